@@ -21,9 +21,9 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "state",
             value: "path",
             preset: Preset::Required,
-            about: "A directory for the account's key, the certificates and their keys, in files that only this user can \
-                    read. It is made if it is not there. Keep it: with every new account and certificate the authority's \
-                    limits come closer.",
+            about: "A directory for the account's key, the certificates and their keys, in files that only this user \
+                    can read. It is created if it does not exist. Preserve it: every new account and certificate \
+                    counts towards the authority's limits.",
             needs_restart: false,
             read: |field, draft| draft.state = field.file(),
             show: |acme| acme.state.display().to_string().into(),
@@ -32,8 +32,8 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "email",
             value: "mail address",
             preset: Preset::Means("none"),
-            about: "Where the authority sends its mail. With it, you agree to the authority's terms of service, as \
-                    without it.",
+            about: "The address for the authority's mail. Using the authority means agreeing to its terms of service, \
+                    with or without an address.",
             needs_restart: false,
             read: |field, draft| draft.email = field.parse(email),
             show: |acme| acme.email.clone().into(),
@@ -42,7 +42,7 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "directory",
             value: "URL",
             preset: Preset::Is("https://acme-v02.api.letsencrypt.org/directory"),
-            about: "The authority's directory. With another directory there is another account.",
+            about: "The authority's directory. Another directory means another account.",
             needs_restart: false,
             read: |field, draft| draft.directory = field.parse(directory_url),
             show: |acme| acme.directory.clone().into(),
@@ -51,7 +51,7 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "ca_file",
             value: "path",
             preset: Preset::Means("the system's CAs"),
-            about: "CA certificates in PEM that the directory's server must lead to, for an authority of your own.",
+            about: "CA certificates in PEM that the directory's server must chain to, for an authority of your own.",
             needs_restart: false,
             read: |field, draft| draft.ca_file = field.placed(Field::file),
             show: |acme| acme.ca_file.as_ref().map(|(file, _)| file.display().to_string()).into(),
@@ -60,10 +60,10 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "challenges",
             value: "list of `tls-alpn-01`, `http-01` and `dns-01`",
             preset: Preset::Is("[tls-alpn-01, http-01]"),
-            about: "How names are proved to be yours; the first that the authority offers and that can prove the name is \
-                    taken. `tls-alpn-01` is answered in handshakes on a listener with TLS, which the authority must \
-                    reach at port 443; `http-01` on a listener with `tls: off`, at port 80; `dns-01` by `dns_hook`, and \
-                    only it can prove wildcards.",
+            about: "How control of names is proved; the first that the authority offers and that can prove the name is \
+                    used. `tls-alpn-01` is answered in handshakes on a listener with TLS, which the authority must \
+                    reach at port 443; `http-01` on a listener with `tls: off`, at port 80; `dns-01` by `dns_hook`, \
+                    and only it can prove wildcards.",
             needs_restart: false,
             read: |field, draft| draft.challenges = Some(words(field)),
             show: |acme| acme.challenges.iter().map(|challenge| name(*challenge)).collect(),
@@ -72,9 +72,9 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "dns_hook",
             value: "path",
             preset: Preset::Means("none"),
-            about: "A command for `dns-01`. It is run as `HOOK present NAME VALUE`, puts a TXT record with this value at \
-                    this name, and ends once all name servers have it; `HOOK cleanup NAME VALUE` removes it. Each may \
-                    take five minutes.",
+            about: "A command for `dns-01`. It is run as `HOOK present NAME VALUE`, adds a TXT record with this value \
+                    at this name, and exits once all name servers have it; `HOOK cleanup NAME VALUE` removes it. Each \
+                    may take up to five minutes.",
             needs_restart: false,
             read: |field, draft| draft.dns_hook = field.file(),
             show: |acme| acme.dns_hook.as_ref().map(|hook| hook.display().to_string()).into(),
@@ -83,7 +83,7 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "external_account",
             value: "mapping",
             preset: Preset::Means("none"),
-            about: "The account that you have with the authority already, where it wants one.",
+            about: "An account that you already have with the authority, if it requires one.",
             needs_restart: false,
             read: |field, draft| {
                 EXTERNAL_ACCOUNT.read(field, &mut draft.external);
@@ -96,9 +96,9 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             preset: Preset::Is("required"),
             about: "Whether the gateways that share a Redis and a `fleet_secret` by [`resumption`](#resumption) share \
                     account, certificates and their keys, sealed with that secret, and one of them orders at a time. \
-                    While Redis cannot be asked, all serve what they have; with `required` none orders meanwhile, with \
-                    `preferred` each for itself. With `off` each has its own, always. Without such a Redis it makes no \
-                    difference.",
+                    While Redis is unreachable, all serve what they have; with `required` none orders meanwhile, with \
+                    `preferred` each orders for itself. With `off` each always has its own. Without such a Redis it \
+                    has no effect.",
             needs_restart: false,
             read: |field, draft| draft.fleet = field.parse(word::<AcmeFleet>),
             show: |acme| name(acme.fleet).into(),
@@ -107,7 +107,7 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "on_demand",
             value: "mapping",
             preset: Preset::Means("none"),
-            about: "Certificates for names that are not configured, once a client has asked for them.",
+            about: "Certificates for names that are not configured, ordered when a client first requests them.",
             needs_restart: false,
             read: |field, draft| draft.on_demand = on_demand(field),
             show: |acme| acme.on_demand.as_ref().map(|on_demand| ON_DEMAND.show(on_demand)).into(),
@@ -117,18 +117,18 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
 
 pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
     path: "acme.on_demand",
-    about: "Orders a certificate for a name that no certificate is for, once a client has asked for it in a handshake, on \
-            listeners that have a certificate with [`acme`](#listenerscertificatesacme). Handshakes for the name are \
-            refused until it is there; then it is served and renewed like any other. See the \
+    about: "Orders a certificate for a name that no certificate covers, once a client has requested it in a handshake, \
+            on listeners that have a certificate with [`acme`](#listenerscertificatesacme). Handshakes for the name \
+            are refused until it is issued; then it is served and renewed like any other. See the \
             [guide](../guide/acme.md#names-that-are-not-configured).",
     keys: &[
         Key {
             name: "ask",
             value: "URL",
             preset: Preset::Required,
-            about: "Says whether a name may be ordered: `GET URL?domain=NAME` is answered by 200, and by anything else if \
-                    not. With `http://`, let it be on this machine or in a network of yours. It is asked once for a name, \
-                    before its first order; certificates that are there do not need it.",
+            about: "Decides whether a name may be ordered: `GET URL?domain=NAME` is answered with 200 if so, and with \
+                    anything else if not. With `http://`, it should be on this machine or in a private network. It is \
+                    queried once for a name, before its first order; existing certificates do not need it.",
             needs_restart: false,
             read: |field, draft| draft.ask = field.parse(ask_url),
             show: |on_demand| on_demand.ask.clone().into(),
@@ -137,7 +137,7 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             name: "ca_file",
             value: "path",
             preset: Preset::Means("the system's CAs"),
-            about: "CA certificates in PEM that the server of an `ask` with `https://` must lead to.",
+            about: "CA certificates in PEM that the server of an `ask` with `https://` must chain to.",
             needs_restart: false,
             read: |field, draft| draft.ca_file = field.file(),
             show: |on_demand| on_demand.ca_file.as_ref().map(|file| file.display().to_string()).into(),
@@ -155,7 +155,7 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             name: "per_hour",
             value: "number",
             preset: Preset::Is("20"),
-            about: "How many new ones in an hour. The authority has limits of its own, for the account.",
+            about: "How many new ones in an hour. The authority has its own limits for the account.",
             needs_restart: false,
             read: |field, draft| draft.per_hour = field.parse(count),
             show: |on_demand| on_demand.per_hour.get().into(),
@@ -164,7 +164,7 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             name: "key_type",
             value: "`ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` or `rsa-4096`",
             preset: Preset::Is("ecdsa-p256"),
-            about: "The key of each. Another one has all of them ordered anew.",
+            about: "The key type of each. Changing it orders all of them anew.",
             needs_restart: false,
             read: |field, draft| draft.key_type = field.parse(word::<AcmeKeyType>),
             show: |on_demand| name(on_demand.key_type).into(),
@@ -184,13 +184,14 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
 
 pub(super) const EXTERNAL_ACCOUNT: Section<ExternalDraft, ExternalAccount> = Section {
     path: "acme.external_account",
-    about: "Binds the account to one that you have with the authority (RFC 8555 section 7.3.4), when it is made.",
+    about: "Binds the account to one that you already have with the authority (RFC 8555 section 7.3.4), when it is \
+            created.",
     keys: &[
         Key {
             name: "id",
             value: "text",
             preset: Preset::Required,
-            about: "The key identifier that the authority gave.",
+            about: "The key identifier that the authority has issued.",
             needs_restart: false,
             read: |field, draft| draft.id = field.text().map(str::to_owned),
             show: |account| account.id.clone().into(),
@@ -199,7 +200,7 @@ pub(super) const EXTERNAL_ACCOUNT: Section<ExternalDraft, ExternalAccount> = Sec
             name: "key_file",
             value: "path",
             preset: Preset::Required,
-            about: "A file with the MAC key that the authority gave, in base64url.",
+            about: "A file with the MAC key that the authority has issued, in base64url.",
             needs_restart: false,
             read: |field, draft| draft.key_file = field.placed(Field::file),
             show: |account| account.key_file.0.display().to_string().into(),

@@ -16,16 +16,16 @@ use std::sync::Arc;
 
 pub(super) const ORDER: Section<OrderDraft, AcmeOrder> = Section {
     path: "listeners[].certificates[].acme",
-    about: "A certificate that is ordered from the authority of [`acme`](#acme), and renewed in time. Until it is there, \
-            handshakes for its names are refused, but for the authority's own. It is used as others are once it is \
-            there, without a restart.",
+    about: "A certificate that is ordered from the authority of [`acme`](#acme), and renewed in time. Until it is \
+            issued, handshakes for its names are refused, except those in which the authority validates them. Once \
+            issued, it is used without a restart.",
     keys: &[
         Key {
             name: "names",
             value: "list of names and IP addresses",
             preset: Preset::Required,
-            about: "What it is for, at most 100: `example.com`, `*.example.com` (with `dns-01`), `192.0.2.1` (if the \
-                    authority's profile has addresses).",
+            about: "The names in the certificate, at most 100: `example.com`, `*.example.com` (with `dns-01`), \
+                    `192.0.2.1` (if the authority's profile allows addresses).",
             needs_restart: false,
             read: |field, draft| draft.names = names(field),
             show: |order| order.names.clone().into(),
@@ -34,8 +34,8 @@ pub(super) const ORDER: Section<OrderDraft, AcmeOrder> = Section {
             name: "key_types",
             value: "list of `ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` and `rsa-4096`",
             preset: Preset::Is("[ecdsa-p256]"),
-            about: "A certificate for each, and each client gets the one it can verify. `rsa-2048` besides is for clients \
-                    that have no ECDSA; it costs the authority's limits another certificate.",
+            about: "One certificate for each; each client receives the one that it can verify. Adding `rsa-2048` \
+                    serves clients without ECDSA, and counts as another certificate towards the authority's limits.",
             needs_restart: false,
             read: |field, draft| draft.key_types = words(field),
             show: |order| [name(order.key_type)].into_iter().collect(),

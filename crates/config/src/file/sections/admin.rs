@@ -20,8 +20,8 @@ pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
             name: "address",
             value: "address and port",
             preset: Preset::Required,
-            about: "Where the pages are, in plain HTTP and without a password: keep it on loopback or a private \
-                    network. A port alone means loopback.",
+            about: "Where the pages are served, over plain HTTP and without a password: keep it on loopback or a \
+                    private network. A port alone means loopback.",
             needs_restart: true,
             read: |field, admin| *admin = at_address(field),
             show: |admin| admin.address.to_string().into(),
@@ -30,9 +30,9 @@ pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
             name: "hosts",
             value: "list of hosts",
             preset: Preset::Means("none"),
-            about: "Names under which the pages are asked for: `gateway.internal`, or `*.internal` for everything below \
-                    it. IP addresses and `localhost` need not be named. A request for another host is a `421`, so that \
-                    no page on the web can lead a browser here by a name of its own (DNS rebinding).",
+            about: "Names under which the pages may be requested: `gateway.internal`, or `*.internal` for everything \
+                    below it. IP addresses and `localhost` are always accepted. A request for another host is answered \
+                    with 421, so that no web page can lead a browser here by a name of its own (DNS rebinding).",
             needs_restart: true,
             read: |field, admin| {
                 if let Some(admin) = admin {

@@ -17,16 +17,17 @@ use std::sync::Arc;
 
 pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
     path: "listeners[].basic_auth",
-    about: "Who is let in by name and password (RFC 7617); others are answered with 401, and browsers ask. What was verified \
-            is remembered for ten minutes, so that a password is hashed once and not for each request.",
+    about: "HTTP Basic authentication (RFC 7617): requests without valid credentials are answered with 401, and \
+            browsers ask for them. Verified credentials are cached for ten minutes, so that a password is hashed once \
+            and not for each request.",
     keys: &[
         Key {
             name: "users",
             value: "path, or the lines themselves",
             preset: Preset::Required,
-            about: "A file as `htpasswd -B` writes it, read again when it changes: lines of a name, a colon and the hash of a \
-                    password, by bcrypt (`$2y$`), SHA-crypt (`$5$`, `$6$`) or Argon2 (`$argon2id$`). Hashes that can be guessed \
-                    fast (MD5, SHA-1, DES) and plain text are refused.",
+            about: "A file as `htpasswd -B` writes it, read again when it changes: lines of a name, a colon and the \
+                    hash of a password, by bcrypt (`$2y$`), SHA-crypt (`$5$`, `$6$`) or Argon2 (`$argon2id$`). Hashes \
+                    that can be brute-forced quickly (MD5, SHA-1, DES) and plain text are refused.",
             needs_restart: false,
             read: |field, draft| draft.users = field.placed(users),
             show: |auth| source(&auth.users),
@@ -35,7 +36,7 @@ pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
             name: "realm",
             value: "text",
             preset: Preset::Is("Restricted"),
-            about: "What browsers show, and by which they know for what else the password is.",
+            about: "What browsers show, and by which they know where else the credentials apply (RFC 7235).",
             needs_restart: false,
             read: |field, draft| draft.realm = field.parse(realm),
             show: |auth| auth.realm.as_str().into(),
@@ -44,7 +45,7 @@ pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
             name: "authorization",
             value: "`remove` or `forward`",
             preset: Preset::Is("remove"),
-            about: "Whether servers get `Authorization`, with the password in it.",
+            about: "Whether servers receive the `Authorization` header, which contains the password.",
             needs_restart: false,
             read: |field, draft| draft.forwards = field.parse(forwards).unwrap_or_default(),
             show: |auth| if auth.forwards { "forward" } else { "remove" }.into(),
@@ -53,8 +54,8 @@ pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
             name: "user_header",
             value: "name of a header",
             preset: Preset::Means("none"),
-            about: "A header that tells servers who it is, such as `X-Remote-User`. What clients say in it is removed, on all \
-                    routes that this is for.",
+            about: "A header that carries the user's name to servers, such as `X-Remote-User`. The client's own is \
+                    removed, on all routes that this applies to.",
             needs_restart: false,
             read: |field, draft| draft.user_header = field.parse(values::header_name),
             show: |auth| auth.user_header.as_ref().map(HeaderName::as_str).into(),
@@ -63,8 +64,9 @@ pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
             name: "guesses",
             value: "requests and time, or `off`",
             preset: Preset::Is("30/m"),
-            about: "How many wrong passwords a network of clients (`/24` of IPv4, `/56` of IPv6) may say in a time. Beyond \
-                    that, what it says is not looked at, and answered with 429 and `Retry-After`; who is remembered goes on.",
+            about: "How many wrong passwords a network of clients (`/24` of IPv4, `/56` of IPv6) may try in a period. \
+                    Beyond that, its credentials are not checked, and it is answered with 429 and `Retry-After`; \
+                    credentials in the cache still work.",
             needs_restart: false,
             read: |field, draft| draft.guesses = field.parse(guesses),
             show: |auth| auth.guesses.map_or("off".into(), show_rate).into(),

@@ -51,7 +51,7 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
             name: "acme",
             value: "mapping",
             preset: Preset::Means("none"),
-            about: "In place of all others: the certificate is ordered from a certificate authority, and renewed.",
+            about: "In place of the other keys: the certificate is ordered from a certificate authority, and renewed.",
             needs_restart: false,
             read: |field, draft| {
                 draft.orders = acme_order::orders(field).map(|orders| (orders, field.place()));

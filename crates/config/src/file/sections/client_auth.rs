@@ -31,8 +31,9 @@ pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
             name: "ca",
             value: "path, or PEM text",
             preset: Preset::Means("none"),
-            about: "The CA certificates in PEM that clients' certificates must lead to. Each is trusted for itself: with an \
-                    intermediate CA alone, only its clients get in. Needed unless `mode` is `off`.",
+            about: "The CA certificates in PEM that clients' certificates must chain to. Each is a trust anchor by \
+                    itself: with an intermediate CA alone, only its own clients are accepted. Needed unless `mode` is \
+                    `off`.",
             needs_restart: false,
             read: |field, draft| draft.ca = field.placed(Field::pem),
             show: |client_auth| placed_source(check(client_auth).and_then(|check| check.ca.as_ref())),
@@ -41,9 +42,9 @@ pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
             name: "crl",
             value: "path, or PEM text",
             preset: Preset::Means("none"),
-            about: "Certificate revocation lists in PEM, of every CA that a client's certificate may lead through: without \
-                    a list of its issuer that is not out of date, a certificate is refused. A changed list is in force \
-                    as soon as the file is: open HTTP connections end, and no session of before is resumed.",
+            about: "Certificate revocation lists in PEM, of every CA that a client's certificate may chain through: \
+                    without a current list from its issuer, a certificate is refused. A changed list takes effect as \
+                    soon as the file changes: open HTTP connections end, and earlier sessions are not resumed.",
             needs_restart: false,
             read: |field, draft| draft.crl = field.placed(Field::pem),
             show: |client_auth| placed_source(check(client_auth).and_then(|check| check.revoked.as_ref())),

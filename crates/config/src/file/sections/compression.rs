@@ -16,16 +16,17 @@ use std::sync::Arc;
 
 pub(super) const COMPRESSION: Section<Compression> = Section {
     path: "listeners[].routes[].compression",
-    about: "Which answers of servers are compressed for clients that accept it. Answers stay as they are that are compressed \
-            already, are parts (206), say `Cache-Control: no-transform`, or go to clients of HTTP/1.0. What servers send is \
-            passed on when they pause, so that events and slow answers come as they are sent.",
+    about: "Which responses of servers are compressed for clients that accept it. Responses stay as they are if they \
+            are compressed already, are partial (206), have `Cache-Control: no-transform`, or go to HTTP/1.0 clients. \
+            Buffered data is flushed when the server pauses, so that events and slow responses arrive as they are \
+            sent.",
     keys: &[
         Key {
             name: "algorithms",
             value: "list of `zstd`, `br`, `gzip`",
             preset: Preset::Is("[zstd, br, gzip]"),
-            about: "Of those that a client likes as much, the first is taken. Each answer takes up to 1 MiB of memory while \
-                    it is sent.",
+            about: "Of those that a client prefers equally, the first is used. Each response takes up to 1 MiB of \
+                    memory while it is sent.",
             needs_restart: false,
             read: |field, compression| {
                 let codings: Vec<_> = field.items().iter().filter_map(|item| item.parse(word)).collect();
@@ -39,8 +40,8 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
             preset: Preset::Means(
                 "`text/*`, JavaScript, JSON, JSON-LD, web manifests, RSS, WebAssembly, XML and SVG",
             ),
-            about: "What is compressed, as `application/json`, or `text/*` for a whole group. Images, audio, video and \
-                    archives are compressed already.",
+            about: "Which media types are compressed, such as `application/json`, or `text/*` for a whole group. \
+                    Images, audio, video and archives are compressed already.",
             needs_restart: false,
             read: |field, compression| {
                 compression.types = field.items().iter().filter_map(|item| item.parse(media_type)).collect();
@@ -51,7 +52,7 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
             name: "minimum",
             value: "size",
             preset: Preset::Is("1KiB"),
-            about: "Shorter answers fit into a packet anyway. Answers that do not say how long they are are compressed.",
+            about: "Shorter responses fit into a packet anyway. Responses of unknown length are compressed.",
             needs_restart: false,
             read: |field, compression| {
                 field.set(&mut compression.minimum, |text| size(text).map(|size| size as u64));
@@ -62,10 +63,11 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
             name: "personal",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Whether answers to requests with a cookie or `Authorization`, or from clients with a certificate, are \
-                    compressed too, whatever they are. If they hold a secret, such as a CSRF token, together with what a \
-                    stranger can have them say, the secret can be found out by their length (BREACH). When off, of these answers only code (CSS, JavaScript, \
-                    WebAssembly, SVG, web manifests) is compressed, and what says `Cache-Control: public`.",
+            about: "Whether responses to requests with a cookie or `Authorization`, or from clients with a \
+                    certificate, are compressed too, whatever their type. If such a response contains a secret, such \
+                    as a CSRF token, together with text that an attacker chooses, the secret can be inferred from the \
+                    length (BREACH). When off, only code (CSS, JavaScript, WebAssembly, SVG, web manifests) and \
+                    responses with `Cache-Control: public` are compressed among these.",
             needs_restart: false,
             read: |field, compression| field.set(&mut compression.personal, switch),
             show: |compression| if compression.personal { "on" } else { "off" }.into(),

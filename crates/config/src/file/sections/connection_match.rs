@@ -14,8 +14,8 @@ use serde_json::Value;
 
 pub(super) const MATCH: Section<ChainMatch> = Section {
     path: "listeners[].match",
-    about: "Connections, by what the client says first. The name decides before the transport, and that before the \
-            protocols; at each step the most specific value wins for good, as in Envoy's filter chains.",
+    about: "Selects connections by what the client sends first. The name is compared before the transport, and that \
+            before the protocols; at each step the most specific value wins, as in Envoy's filter chains.",
     keys: &[
         Key {
             name: "server_names",

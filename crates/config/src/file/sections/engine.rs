@@ -31,7 +31,7 @@ pub(super) const ENGINE: Section<EngineSettings> = Section {
             value: "duration",
             preset: Preset::Is("0"),
             about: "Wait up to this long for a batch to fill, as Envoy's CryptoMB does. Adds up to this delay to every \
-                    handshake on a quiet server; with `0`, `latency_budget` counts instead.",
+                    handshake on a quiet server; with `0`, `latency_budget` applies instead.",
             needs_restart: true,
             read: |field, engine| field.set(&mut engine.poll_delay, duration),
             show: |engine| time(engine.poll_delay),

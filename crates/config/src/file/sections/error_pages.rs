@@ -14,15 +14,15 @@ use serde_json::Value;
 
 pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
     path: "listeners[].error_pages[]",
-    about: "What clients read of errors, in the place of the gateway's own short pages. A page for one status comes before one \
-            for its class, a route's before its listener's. A client whose `Accept` asks for another form than the pages \
-            have (HTML or JSON) gets the gateway's own in that form.",
+    about: "What clients receive for errors, in place of the gateway's own short pages. A page for one status comes \
+            before one for its class, and a route's before its listener's. A client whose `Accept` prefers another \
+            format than the pages have (HTML or JSON) receives the gateway's own page in that format.",
     keys: &[
         Key {
             name: "status",
             value: "`400` to `599`, `4xx`, `5xx`, or a list of them",
             preset: Preset::Required,
-            about: "For which errors.",
+            about: "The errors that it is for.",
             needs_restart: false,
             read: |field, draft| {
                 draft.statuses =
@@ -34,8 +34,8 @@ pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
             name: "file",
             value: "path",
             preset: Preset::Means("none"),
-            about: "A file of up to 1 MiB, which is kept in memory and read again when it changes. A page has a `file` or a \
-                    `body`.",
+            about: "A file of up to 1 MiB, which is held in memory and read again when it changes. A page has a `file` \
+                    or a `body`.",
             needs_restart: false,
             read: |field, draft| draft.file = field.placed(Field::file_source),
             show: |page| page.body.path().map(|_| source(&page.body)).into(),
@@ -65,8 +65,8 @@ pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
             name: "servers",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Whether errors of servers get the page too. What they say themselves is not passed on then, but for \
-                    headers that are not about their body.",
+            about: "Whether the page replaces errors of servers, too. Their bodies are not forwarded then, nor are the \
+                    headers that describe them.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.of_servers, switch),
             show: |page| if page.of_servers { "on" } else { "off" }.into(),

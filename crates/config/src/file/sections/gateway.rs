@@ -51,7 +51,7 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "resolver",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "Who is asked for the addresses of servers that have names.",
+            about: "Which DNS servers resolve the names of upstream servers.",
             needs_restart: false,
             read: |field, gateway| gateway.resolver = resolver::resolver(field),
             show: |gateway| RESOLVER.show(&gateway.resolver),
@@ -116,9 +116,10 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "lame_duck",
             value: "duration",
             preset: Preset::Is("5s"),
-            about: "How long connections are still accepted after SIGTERM, while `/ready` of the admin address fails, so \
-                    that whoever balances load can send clients elsewhere first. A longer time delays the stop; less \
-                    than the balancer takes to notice has clients refused. SIGINT, and a second signal, do not wait.",
+            about: "How long connections are still accepted after SIGTERM, while `/ready` of the admin address fails, \
+                    so that load balancers can send clients elsewhere first. A longer time delays the stop; a time \
+                    shorter than the load balancer takes to notice causes refused connections. SIGINT and a second \
+                    signal do not wait.",
             needs_restart: false,
             read: |field, gateway| field.set(&mut gateway.lame_duck, values::duration),
             show: |gateway| time(gateway.lame_duck),
@@ -127,8 +128,8 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "drain_timeout",
             value: "duration",
             preset: Preset::Is("30s"),
-            about: "How long a stopping gateway waits for open connections before it cuts them. A longer time delays \
-                    the stop as long as one client holds on.",
+            about: "How long a stopping gateway waits for open connections before it closes them. A single client that \
+                    stays connected can delay the stop by this much.",
             needs_restart: false,
             read: |field, gateway| field.set(&mut gateway.drain_timeout, values::duration),
             show: |gateway| time(gateway.drain_timeout),
@@ -137,7 +138,8 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "access_log",
             value: "`off`, `stdout` or a path",
             preset: Preset::Is("off"),
-            about: "Where finished requests are recorded, one line each. Costs one formatted line a request.",
+            about: "Where finished requests are logged, one line each. Costs the formatting of one line for each \
+                    request.",
             needs_restart: false,
             read: |field, gateway| gateway.access_log = access_log(field),
             show: |gateway| show_access_log(&gateway.access_log),
@@ -146,11 +148,12 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "access_log_fields",
             value: "list of fields",
             preset: Preset::Means("`[default]`: all but `query` and `user_agent`"),
-            about: "What each line of the access log tells: `default`, `client`, `user` (of `basic_auth`), `method`, `host`, `path`, \
-                    `query`, `user_agent`, `request_id`, `protocol`, `status`, `bytes`, `request_us`, `upstream`, \
-                    `upstream_server`, `upstream_us` (until the header of its response), `error`, `tls_version`, \
-                    `cipher`, `sni`, `resumed`, `handshake_us`, `key_wait_us`, `key_us`, `batch`; of TCP also `bytes_in` \
-                    and `connection_us`. Queries may hold passwords and tokens. What is not known is left out.",
+            about: "The fields of each line of the access log: `default`, `client`, `user` (of `basic_auth`), \
+                    `method`, `host`, `path`, `query`, `user_agent`, `request_id`, `protocol`, `status`, `bytes`, \
+                    `request_us`, `upstream`, `upstream_server`, `upstream_us` (until the header of its response), \
+                    `error`, `tls_version`, `cipher`, `sni`, `resumed`, `handshake_us`, `key_wait_us`, `key_us`, \
+                    `batch`; for TCP also `bytes_in` and `connection_us`. Queries may contain passwords and tokens. \
+                    Fields without a value are left out.",
             needs_restart: false,
             read: |field, gateway| gateway.access_log_fields = access_log_fields(field),
             show: |gateway| show_access_log_fields(gateway.access_log_fields),
@@ -159,8 +162,8 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "request_ids",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Whether servers get every request with an `X-Request-Id`: that of a trusted proxy, or else a random one \
-                    (a UUID) in the place of what the client says. The access log has it as `request_id`.",
+            about: "Whether servers receive an `X-Request-Id` with every request: the one from a trusted proxy, or \
+                    else a random UUID, which replaces the client's. The access log has it as `request_id`.",
             needs_restart: false,
             read: |field, gateway| field.set(&mut gateway.request_ids, switch),
             show: |gateway| gateway.request_ids.into(),
@@ -169,7 +172,7 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "tracing",
             value: "mapping, an endpoint, or `off`",
             preset: Preset::Is("off"),
-            about: "Which requests are traced, and the collector (OpenTelemetry) that gets their spans.",
+            about: "Which requests are traced, and the OpenTelemetry collector that receives their spans.",
             needs_restart: false,
             read: |field, gateway| gateway.tracing = tracing::tracing(field),
             show: |gateway| or_off(gateway.tracing.as_ref(), |tracing| TRACING.show(tracing)),

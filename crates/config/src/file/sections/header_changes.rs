@@ -17,14 +17,14 @@ use std::time::Duration;
 
 pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
     path: "listeners[].routes[].response_headers[]",
-    about: "A change to the headers of an answer, or, in `request_headers`, of a request on its way to a server: one of \
+    about: "A change to the headers of a response, or, in `request_headers`, of a request that is forwarded: one of \
             `set`, `append`, `add_if_absent`, `replace` and `remove`.",
     keys: &[
         Key {
             name: "set",
             value: "name of a header",
             preset: Preset::Means("none"),
-            about: "The header gets this value, in place of all that it has.",
+            about: "Sets the header to this value, in place of all that it has.",
             needs_restart: false,
             read: |field, draft| draft.take(field, HeaderChange::Set),
             show: |change| named(change, |change| matches!(change, HeaderChange::Set(..))),
@@ -33,7 +33,7 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             name: "append",
             value: "name of a header",
             preset: Preset::Means("none"),
-            about: "The header gets one more value.",
+            about: "Adds a value to the header.",
             needs_restart: false,
             read: |field, draft| draft.take(field, HeaderChange::Append),
             show: |change| named(change, |change| matches!(change, HeaderChange::Append(..))),
@@ -42,7 +42,7 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             name: "add_if_absent",
             value: "name of a header",
             preset: Preset::Means("none"),
-            about: "The header gets this value if there is none.",
+            about: "Adds the header with this value if it is absent.",
             needs_restart: false,
             read: |field, draft| draft.take(field, HeaderChange::AddIfAbsent),
             show: |change| named(change, |change| matches!(change, HeaderChange::AddIfAbsent(..))),
@@ -51,7 +51,7 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             name: "replace",
             value: "name of a header",
             preset: Preset::Means("none"),
-            about: "The header gets this value if there is one.",
+            about: "Sets the header to this value if it is present.",
             needs_restart: false,
             read: |field, draft| draft.take(field, HeaderChange::Replace),
             show: |change| named(change, |change| matches!(change, HeaderChange::Replace(..))),
@@ -60,7 +60,7 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             name: "remove",
             value: "name of a header",
             preset: Preset::Means("none"),
-            about: "None is left.",
+            about: "Removes the header.",
             needs_restart: false,
             read: |field, draft| draft.take(field, |name, _| HeaderChange::Remove(name)),
             show: |change| named(change, |change| matches!(change, HeaderChange::Remove(_))),
@@ -69,13 +69,13 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             name: "value",
             value: "text",
             preset: Preset::Means("required but for `remove`"),
-            about: "With what is known of the request in braces: `{client}` (address and port), `{client_ip}`, `{local}`, \
+            about: "The value, with variables in braces: `{client}` (address and port), `{client_ip}`, `{local}`, \
                     `{local_ip}`, `{protocol}` (`HTTP/2`), `{scheme}`, `{server_name}` (the SNI), `{tls_version}`, \
-                    `{upstream}`, `{request:NAME}` (a header of the request), and in answers `{response:NAME}`; of the \
-                    client's certificate `{client_certificate_subject}` (as RFC 2253 writes it), \
+                    `{upstream}`, `{request:NAME}` (a header of the request), and in responses `{response:NAME}`; of \
+                    the client's certificate `{client_certificate_subject}` (as RFC 2253 writes it), \
                     `{client_certificate_uri}` and `{client_certificate_dns}` (the first of each) and \
-                    `{client_certificate_sha256}`. `{{` is a brace. If nothing is left of it, there is no header, and \
-                    with `set` none that the client has sent.",
+                    `{client_certificate_sha256}`. `{{` is a brace. If the result is empty, the header is not added, \
+                    and `set` removes the one that the client has sent.",
             needs_restart: false,
             read: |field, draft| draft.value = field.parse(header_text),
             show: |change| show_value(change),

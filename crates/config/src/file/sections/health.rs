@@ -20,7 +20,8 @@ pub(super) const HEALTH: Section<Health> = Section {
             name: "path",
             value: "path",
             preset: Preset::Means("no request: a connection is enough"),
-            about: "A server is healthy if `GET` of this path answers 200; without it, if a connection can be opened.",
+            about: "A server is healthy if a `GET` of this path is answered with 200; without it, if a connection can \
+                    be opened.",
             needs_restart: false,
             read: |field, health| field.set(&mut health.probe, |text| path(text).map(HealthProbe::Http)),
             show: |health| show_probe(&health.probe),
@@ -29,9 +30,9 @@ pub(super) const HEALTH: Section<Health> = Section {
             name: "grpc",
             value: "`on`, or name of a service",
             preset: Preset::Is("off"),
-            about: "In the place of `path`: a server is healthy if its gRPC health service \
-                    (`grpc.health.v1.Health/Check`) says `SERVING` of this service, or, with `on`, of all of it. For upstreams \
-                    with `protocol: http2`, or `auto` and `tls`.",
+            about: "In place of `path`: a server is healthy if its gRPC health service (`grpc.health.v1.Health/Check`) \
+                    reports `SERVING` for this service, or, with `on`, for the whole server. For upstreams with \
+                    `protocol: http2`, or `auto` and `tls`.",
             needs_restart: false,
             read: |field, health| {
                 if let Some(probe) = field.text().and_then(grpc) {
@@ -44,7 +45,8 @@ pub(super) const HEALTH: Section<Health> = Section {
             name: "interval",
             value: "duration",
             preset: Preset::Is("5s"),
-            about: "Between two checks of the same server. Shorter finds failures sooner, and asks more of the servers.",
+            about: "Between two checks of the same server. Shorter intervals find failures sooner, and load the \
+                    servers more.",
             needs_restart: false,
             read: |field, health| field.set(&mut health.interval, timeout),
             show: |health| time(health.interval),

@@ -32,9 +32,9 @@ pub(super) const KEY: Section<Option<Keyless>, Keyless> = Section {
 
 pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
     path: "listeners[].certificates[].key.keyless",
-    about: "Key servers, and how they are asked. Certificates with the same servers share their connections. Every \
-            result is checked with the certificate's public key; a server that returns a wrong one is not asked again \
-            for a minute or more.",
+    about: "Key servers, and how operations are sent to them. Certificates with the same servers share their \
+            connections. Every result is checked with the certificate's public key; a server that returns a wrong one \
+            is not used for a minute or more.",
     keys: &[
         Key {
             name: "servers",
@@ -50,7 +50,7 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "ca",
             value: "path, or PEM text",
             preset: Preset::Means("none"),
-            about: "The CA certificates in PEM that the servers' certificates must lead to. Needed unless all servers \
+            about: "The CA certificates in PEM that the servers' certificates must chain to. Needed unless all servers \
                     are Unix sockets.",
             needs_restart: false,
             read: |field, draft| draft.ca = field.placed(Field::pem),
@@ -89,8 +89,8 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "padding",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Pad frames of our own mode to multiples of 1 KiB, so that their lengths tell less. `compatible` always \
-                    pads.",
+            about: "Pad frames of our own mode to multiples of 1 KiB, so that their lengths reveal less. `compatible` \
+                    always pads.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.keyless.padding, switch),
             show: |keyless| keyless.padding.into(),
@@ -100,7 +100,7 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             value: "duration",
             preset: Preset::Is("5s"),
             about: "An operation without a result after this time fails, and its handshake with it. It bounds how long \
-                    handshakes wait while all servers are away.",
+                    handshakes wait while no server is reachable.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.keyless.timeout, timeout),
             show: |keyless| time(keyless.timeout),
@@ -119,8 +119,8 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "use",
             value: "`always` or `overflow`",
             preset: Preset::Is("always"),
-            about: "`overflow` computes here, with `fallback`, and asks the servers only for signatures that would wait \
-                    longer here than there.",
+            about: "`overflow` computes locally, with `fallback`, and sends the servers only those signatures that \
+                    would wait longer here than there.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.keyless.usage, word),
             show: |keyless| name(keyless.usage).into(),
@@ -129,8 +129,8 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "fallback",
             value: "path, or PEM text",
             preset: Preset::Means("none"),
-            about: "The private key itself, used only while no server can be asked, or with `use: overflow`. It brings \
-                    back to the gateway what keyless operation takes away from it.",
+            about: "The private key itself, used only while no server is reachable, or with `use: overflow`. It gives \
+                    up what keyless operation protects against: the key is on the gateway again.",
             needs_restart: false,
             read: |field, draft| draft.keyless.fallback = field.pem(),
             show: |keyless| keyless.fallback.as_ref().map(source).into(),

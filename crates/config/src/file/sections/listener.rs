@@ -40,8 +40,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "match",
             value: "mapping",
             preset: Preset::Means("every connection"),
-            about: "For which connections this is. Listeners with the same address share its socket if they differ in \
-                    this; a connection that none of them is for is closed.",
+            about: "Which connections this listener handles. Listeners with the same address share its socket if they \
+                    differ in this; a connection that matches none of them is closed.",
             needs_restart: false,
             read: |field, draft| _ = MATCH.read(field, &mut draft.accepts),
             show: |shown| listener_shown::accepts(&shown.chain.accepts),
@@ -50,8 +50,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "mode",
             value: "`http` or `tcp`",
             preset: Preset::Is("http"),
-            about: "What is spoken inside TLS: HTTP/1.1 and HTTP/2, or bytes that are passed on as they are. `tcp` is \
-                    cheaper for each byte, and sees no hosts, paths or requests.",
+            about: "The protocol inside TLS: HTTP/1.1 and HTTP/2, or a byte stream that is forwarded unchanged. `tcp` \
+                    costs less for each byte, and sees no hosts, paths or requests.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.mode, word),
             show: |shown| name(shown.chain.mode()).into(),
@@ -70,8 +70,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "tls",
             value: "mapping, or `off`",
             preset: Preset::Means("its defaults"),
-            about: "Versions, groups, client certificates. `off` serves plain text, without certificates: anybody on the \
-                    way can read and change it.",
+            about: "Versions, groups and client certificates. `off` serves plain text, without certificates: anybody \
+                    on the network path can read and change it.",
             needs_restart: false,
             read: |field, draft| draft.read_tls(field),
             show: |shown| or_off(shown.chain.tls.as_deref(), |tls| tls::show(&tls.policy)),
@@ -126,8 +126,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "hsts",
             value: "`off`, `on` or a duration",
             preset: Preset::Is("off"),
-            about: "Tells browsers to come by HTTPS only from now on, for a year or for so long: `Strict-Transport-Security` \
-                    (RFC 6797) in the answers of every route. Subdomains and preloading are for `response_headers`.",
+            about: "Tells browsers to use HTTPS only, for a year or for the given time: `Strict-Transport-Security` \
+                    (RFC 6797) in the responses of every route. For subdomains and preloading, use `response_headers`.",
             needs_restart: false,
             read: |field, draft| draft.read_hsts(field),
             show: listener_shown::as_route,
@@ -136,7 +136,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "compression",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("off"),
-            about: "Short for `compression` of every route that says nothing of it. Not in `tcp` mode.",
+            about: "Short for `compression` of every route that does not set it. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.read_compression(field),
             show: listener_shown::as_route,
@@ -145,7 +145,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "error_pages",
             value: "list of pages",
             preset: Preset::Means("the gateway's own"),
-            about: "What clients read of errors, on all routes and where there is none. Not in `tcp` mode.",
+            about: "What clients receive for errors, on all routes and where no route matches. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.read_error_pages(field),
             show: |shown| listener_shown::error_pages(&shown.chain.serve),
@@ -154,7 +154,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "paths",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "In which form a request's path is matched and sent on. Not in `tcp` mode.",
+            about: "The form in which a request's path is matched and forwarded. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.read_paths(field),
             show: |shown| listener_shown::paths(&shown.chain.serve),
@@ -174,8 +174,9 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "http3",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "HTTP/3 on the same address, over UDP: the same certificates, routes and limits. For `mode: http` with \
-                    TLS 1.3. Of listeners that are told apart by `match`, those that say so have it.",
+            about: "HTTP/3 on the same address, over UDP, with the same certificates, routes and limits. Needs `mode: \
+                    http` and TLS 1.3. Of several listeners that share an address by `match`, those with `http3: on` \
+                    offer it.",
             needs_restart: false,
             read: |field, draft| draft.http3.read(field),
             show: |shown| shown.chain.http3.is_some().into(),
@@ -184,8 +185,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "alt_svc",
             value: "value of a header, or `off`",
             preset: Preset::Means("with `http3`, the port of the connection, for a day"),
-            about: "How clients of HTTP/1.1 and HTTP/2 hear of HTTP/3: the header `Alt-Svc` (RFC 7838) of every answer. \
-                    Give it where clients reach UDP on another port than this one: `h3=\":443\"; ma=86400`.",
+            about: "How clients of HTTP/1.1 and HTTP/2 learn of HTTP/3: the `Alt-Svc` header (RFC 7838) of every \
+                    response. Set it where clients reach UDP on another port than this one: `h3=\":443\"; ma=86400`.",
             needs_restart: false,
             read: |field, draft| draft.http3.read_alt_svc(field),
             show: |shown| listener_http3::show_alt_svc(shown.chain.http3.as_ref()),
@@ -194,12 +195,12 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "trusted_proxies",
             value: "list of networks",
             preset: Preset::Means("none"),
-            about: "Proxies in front, as `10.0.0.0/8` or `2001:db8::1`. What they say of a client in `X-Forwarded-For`, \
-                    `X-Forwarded-Proto`, `X-Forwarded-Host`, `X-Forwarded-Port`, `Forwarded` and `X-Real-IP` goes on to \
-                    servers, with the proxy's address appended; what others say is replaced. The client, in the access \
-                    log and wherever an address counts, is then the last address in `X-Forwarded-For` that is not in \
-                    the list. With `proxy_protocol: required`, nobody else may announce clients, and who sent the \
-                    headers is who was announced.",
+            about: "Proxies in front of the gateway, such as `10.0.0.0/8` or `2001:db8::1`. Their `X-Forwarded-For`, \
+                    `X-Forwarded-Proto`, `X-Forwarded-Host`, `X-Forwarded-Port`, `Forwarded` and `X-Real-IP` are \
+                    forwarded to servers, with the proxy's address appended; those of other clients are replaced. The \
+                    client's address, in the access log and wherever an address counts, is then the last address in \
+                    `X-Forwarded-For` that is not in the list. With `proxy_protocol: required`, only these proxies may \
+                    announce clients, and the announced address counts as the sender of the headers.",
             needs_restart: false,
             read: |field, draft| draft.trusted_proxies = listener_draft::networks(field),
             show: |shown| listener_shown::networks(&shown.listener.trusted_proxies),
@@ -208,7 +209,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "clients",
             value: "mapping",
             preset: Preset::Means("everybody"),
-            about: "Which clients are let in, by their addresses.",
+            about: "Which clients are admitted, by address.",
             needs_restart: false,
             read: |field, draft| _ = CLIENTS.read(field, &mut draft.clients),
             show: |shown| listener_clients::show(&shown.access()),
@@ -217,7 +218,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "rate_limits",
             value: "list of limits",
             preset: Preset::Means("none"),
-            about: "How many requests of this listener are served in a time, all its routes together. Not in `tcp` mode.",
+            about: "How many requests of this listener are served in a period, all its routes together. Not in `tcp` \
+                    mode.",
             needs_restart: false,
             read: |field, draft| draft.read_rate_limits(field),
             show: |shown| listener_shown::rate_limits(&shown.chain.serve),
@@ -226,8 +228,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "basic_auth",
             value: "mapping, a path of users, or `off`",
             preset: Preset::Is("off"),
-            about: "Who is let in by name and password, on every route that says nothing of it. Requests that are too many \
-                    under the listener's `rate_limits` are refused before. Not in `tcp` mode.",
+            about: "HTTP Basic authentication, on every route that does not set it. Requests beyond the listener's \
+                    `rate_limits` are refused first. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.read_basic_auth(field),
             show: |shown| listener_shown::basic_auth(&shown.chain.serve),
@@ -236,7 +238,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "timeouts",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "When slow clients are dropped.",
+            about: "When slow clients are disconnected.",
             needs_restart: false,
             read: |field, draft| _ = TIMEOUTS.read(field, &mut draft.timeouts),
             show: |shown| TIMEOUTS.show(&shown.chain.timeouts),
@@ -245,7 +247,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "limits",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "How much the listener takes on.",
+            about: "How much the listener accepts.",
             needs_restart: false,
             read: |field, draft| draft.limits.read(field, draft.mode),
             show: |shown| LIMITS.show(&shown.limits()),

@@ -12,14 +12,14 @@ use serde_json::Value;
 
 pub(super) const CLIENTS: Section<Clients> = Section {
     path: "listeners[].clients",
-    about: "Which clients are let in, by their addresses. In `http` mode others are answered with 403, and the client is \
-            the one behind `trusted_proxies`; in `tcp` mode their connections are closed after the handshake.",
+    about: "Which clients are admitted, by address. In `http` mode others are answered with 403, and the client is the \
+            one behind `trusted_proxies`; in `tcp` mode their connections are closed after the handshake.",
     keys: &[
         Key {
             name: "allow",
             value: "list of networks",
             preset: Preset::Means("everybody"),
-            about: "These, and nobody else, as `10.0.0.0/8` or `2001:db8::1`.",
+            about: "Only these, such as `10.0.0.0/8` or `2001:db8::1`.",
             needs_restart: false,
             read: |field, clients| clients.allow = networks(field),
             show: |clients| show_networks(&clients.allow),
@@ -28,7 +28,7 @@ pub(super) const CLIENTS: Section<Clients> = Section {
             name: "deny",
             value: "list of networks",
             preset: Preset::Means("nobody"),
-            about: "Not these, whatever `allow` says.",
+            about: "Never these, whatever `allow` says.",
             needs_restart: false,
             read: |field, clients| clients.deny = networks(field),
             show: |clients| show_networks(&clients.deny),

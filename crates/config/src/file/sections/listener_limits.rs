@@ -24,7 +24,8 @@ pub(super) struct ListenerLimits {
 
 pub(super) const TIMEOUTS: Section<Timeouts> = Section {
     path: "listeners[].timeouts",
-    about: "When slow clients are dropped. Longer times let slow clients in, and let idle ones hold memory for longer.",
+    about: "When slow clients are disconnected. Longer times admit slower clients, and let idle ones hold memory for \
+            longer.",
     keys: &[
         Key {
             name: "handshake",
@@ -39,10 +40,10 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             name: "handshake_deadline",
             value: "duration, or `off`",
             preset: Preset::Is("3s"),
-            about: "After this time, counted from accepting a connection, its client will have left. A handshake that cannot \
-                    be done by then is refused at its ClientHello, before it has cost anything; and while there are more \
-                    than the machine can do, so are those of clients that were not here lately, and of networks and \
-                    names that have taken more CPU than their share. `off` lets all of them wait.",
+            about: "After this time, counted from accepting a connection, its client is assumed to have left. A \
+                    handshake that cannot finish by then is refused at its ClientHello, before it has cost anything. \
+                    Under overload, so are those of clients that have not been seen lately, and of networks and names \
+                    that have used more than their share of CPU. `off` lets all of them wait.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.handshake_deadline, timeout_or_off),
             show: |timeouts| or_off(timeouts.handshake_deadline.as_ref(), |deadline| time(*deadline)),
@@ -61,8 +62,8 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             name: "request",
             value: "duration",
             preset: Preset::Means("none"),
-            about: "From the end of a request's header to the end of its body, after which it is a 408. Without it, an \
-                    upload may take as long as it moves.",
+            about: "From the end of a request's header to the end of its body; a later one is answered with 408. \
+                    Without it, an upload may take as long as data arrives.",
             needs_restart: false,
             read: |field, timeouts| timeouts.request = field.parse(timeout),
             show: |timeouts| timeouts.request.map(time).into(),
@@ -71,9 +72,9 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             name: "idle",
             value: "duration",
             preset: Preset::Is("75s"),
-            about: "Between requests on a connection, and between two pieces of a request's body; while a client takes \
-                    nothing of a response; in `tcp` mode, without a byte in either direction, or while one side takes \
-                    nothing. A client that comes back later pays for a new handshake.",
+            about: "Between requests on a connection; between two pieces of a request's body; while a client accepts \
+                    nothing of a response; in `tcp` mode, without a byte in either direction, or while one side \
+                    accepts nothing. A client that returns later pays for a new handshake.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.idle, timeout),
             show: |timeouts| time(timeouts.idle),
@@ -83,14 +84,14 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
 
 pub(super) const LIMITS: Section<ListenerLimits> = Section {
     path: "listeners[].limits",
-    about: "How much one listener takes on; connections and handshakes are those of all threads together.",
+    about: "How much one listener accepts; connections and handshakes are those of all threads together.",
     keys: &[
         Key {
             name: "connections",
             value: "count",
             preset: Preset::Is("100000"),
-            about: "Open connections. Each costs memory even when idle, and a file descriptor; a second one while an \
-                    upstream serves it.",
+            about: "Open connections. Each costs memory even when idle, and a file descriptor, with a second one while \
+                    an upstream serves it.",
             needs_restart: false,
             read: |field, limits| field.set(&mut limits.socket.connections, at_least_one),
             show: |limits| limits.socket.connections.into(),
@@ -109,8 +110,8 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             name: "header",
             value: "size",
             preset: Preset::Is("64KiB"),
-            about: "A request's header with its URL, of any version of HTTP. A larger one is a 431. While it comes, each \
-                    connection may hold this much.",
+            about: "The size of a request's header with its URL, in any version of HTTP. A larger one is answered with \
+                    431. Each connection may hold this much memory while the header arrives.",
             needs_restart: false,
             read: |field, limits| field.set(&mut limits.requests.header, header_limit),
             show: |limits| limits.shown(|requests| show_size(requests.header).into()),
@@ -119,8 +120,8 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             name: "headers",
             value: "count",
             preset: Preset::Is("100"),
-            about: "Fields of a request's header. With more it is a 431. Cookies count as one field, into however many a client \
-                    of HTTP/2 or HTTP/3 splits them.",
+            about: "The number of fields in a request's header. More are answered with 431. Cookies count as one \
+                    field, however many fields a client of HTTP/2 or HTTP/3 splits them into.",
             needs_restart: false,
             read: |field, limits| field.set(&mut limits.requests.fields, header_count),
             show: |limits| limits.shown(|requests| requests.fields.get().into()),
@@ -129,7 +130,7 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             name: "url",
             value: "size",
             preset: Preset::Means("as much as a header"),
-            about: "A request's path and query. A longer one is a 414.",
+            about: "The length of a request's path and query. A longer one is answered with 414.",
             needs_restart: false,
             read: |field, limits| limits.requests.url = field.parse(url_limit),
             show: |limits| limits.shown(|requests| requests.url.map(show_size).into()),
@@ -138,10 +139,11 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             name: "body",
             value: "size, or `off`",
             preset: Preset::Is("off"),
-            about: "A request's body, on routes that have no `limits` of their own. One that says that it is larger is a 413 \
-                    before anything of it goes upstream. One that does not say so is cut off where it becomes too large: \
-                    it is a 413 if no answer has begun, and else its stream, or with HTTP/1.1 its connection, is reset. All \
-                    that a client sends in a stream of gRPC is one body.",
+            about: "The largest request body, on routes that have no `limits` of their own. A request that declares a \
+                    larger one is answered with 413 before any of it goes upstream. A body of undeclared length is cut \
+                    off where it becomes too large: it is answered with 413 if no response has begun; otherwise its \
+                    stream, or with HTTP/1.1 its connection, is reset. All that a client sends in a gRPC stream is one \
+                    body.",
             needs_restart: false,
             read: |field, limits| {
                 if let Some(limit) = field.parse(body_limit) {

@@ -8,15 +8,16 @@ use crate::{
 
 pub(super) const PATHS: Section<Paths> = Section {
     path: "listeners[].paths",
-    about: "In which form a request's path is matched and sent on. What a server takes for one path, routes must take for \
-            one, or a `respond: {status: 403}` on `/admin` holds for one spelling of it only.",
+    about: "The form in which a request's path is matched and forwarded. Paths that a server treats as one must be one \
+            for routes, or a `respond: {status: 403}` on `/admin` covers one spelling of it only.",
     keys: &[
         Key {
             name: "normalize",
             value: "`on` or `off`",
             preset: Preset::Is("on"),
-            about: "`.` and `..` segments are taken out, and escapes of letters, digits, `-`, `.`, `_` and `~` are decoded; \
-                    a `%` without two hexadecimal digits is a 400. A path that is normal already costs nothing.",
+            about: "`.` and `..` segments are removed, and escapes of letters, digits, `-`, `.`, `_` and `~` are \
+                    decoded; a `%` without two hexadecimal digits is a 400. A path that is normal already costs \
+                    nothing.",
             needs_restart: false,
             read: |field, paths| field.set(&mut paths.normalize, switch),
             show: |paths| paths.normalize.into(),
@@ -54,8 +55,9 @@ pub(super) const PATHS: Section<Paths> = Section {
             name: "send",
             value: "`normalized` or `received`",
             preset: Preset::Is("normalized"),
-            about: "Which path a server gets, unless the route rewrites it: the one that was matched, or the one that came. \
-                    `received` is for servers that keep `//` and `/./` apart; they then decide alone what it means.",
+            about: "Which path a server receives, unless the route rewrites it: the one that was matched, or the one \
+                    that was received. `received` is for servers to which `//` and `/./` are different paths; they \
+                    alone decide then what it means.",
             needs_restart: false,
             read: |field, paths| field.set(&mut paths.send, word),
             show: |paths| name(paths.send).into(),

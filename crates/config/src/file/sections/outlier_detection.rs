@@ -14,15 +14,15 @@ use std::num::NonZeroUsize;
 
 pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
     path: "upstreams.<name>.outlier_detection",
-    about: "Servers that fail get no requests for a while, by what became of those that they got: nothing is sent for it, \
-            as health checks do. `on` takes the defaults.",
+    about: "Servers that fail are ejected for a while: they receive no requests. They are judged by their responses to \
+            requests; unlike health checks, this sends none of its own. `on` uses the defaults.",
     keys: &[
         Key {
             name: "errors",
             value: "count, or `off`",
             preset: Preset::Is("5"),
-            about: "So many requests in a row that were answered with a status of 500 or above, or not at all. In `tcp` \
-                    mode: connections that could not be opened.",
+            about: "This many requests in a row that were answered with a status of 500 or above, or not at all. In \
+                    `tcp` mode: connections that could not be opened.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.errors, count_or_off),
             show: |outliers| or_off(outliers.errors.as_ref(), |count| count.get().into()),
@@ -31,7 +31,7 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "gateway_errors",
             value: "count, or `off`",
             preset: Preset::Is("off"),
-            about: "So many in a row that were answered with 502, 503 or 504, or not at all.",
+            about: "This many in a row that were answered with 502, 503 or 504, or not at all.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.gateway_errors, count_or_off),
             show: |outliers| or_off(outliers.gateway_errors.as_ref(), |count| count.get().into()),
@@ -40,7 +40,7 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "ejection",
             value: "duration",
             preset: Preset::Is("30s"),
-            about: "How long a server is left out the first time; the second time in a row twice as long, and so on.",
+            about: "How long a server is ejected the first time; the second time in a row twice as long, and so on.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.ejection, timeout),
             show: |outliers| time(outliers.ejection),
@@ -49,7 +49,7 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "longest_ejection",
             value: "duration",
             preset: Preset::Is("300s"),
-            about: "The longest time for which a server is left out.",
+            about: "The longest time for which a server is ejected.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.longest_ejection, timeout),
             show: |outliers| time(outliers.longest_ejection),
@@ -58,7 +58,7 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "interval",
             value: "duration",
             preset: Preset::Is("10s"),
-            about: "A server that is back counts as left out once less after each such time without being left out again.",
+            about: "After each such time without an ejection, a server that is back counts as ejected once less.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.interval, timeout),
             show: |outliers| time(outliers.interval),
@@ -67,8 +67,8 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "most",
             value: "percentage, 1 to 100",
             preset: Preset::Is("10"),
-            about: "While so many of a hundred servers, or more, are left out, no other is; the first always can be. With \
-                    100, a fault of all servers answers every request with 503.",
+            about: "While this percentage of the servers, or more, is ejected, no other is; the first always can be. \
+                    With 100, a fault of all servers answers every request with 503.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.most, percentage),
             show: |outliers| outliers.most.into(),

@@ -17,15 +17,15 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
     path: "listeners[].rate_limits[]",
-    about: "How many requests are served in a time. One that is too many is answered with 429 and `Retry-After`, whatever the \
-            version of HTTP. A request must pass all limits of its listener, and then all of its route; what one of them \
-            has counted stays counted when another refuses.",
+    about: "How many requests are served in a period. Those beyond it are answered with 429 and `Retry-After`, in any \
+            version of HTTP. A request must pass all limits of its listener, and then all of its route; what one of \
+            them has counted stays counted when another refuses.",
     keys: &[
         Key {
             name: "rate",
             value: "requests and time",
             preset: Preset::Required,
-            about: "`10/s`, `600/m`, `5/10s`: what was used comes back evenly, one request after the other.",
+            about: "`10/s`, `600/m`, `5/10s`: capacity returns evenly, one request at a time.",
             needs_restart: false,
             read: |field, draft| draft.rate = field.parse(rate),
             show: |limit| show_rate(limit.rate).into(),
@@ -34,7 +34,7 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             name: "burst",
             value: "count",
             preset: Preset::Means("as many as `rate` says"),
-            about: "How many may come at once after a pause.",
+            about: "How many requests may arrive at once after a pause.",
             needs_restart: false,
             read: |field, draft| draft.burst = field.parse(weight),
             show: |limit| limit.burst.get().into(),
@@ -43,9 +43,9 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             name: "by",
             value: "`client`, `header NAME` or `all`",
             preset: Preset::Is("client"),
-            about: "What has a limit of its own: a network of clients (the clients behind `trusted_proxies`), a value of a \
-                    header, or nothing, so that all requests have it together. Requests without the header have one \
-                    together. Whoever can choose the header's value escapes its limit: give clients one too.",
+            about: "What is limited separately: a network of clients (the clients behind `trusted_proxies`), a value \
+                    of a header, or nothing, so that all requests share one limit. Requests without the header share \
+                    one too. Clients that can choose the header's value evade its limit: add a limit by `client`.",
             needs_restart: false,
             read: |field, draft| draft.by = field.parse(by),
             show: |limit| match &limit.by {
@@ -57,7 +57,7 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             name: "ipv4_prefix",
             value: "bits",
             preset: Preset::Is("24"),
-            about: "How many bits of an IPv4 address tell clients apart: `32` is each address.",
+            about: "How many bits of an IPv4 address identify a client: `32` is each address.",
             needs_restart: false,
             read: |field, draft| draft.ipv4_prefix = field.parse(|text| bits(text, 32)),
             show: |limit| prefixes(limit).map(|(ipv4, _)| ipv4).into(),
@@ -66,7 +66,7 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             name: "ipv6_prefix",
             value: "bits",
             preset: Preset::Is("56"),
-            about: "The same of IPv6, where one household has a `/56` or a `/64` of addresses.",
+            about: "The same for IPv6, where one household has a `/56` or a `/64` of addresses.",
             needs_restart: false,
             read: |field, draft| draft.ipv6_prefix = field.parse(|text| bits(text, 128)),
             show: |limit| prefixes(limit).map(|(_, ipv6)| ipv6).into(),
@@ -75,9 +75,9 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             name: "keys",
             value: "count",
             preset: Preset::Is("65536"),
-            about: "How many clients or values are told apart at a time, in 17 bytes each, from the start on. Where there \
-                    are more, who has used least is forgotten first, and begins anew: a flood of addresses does not free \
-                    those that ask much.",
+            about: "How many clients or values are tracked at a time, in 17 bytes each, allocated at the start. Beyond \
+                    that, the least active one is forgotten, and starts anew: a flood of addresses does not reset the \
+                    limits of active clients.",
             needs_restart: false,
             read: |field, draft| draft.keys = field.parse(keys),
             show: |limit| (limit.by != RateLimitBy::All).then_some(limit.keys.get()).into(),

@@ -15,15 +15,15 @@ use std::net::{IpAddr, SocketAddr};
 
 pub(super) const RESOLVER: Section<Resolver> = Section {
     path: "resolver",
-    about: "Who is asked for the addresses of servers that have names.",
+    about: "Which DNS servers resolve the names of upstream servers.",
     keys: &[
         Key {
             name: "servers",
             value: "list of IP addresses, with a port or without",
             preset: Preset::Means("the system's"),
-            about: "DNS servers, asked over UDP, and over TCP where an answer is too long for that. The system's are those of \
-                    `/etc/resolv.conf`; what they do not know, the system may (`/etc/nsswitch.conf`). `/etc/hosts` comes \
-                    first in any case.",
+            about: "DNS servers, queried over UDP, and over TCP where a response is too long for that. The system's \
+                    are those of `/etc/resolv.conf`; names that they do not know are then looked up as \
+                    `/etc/nsswitch.conf` says. `/etc/hosts` comes first in any case.",
             needs_restart: false,
             read: |field, resolver| {
                 resolver.servers = field.items().iter().filter_map(|item| item.parse(server)).collect();
@@ -34,7 +34,7 @@ pub(super) const RESOLVER: Section<Resolver> = Section {
             name: "timeout",
             value: "duration",
             preset: Preset::Is("5s"),
-            about: "After which a lookup has failed. A start and a reload wait for that long, at most, for all names \
+            about: "The time after which a lookup fails. A start and a reload wait at most this long for all names \
                     together.",
             needs_restart: false,
             read: |field, resolver| field.set(&mut resolver.timeout, timeout),

@@ -22,10 +22,10 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "tickets",
             value: "`off`, `local`, `fleet`, a path, or a list of paths",
             preset: Preset::Is("local"),
-            about: "Session tickets: the client keeps the session, encrypted. The only kind in TLS 1.3. The key is this \
-                    process's (`local`), all gateways' through Redis (`fleet`), or in files of 48 or 80 bytes as nginx \
-                    has them: the first encrypts, the others decrypt. Costs no memory here, and one ticket in each \
-                    handshake.",
+            about: "Session tickets: the client stores the session, encrypted. TLS 1.3 has no other kind. The ticket \
+                    key belongs to this process (`local`), is shared through Redis (`fleet`), or is read from files of \
+                    48 or 80 bytes in nginx's format: the first encrypts, the others decrypt. Costs no memory here, \
+                    and one ticket in each handshake.",
             needs_restart: false,
             read: |field, resumption| resumption.tickets = tickets(field).unwrap_or(TicketKeys::Local),
             show: |resumption| show_tickets(&resumption.tickets),
@@ -34,10 +34,10 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "cache",
             value: "`off`, `memory`, or an address of Redis",
             preset: Preset::Is("memory"),
-            about: "Where sessions are kept for clients of TLS 1.2 and below without tickets: in this process, or for \
-                    all gateways in `redis://user:password@host:port/database`, `rediss://...` (TLS) or \
-                    `redis+cluster://host:port,host:port`. Redis costs a question in each handshake that resumes, \
-                    unless this process knows the session too.",
+            about: "Where sessions are stored for clients of TLS 1.2 and below without tickets: in this process, or \
+                    for all gateways in `redis://user:password@host:port/database`, `rediss://...` (TLS) or \
+                    `redis+cluster://host:port,host:port`. Redis costs a lookup in each handshake that resumes, unless \
+                    this process has the session too.",
             needs_restart: false,
             read: |field, resumption| {
                 field.set(&mut resumption.cache, |text| values::session_cache(text, field.place()));
@@ -48,8 +48,9 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "cache_size",
             value: "count",
             preset: Preset::Is("20480"),
-            about: "Sessions that this process keeps at most, at under 1 KiB each; a client certificate comes on top. \
-                    Those that are used least leave first. With 0, which needs Redis, it keeps none and asks for each.",
+            about: "The most sessions that this process caches, at under 1 KiB each, plus the client's certificate if \
+                    there is one. Those that are used least are evicted first. With 0, which needs Redis, it caches \
+                    none and looks each one up.",
             needs_restart: false,
             read: |field, resumption| field.set(&mut resumption.cache_size, count_or_zero),
             show: |resumption| resumption.cache_size.into(),
@@ -58,8 +59,8 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "lifetime",
             value: "duration, at most `7d`",
             preset: Preset::Is("12h"),
-            about: "How long a session may be resumed. Longer saves more full handshakes, and whoever gets the ticket key \
-                    can read more of what was recorded in TLS 1.2.",
+            about: "How long a session may be resumed. A longer time saves more full handshakes; but whoever obtains \
+                    the ticket key can decrypt more recorded traffic of TLS 1.2.",
             needs_restart: false,
             read: |field, resumption| field.set(&mut resumption.lifetime, values::session_lifetime),
             show: |resumption| time(resumption.lifetime),
@@ -91,8 +92,8 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "lookup_timeout",
             value: "duration",
             preset: Preset::Is("20ms"),
-            about: "How long a handshake waits for Redis before it becomes a full one. After several such, Redis is \
-                    not asked for a while.",
+            about: "How long a handshake waits for Redis before it becomes a full one. After several timeouts, Redis \
+                    is not used for a while.",
             needs_restart: false,
             read: |field, resumption| field.set(&mut resumption.lookup_timeout, timeout),
             show: |resumption| time(resumption.lookup_timeout),
@@ -101,8 +102,8 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "fleet_secret",
             value: "path",
             preset: Preset::Means("none"),
-            about: "A file that all gateways of a fleet share and Redis does not see: sessions and ticket keys are \
-                    sealed with it before they leave. Make it with `quadrille tickets generate FILE`.",
+            about: "A file that all gateways of a fleet share and Redis never sees: sessions and ticket keys are \
+                    sealed with it before they leave. Create it with `quadrille tickets generate FILE`.",
             needs_restart: false,
             read: |field, resumption| resumption.fleet_secret = field.placed(Field::file_source),
             show: |resumption| placed_source(resumption.fleet_secret.as_ref()),
@@ -111,7 +112,7 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "redis_password",
             value: "path",
             preset: Preset::Means("the one in the address"),
-            about: "A file with the password, so that it need not stand in this one.",
+            about: "A file with the password, so that it need not be in this one.",
             needs_restart: false,
             read: |field, resumption| resumption.redis_password = field.placed(Field::file_source),
             show: |resumption| placed_source(resumption.redis_password.as_ref()),

@@ -30,7 +30,7 @@ pub(super) const SPLIT: Section<Weighted> = Section {
             name: "weight",
             value: "count",
             preset: Preset::Is("1"),
-            about: "How many, relative to the others. Each request is decided by itself, at random.",
+            about: "How many, relative to the others. Each request is assigned at random, independently of others.",
             needs_restart: false,
             read: |field, share| field.set(&mut share.weight, values::weight),
             show: |share| share.weight.get().into(),
@@ -40,7 +40,7 @@ pub(super) const SPLIT: Section<Weighted> = Section {
 
 pub(super) const REDIRECT: Section<Redirect> = Section {
     path: "listeners[].routes[].redirect",
-    about: "Sends the client elsewhere. What is not said stays as it was in the request.",
+    about: "Sends the client elsewhere. What is not given stays as it was in the request.",
     keys: &[
         Key {
             name: "scheme",

@@ -16,14 +16,14 @@ use serde_json::Value;
 
 pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
     path: "listeners[].routes[].headers[]",
-    about: "A condition on a header of the request. Of several lines of a header, one suffices. Without \
-            any of the conditions, the header must be there.",
+    about: "A condition on a header of the request. Of several lines of a header, one suffices. Without any of the \
+            conditions, the header must be present.",
     keys: &[
         Key {
             name: "name",
             value: "name of a header",
             preset: Preset::Required,
-            about: "In any case.",
+            about: "Upper and lower case are the same.",
             needs_restart: false,
             read: |field, draft| draft.name = field.parse(values::header_name),
             show: |header| header.name.as_str().into(),
@@ -77,7 +77,7 @@ pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
             name: "present",
             value: "`on` or `off`",
             preset: Preset::Means("`on`"),
-            about: "Whether the header must be there, or must not.",
+            about: "Whether the header must be present, or absent.",
             needs_restart: false,
             read: |field, draft| draft.present = field.parse(switch),
             show: |header| show_present(header),
@@ -95,7 +95,7 @@ pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
             name: "invert",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "The header is there and its value is otherwise.",
+            about: "The header is present, and its value does not match.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.invert, switch),
             show: |header| if_true(header.invert),

@@ -16,8 +16,8 @@ pub(super) const ROUTE_LIMITS: Section<RouteBodyLimit> = Section {
         name: "body",
         value: "size, or `off`",
         preset: Preset::Means("the listener's"),
-        about: "Bytes of a request's body, in the place of the listener's `limits.body`. `off` is of any size, as streams of \
-                gRPC want it.",
+        about: "The largest request body, in place of the listener's `limits.body`. `off` accepts any size, as gRPC \
+                streams need.",
         needs_restart: false,
         read: |field, limit| {
             if let Some(read) = field.parse(body_limit) {

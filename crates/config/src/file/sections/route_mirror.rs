@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 pub(super) const MIRROR: Section<Mirror> = Section {
     path: "listeners[].routes[].mirror[]",
-    about: "An upstream that gets copies of matching requests, to see how it bears them. Its answers are thrown away. A copy \
-            waits for nobody and nobody waits for it: what an upstream is too slow for is not copied. Not for WebSocket.",
+    about: "An upstream that receives copies of matching requests, for instance to test it under real load. Its \
+            responses are discarded. Copies never delay the original requests: what the upstream is too slow for is \
+            not copied. Not for WebSocket.",
     keys: &[
         Key {
             name: "upstream",
@@ -29,7 +30,7 @@ pub(super) const MIRROR: Section<Mirror> = Section {
             name: "percent",
             value: "percentage, up to 100",
             preset: Preset::Is("100"),
-            about: "Of how many requests, chosen at random; `0.01` is one in ten thousand.",
+            about: "The share of requests that is copied, chosen at random; `0.01` is one in ten thousand.",
             needs_restart: false,
             read: |field, mirror| field.set(&mut mirror.parts, share::percentage),
             show: |mirror| share::show(mirror.parts).into(),

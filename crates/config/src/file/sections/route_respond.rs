@@ -9,7 +9,7 @@ use crate::{
 
 pub(super) const RESPOND: Section<Respond> = Section {
     path: "listeners[].routes[].respond",
-    about: "A fixed answer. It is kept in memory, so keep it short.",
+    about: "A fixed response. It is held in memory, so keep it short.",
     keys: &[
         Key {
             name: "status",

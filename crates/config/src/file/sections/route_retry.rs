@@ -16,15 +16,15 @@ use std::num::NonZeroU32;
 
 pub(super) const RETRY: Section<RetryPolicy> = Section {
     path: "listeners[].routes[].retry",
-    about: "Which failures are tried again, in place of the upstream's `retries`. A request is repeated while its body, of \
-            up to 64 KiB, is still there.",
+    about: "Which failures are retried, in place of the upstream's `retries`. A request can be retried while its body, \
+            of up to 64 KiB, is still buffered.",
     keys: &[
         Key {
             name: "on",
             value: "list of `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, `conflict`, statuses",
             preset: Preset::Required,
-            about: "No connection; refused by HTTP/2; no answer; 502 to 504 or no answer; 500 and above or no answer; 409; \
-                    these.",
+            about: "In this order: no connection; refused by HTTP/2; no response; 502 to 504 or no response; 500 and \
+                    above or no response; 409; these statuses.",
             needs_restart: false,
             read: |field, retry| failures(field, &mut retry.on),
             show: |retry| show_failures(&retry.on),
@@ -33,7 +33,7 @@ pub(super) const RETRY: Section<RetryPolicy> = Section {
             name: "retries",
             value: "count",
             preset: Preset::Is("1"),
-            about: "Attempts after the first, each after a short pause that grows. More of them make an overload worse.",
+            about: "Attempts after the first, each after a pause that grows. More of them make an overload worse.",
             needs_restart: false,
             read: |field, retry| {
                 field.set(&mut retry.retries, |text| values::weight(text).map(NonZeroU32::get));
@@ -53,8 +53,8 @@ pub(super) const RETRY: Section<RetryPolicy> = Section {
             name: "idempotent_only",
             value: "`on` or `off`",
             preset: Preset::Is("on"),
-            about: "Repeat a request that a server may have seen only if its method allows it (RFC 9110). `off` may do \
-                    twice what a client asked for once.",
+            about: "Repeat a request that a server may have received only if its method is idempotent (RFC 9110). With \
+                    `off`, a server may do twice what a client requested once.",
             needs_restart: false,
             read: |field, retry| field.set(&mut retry.idempotent_only, switch),
             show: |retry| retry.idempotent_only.into(),

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 pub(super) const STICKY: Section<StickyDraft, HashPolicy> = Section {
     path: "listeners[].routes[].sticky[]",
-    about: "What requests have in common that keep to a server: one of `cookie`, `header`, `query` and `client_ip`. Several \
-            count together. Requests without any of it go to any server. For upstreams with `balance: hash`.",
+    about: "What identifies the requests that stay on one server: one of `cookie`, `header`, `query` and `client_ip`. \
+            Several are combined. Requests without any of them go to any server. For upstreams with `balance: hash`.",
     keys: &[
         Key {
             name: "cookie",
@@ -33,8 +33,8 @@ pub(super) const STICKY: Section<StickyDraft, HashPolicy> = Section {
             name: "lifetime",
             value: "duration, or `0s`",
             preset: Preset::Means("none is set"),
-            about: "Requests without the cookie get one that lasts so long; `0s`: until the browser is closed. It is random, \
-                    and says nothing of the server.",
+            about: "Requests without the cookie receive one that lasts this long; `0s`: until the browser is closed. \
+                    Its value is random, and reveals nothing about the server.",
             needs_restart: false,
             read: |field, draft| draft.lifetime = field.parse(duration),
             show: |policy| match &policy.on {
@@ -46,7 +46,7 @@ pub(super) const STICKY: Section<StickyDraft, HashPolicy> = Section {
             name: "path",
             value: "path",
             preset: Preset::Is("/"),
-            about: "For which paths the cookie that is set counts.",
+            about: "The `Path` of the cookie that is set.",
             needs_restart: false,
             read: |field, draft| draft.path = field.parse(path),
             show: |policy| match &policy.on {

@@ -10,14 +10,14 @@ use crate::{
 
 pub(super) const SAMPLING: Section<Sampling> = Section {
     path: "sampling",
-    about: "Which handshakes are measured message by message, for the CPU times in the metrics and on the dashboard. Those \
-            that are not measured pay nothing.",
+    about: "Which handshakes are measured message by message, for the CPU times in the metrics and on the dashboard. \
+            Handshakes that are not measured pay nothing.",
     keys: &[
         Key {
             name: "one_in",
             value: "count",
             preset: Preset::Is("64"),
-            about: "One handshake of so many, the first included, counted on each event loop. To be measured costs a \
+            about: "One handshake in this many, starting with the first, on each event loop. Measuring costs a \
                     handshake some 20 to 40 us of CPU; `1` measures all of them.",
             needs_restart: false,
             read: |field, sampling| field.set(&mut sampling.one_in, count),
@@ -27,7 +27,7 @@ pub(super) const SAMPLING: Section<Sampling> = Section {
             name: "per_second",
             value: "count",
             preset: Preset::Is("100"),
-            about: "At most so many in a second, on each event loop.",
+            about: "At most this many in a second, on each event loop.",
             needs_restart: false,
             read: |field, sampling| field.set(&mut sampling.per_second, count),
             show: |sampling| sampling.per_second.get().into(),

@@ -24,8 +24,8 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             name: "min",
             value: "`1.0`, `1.1`, `1.2` or `1.3`",
             preset: Preset::Is("1.2"),
-            about: "The lowest TLS version. 1.0 and 1.1 are deprecated (RFC 8996): choose them only for clients that \
-                    cannot do better. 1.3 shuts out old clients, and saves the others a round trip.",
+            about: "The lowest TLS version. 1.0 and 1.1 are deprecated (RFC 8996): use them only for clients that \
+                    support nothing newer. 1.3 excludes old clients, and saves the others a round trip.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.policy.min, word),
             show: |policy| name(policy.min).into(),
@@ -77,9 +77,9 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             name: "cbc",
             value: "`on` or `off`",
             preset: Preset::Means("`off`; with a `min` below `1.2` always `on`"),
-            about: "Offer cipher suites of TLS 1.2 and below that encrypt by CBC and authenticate by SHA-1, last. Attacks \
-                    on them keep being found (Lucky 13, GOLDENDOODLE), and scanners report them. Only for clients that \
-                    have nothing else. TLS 1.0 and 1.1 have no others.",
+            about: "Offer cipher suites of TLS 1.2 and below that encrypt by CBC and authenticate by SHA-1, last. New \
+                    attacks on them keep being found (Lucky 13, GOLDENDOODLE), and scanners report them. Only for \
+                    clients that support nothing else. TLS 1.0 and 1.1 have no others.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.policy.cbc, switch),
             show: |policy| policy.cbc.into(),
@@ -88,8 +88,8 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             name: "static_rsa",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Offer RSA key exchange in TLS 1.2 and below, last. It has no forward secrecy: whoever gets the key \
-                    later can read what was recorded. Only for clients that have nothing else.",
+            about: "Offer RSA key exchange in TLS 1.2 and below, last. It has no forward secrecy: whoever obtains the \
+                    key later can decrypt recorded traffic. Only for clients that support nothing else.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.policy.static_rsa, switch),
             show: |policy| policy.static_rsa.into(),
@@ -107,10 +107,11 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             name: "ocsp_stapling",
             value: "`on`, `off` or `must_staple`",
             preset: Preset::Is("must_staple"),
-            about: "For which certificates the gateway asks their authority's OCSP responder (RFC 6960), and staples what it \
-                    says in full handshakes with clients that ask: all that name a responder, none, or those that \
-                    clients refuse without a staple (RFC 7633). The responder is asked over `http://`, and the chain must \
-                    have the issuer's certificate. A certificate with `ocsp` keeps what that file says.",
+            about: "For which certificates the gateway fetches a response from their authority's OCSP responder (RFC \
+                    6960), and staples it in full handshakes with clients that request it: all that name a responder, \
+                    none, or those that clients refuse without a staple (RFC 7633). The responder is queried over \
+                    `http://`, and the chain must contain the issuer's certificate. A certificate with `ocsp` uses \
+                    that file instead.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.policy.ocsp_stapling, word),
             show: |policy| name(policy.ocsp_stapling).into(),

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 pub(super) const TRACING: Section<Draft, Tracing> = Section {
     path: "tracing",
-    about: "Spans of requests, as OpenTelemetry has them, for a collector. An endpoint alone is short for a mapping with it. \
-            What is not recorded costs a header of the request; what is costs some microseconds, and about 1 KiB of memory \
-            until it is sent.",
+    about: "OpenTelemetry spans of requests, sent to a collector. An endpoint alone is short for a mapping with it. A \
+            request that is not recorded costs one header; one that is costs some microseconds, and about 1 KiB of \
+            memory until its spans are sent.",
     keys: &[
         Key {
             name: "endpoint",
@@ -42,8 +42,8 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             name: "tls",
             value: "mapping",
             preset: Preset::Means("the system's CA bundle"),
-            about: "How an `https` endpoint is verified, and what is shown to it: `ca`, `certificate` and the other keys of \
-                    [`upstreams.<name>.tls`](#upstreamsnametls).",
+            about: "How an `https` endpoint is verified, and what is presented to it: `ca`, `certificate` and the \
+                    other keys of [`upstreams.<name>.tls`](#upstreamsnametls).",
             needs_restart: false,
             read: |field, draft| draft.tls = upstream_tls::tls(field),
             show: |tracing| show_tls(&tracing.collector),
@@ -52,8 +52,9 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             name: "headers",
             value: "mapping of names to values",
             preset: Preset::Means("none"),
-            about: "Sent to the collector with every message, such as the key of an account. The values are secrets: no page \
-                    and no log shows them. What is here comes before `OTEL_EXPORTER_OTLP_HEADERS` of the environment.",
+            about: "Sent to the collector with every message, such as the key of an account. The values are secrets: \
+                    no page and no log shows them. They take precedence over `OTEL_EXPORTER_OTLP_HEADERS` of the \
+                    environment.",
             needs_restart: false,
             read: |field, draft| draft.tracing.collector.headers = headers(field),
             show: |tracing| show_headers(&tracing.collector),
@@ -62,8 +63,8 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             name: "percent",
             value: "percentage, up to 100",
             preset: Preset::Is("1"),
-            about: "How many of the traces that begin here are recorded, chosen at random. Of those that are continued, it is \
-                    as their beginning says.",
+            about: "The share of the traces that begin here that is recorded, chosen at random. Continued traces are \
+                    recorded if their beginning says so.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.tracing.parts, share::percentage),
             show: |tracing| share::show(tracing.parts).into(),
@@ -72,7 +73,8 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             name: "parents",
             value: "`trusted_proxies`, `all` or `off`",
             preset: Preset::Is("trusted_proxies"),
-            about: "Whose `traceparent` is continued; others' is replaced. With `all`, clients decide what is recorded.",
+            about: "Whose `traceparent` is continued; that of others is replaced. With `all`, clients decide what is \
+                    recorded.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.tracing.parents, word),
             show: |tracing| name(tracing.parents).into(),
@@ -81,7 +83,7 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             name: "service",
             value: "text",
             preset: Preset::Is("quadrille"),
-            about: "What collectors call this gateway (`service.name`).",
+            about: "The name of this gateway at the collector (`service.name`).",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.tracing.collector.service, service),
             show: |tracing| tracing.collector.service.as_str().into(),

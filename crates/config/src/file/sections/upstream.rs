@@ -36,9 +36,9 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "dns_refresh",
             value: "`ttl`, duration, or `off`",
             preset: Preset::Is("ttl"),
-            about: "When names of servers are looked up again: once the time has passed that their records are good for (at \
-                    least 1 s, at most 10 min), in an interval, or, with `off`, on reloads only. While that fails, they \
-                    keep their addresses; connections to an address that has gone are not used for new requests.",
+            about: "When names of servers are resolved again: after the time to live of their records (at least 1 s, \
+                    at most 10 min), at an interval, or, with `off`, on reloads only. If that fails, they keep their \
+                    addresses; connections to an address that has disappeared are not used for new requests.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.dns_refresh, resolver::refresh),
             show: |upstream| resolver::show_refresh(upstream.dns_refresh),
@@ -47,8 +47,8 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "balance",
             value: "`round_robin`, `random`, `least_request`, `client_ip` or `hash`",
             preset: Preset::Is("round_robin"),
-            about: "How a server is chosen, by weight. `client_ip` keeps a client with its server by consistent hashing, \
-                    and spreads the load less evenly; `hash` does the same by what the route's `sticky` names.",
+            about: "How a server is chosen, by weight. `client_ip` keeps a client on one server by consistent hashing, \
+                    and distributes load less evenly; `hash` does the same by what the route's `sticky` names.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.balance, word),
             show: |upstream| name(upstream.balance).into(),
@@ -57,8 +57,8 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "health",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("off"),
-            about: "Active health checks. `off` trusts every server, and a dead one costs a failed attempt for each \
-                    request that is sent to it.",
+            about: "Active health checks. With `off` every server is trusted, and a dead one costs a failed attempt \
+                    for each request that is sent to it.",
             needs_restart: false,
             read: |field, upstream| upstream.health = health::health(field),
             show: |upstream| or_off(upstream.health.as_ref(), |health| HEALTH.show(health)),
@@ -67,7 +67,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "outlier_detection",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("off"),
-            about: "Leaves servers out that fail, by what became of the requests that they got.",
+            about: "Ejects servers that fail, judged by their responses to requests.",
             needs_restart: false,
             read: |field, upstream| upstream.outlier_detection = outlier_detection::outlier_detection(field),
             show: |upstream| {
@@ -78,7 +78,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "limits",
             value: "mapping",
             preset: Preset::Means("none"),
-            about: "How much is asked of the servers at a time.",
+            about: "How many requests and connections the servers receive at a time.",
             needs_restart: false,
             read: |field, upstream| _ = UPSTREAM_LIMITS.read(field, &mut upstream.limits),
             show: |upstream| {
@@ -91,7 +91,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "tls",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("off"),
-            about: "TLS towards the servers. Costs a handshake for each new connection; the pool makes them few.",
+            about: "TLS to the servers. Costs a handshake for each new connection; the pool keeps them few.",
             needs_restart: false,
             read: |field, upstream| upstream.tls = upstream_tls::tls(field),
             show: |upstream| or_off(upstream.tls.as_ref(), |tls| UPSTREAM_TLS.show(tls)),
@@ -100,9 +100,9 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "protocol",
             value: "`auto`, `http1`, `http2` or `of_request`",
             preset: Preset::Is("auto"),
-            about: "The HTTP version towards the servers. `auto` takes what ALPN offers, and HTTP/1.1 in plain text; \
-                    `http2` in plain text needs servers that speak it with prior knowledge; `of_request` is `http1` for \
-                    requests that came over HTTP/1.1, and `http2` for others. Without meaning in `tcp` mode.",
+            about: "The HTTP version used with the servers. `auto` uses what ALPN selects, and HTTP/1.1 in plain text; \
+                    `http2` in plain text needs servers that speak it with prior knowledge; `of_request` is `http1` \
+                    for requests that came over HTTP/1.1, and `http2` for others. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.protocol, word),
             show: |upstream| name(upstream.protocol).into(),
@@ -121,7 +121,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "retries",
             value: "count, or `0`",
             preset: Preset::Is("1"),
-            about: "How often an idempotent request is tried again on another connection or server. Each adds load just \
+            about: "How often an idempotent request is retried on another connection or server. Retries add load just \
                     when servers fail.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.retries, count_or_zero),
@@ -131,9 +131,9 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "pool",
             value: "count",
             preset: Preset::Is("128"),
-            about: "HTTP/1.1 connections kept to each server, for each event-loop thread. While as many are open, a request \
-                    waits for 3 ms for one that comes free, and then opens one more. Each costs memory and a file \
-                    descriptor here and on the server.",
+            about: "HTTP/1.1 connections to each server, for each event-loop thread, that stay open between requests. \
+                    While this many are in use, a request waits up to 3 ms for one of them, and then opens another. \
+                    Each costs memory and a file descriptor here and on the server.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.pool, count),
             show: |upstream| upstream.pool.get().into(),
@@ -142,7 +142,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "timeouts",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "When a slow server is given up.",
+            about: "When the gateway gives up on a slow server.",
             needs_restart: false,
             read: |field, upstream| _ = UPSTREAM_TIMEOUTS.read(field, &mut upstream.timeouts),
             show: |upstream| UPSTREAM_TIMEOUTS.show(&upstream.timeouts),
@@ -179,7 +179,8 @@ pub(super) const SERVER: Section<Server> = Section {
 
 pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
     path: "upstreams.<name>.timeouts",
-    about: "When a slow server is given up. Longer times let more requests pile up behind a server that hangs.",
+    about: "When the gateway gives up on a slow server. Longer times let more requests pile up behind a server that \
+            hangs.",
     keys: &[
         Key {
             name: "connect",
@@ -194,7 +195,7 @@ pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
             name: "read",
             value: "duration",
             preset: Preset::Is("60s"),
-            about: "Without a byte from the server while an answer is due.",
+            about: "Without a byte from the server while a response is due.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.read, timeout),
             show: |timeouts| time(timeouts.read),
@@ -203,7 +204,7 @@ pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
             name: "write",
             value: "duration",
             preset: Preset::Is("60s"),
-            about: "Without the server taking a byte of the request.",
+            about: "Without the server accepting a byte of the request.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.write, timeout),
             show: |timeouts| time(timeouts.write),
@@ -212,7 +213,7 @@ pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
             name: "idle",
             value: "duration",
             preset: Preset::Is("60s"),
-            about: "How long an idle connection is kept in the pool. Keep it below the server's own idle timeout, or \
+            about: "How long an idle connection stays in the pool. Set it below the server's own idle timeout, or \
                     requests meet connections that are being closed.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.idle, timeout),

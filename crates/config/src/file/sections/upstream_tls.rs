@@ -18,13 +18,13 @@ use std::sync::Arc;
 
 pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
     path: "upstreams.<name>.tls",
-    about: "TLS towards the servers. `on` verifies their certificates against the system's CA bundle.",
+    about: "TLS to the servers. `on` verifies their certificates against the system's CA bundle.",
     keys: &[
         Key {
             name: "server_name",
             value: "host",
             preset: Preset::Means("the host of the server's address, `localhost` for a Unix socket"),
-            about: "Sent as SNI, and the name that the certificate must carry.",
+            about: "Sent as SNI; the server's certificate must be valid for it.",
             needs_restart: false,
             read: |field, tls| tls.server_name = field.parse(values::host),
             show: |tls| tls.server_name.as_deref().into(),
@@ -33,7 +33,7 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             name: "ca",
             value: "path, or PEM text",
             preset: Preset::Means("the system's CA bundle"),
-            about: "The CA certificates in PEM that the servers' certificates must lead to.",
+            about: "The CA certificates in PEM that the servers' certificates must chain to.",
             needs_restart: false,
             read: |field, tls| (tls.ca, tls.ca_place) = (field.pem(), Some(field.place())),
             show: |tls| tls.ca.as_ref().map(source).into(),
@@ -42,9 +42,9 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             name: "certificate",
             value: "mapping with `chain` and `key`",
             preset: Preset::Means("none"),
-            about: "Shown to servers that ask for a client certificate: PEM, as of [`listeners[].certificates[]`]\
-                    (#listenerscertificates), with its key on this machine. The key is computed with on the event \
-                    loop, in full handshakes; connections that resume a session need it no more.",
+            about: "Presented to servers that request a client certificate: PEM, as in \
+                    [`listeners[].certificates[]`](#listenerscertificates), with its key on this machine. The key is \
+                    used on the event loop, in full handshakes; connections that resume a session do not need it.",
             needs_restart: false,
             read: |field, tls| tls.certificate = client_certificate(field).map(Arc::new),
             show: |tls| tls.certificate.as_ref().map(|certificate| CERTIFICATE.show(certificate)).into(),
@@ -53,7 +53,7 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             name: "min",
             value: "`1.0`, `1.1`, `1.2` or `1.3`",
             preset: Preset::Is("1.2"),
-            about: "The lowest TLS version that is spoken to the servers.",
+            about: "The lowest TLS version used with the servers.",
             needs_restart: false,
             read: |field, tls| field.set(&mut tls.parameters.min, word),
             show: |tls| name(tls.parameters.min).into(),
@@ -62,7 +62,7 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             name: "max",
             value: "`1.0`, `1.1`, `1.2` or `1.3`",
             preset: Preset::Is("1.3"),
-            about: "The highest.",
+            about: "The highest TLS version used with the servers.",
             needs_restart: false,
             read: |field, tls| field.set(&mut tls.parameters.max, word),
             show: |tls| name(tls.parameters.max).into(),
@@ -71,8 +71,8 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             name: "groups",
             value: "list of groups",
             preset: Preset::Is("[X25519MLKEM768, X25519, P-256, P-384]"),
-            about: "Key-exchange groups that are offered, most preferred first; `P-521` exists too. Shares of the first and, \
-                    behind `X25519MLKEM768`, of the next are sent at once.",
+            about: "Key-exchange groups that are offered, most preferred first; `P-521` exists too. Key shares of the \
+                    first and, after `X25519MLKEM768`, of the next are sent at once.",
             needs_restart: false,
             read: |field, tls| tls.parameters.groups = groups(field, tls.parameters.max),
             show: |tls| tls.parameters.groups.iter().map(|group| name(*group)).collect(),
