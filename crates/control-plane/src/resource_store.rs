@@ -179,8 +179,9 @@ impl ResourceStore {
         let sent: BTreeSet<&str> = update.resources.iter().map(|resource| resource.name.as_str()).collect();
         let unreadable: BTreeSet<&str> =
             update.unreadable.iter().map(|rejection| rejection.name.as_str()).collect();
+        let removed: BTreeSet<&str> = update.removed.iter().map(String::as_str).collect();
         let left_out = |name: &str| update.complete && !sent.contains(name) && !unreadable.contains(name);
-        known.filter(|name| left_out(name) || update.removed.contains(name)).cloned().collect()
+        known.filter(|name| left_out(name) || removed.contains(name.as_str())).cloned().collect()
     }
 
     /// What the store becomes with a diff, but for the resources with the `excluded` names.

@@ -118,6 +118,17 @@ fn a_refused_response_is_answered_with_the_version_before_it_and_the_reason() {
 }
 
 #[test]
+fn what_is_not_read_behind_too_many_mistakes_is_not_gone() {
+    let mut stream = stream(Dialect::StateOfTheWorld);
+    stream.subscribe(ResourceType::Listener, Interest::Wildcard);
+    let mut resources = vec![listener("twice"); 11];
+    resources.push(listener("served"));
+    let update = accept(&mut stream, response(ResourceType::Listener, "v1", "n1", resources));
+    assert_eq!((update.resources.len(), update.unreadable.len()), (1, 10));
+    assert!(!update.complete, "`served` is one of those that there are");
+}
+
+#[test]
 fn what_can_be_read_of_a_bad_response_is_offered_and_nothing_counts_as_gone() {
     let mut stream = stream(Dialect::StateOfTheWorld);
     stream.subscribe(ResourceType::Listener, Interest::Wildcard);

@@ -60,17 +60,28 @@ pub(super) struct UpdateBuilder<'l> {
     names: BTreeSet<String>,
     resources: Vec<Resource>,
     unreadable: Vec<Rejection>,
+    /// Resources were left unread behind too many that cannot be read.
+    stopped: bool,
 }
 
 impl<'l> UpdateBuilder<'l> {
     pub(super) fn new(kind: ResourceType, limits: &'l Limits) -> Self {
         let budget = Budget::new(limits);
-        Self { kind, limits, budget, names: BTreeSet::new(), resources: Vec::new(), unreadable: Vec::new() }
+        Self {
+            kind,
+            limits,
+            budget,
+            names: BTreeSet::new(),
+            resources: Vec::new(),
+            unreadable: Vec::new(),
+            stopped: false,
+        }
     }
 
     /// Reads one resource; `outside` is its name and version, if they stand outside of it.
     pub(super) fn add(&mut self, any: &Any, outside: Option<(&str, &str)>, wanted: &Interest) {
         if self.unreadable.len() >= MAX_NAMED {
+            self.stopped = true;
             return;
         }
         if any.type_url == proto::WRAPPED {
@@ -152,7 +163,8 @@ impl<'l> UpdateBuilder<'l> {
     ) -> Update {
         self.limit(0);
         // What cannot be read may be one that is kept: then nothing is known to be gone.
-        let complete = complete && self.unreadable.iter().all(|rejection| !rejection.name.is_empty());
+        let complete =
+            complete && !self.stopped && self.unreadable.iter().all(|rejection| !rejection.name.is_empty());
         let Self { kind, resources, unreadable, .. } = self;
         Update { kind, version, resources, removed, complete, unreadable, nonce }
     }
