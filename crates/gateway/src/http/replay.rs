@@ -34,6 +34,8 @@ struct Shared {
     taps: Vec<Tap>,
     /// Why no more comes, if that is the client's doing.
     failure: Option<ClientBodyError>,
+    /// How many there have been. Only the newest reads on.
+    attempts: usize,
 }
 
 /// The body of one attempt.
@@ -41,6 +43,7 @@ struct Attempt {
     shared: Arc<Mutex<Shared>>,
     position: usize,
     ended: bool,
+    number: usize,
 }
 
 impl Replay {
@@ -59,6 +62,7 @@ impl Replay {
             overflowed: false,
             taps,
             failure: None,
+            attempts: 0,
         }))))
     }
 
@@ -90,7 +94,10 @@ impl Replay {
         match &self.0 {
             None => RequestBody::default(),
             Some(shared) => {
-                RequestBody::new(Box::pin(Attempt { shared: Arc::clone(shared), position: 0, ended: false }))
+                let mut state = lock(shared);
+                state.attempts += 1;
+                let (number, shared) = (state.attempts, Arc::clone(shared));
+                RequestBody::new(Box::pin(Attempt { shared, position: 0, ended: false, number }))
             }
         }
     }
@@ -153,6 +160,10 @@ impl Body for Attempt {
         }
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
+        if self.number != shared.attempts {
+            // Its response has come already, or its connection drives it still: the rest is for another.
+            return Poll::Ready(Some(Err("the request is sent again".into())));
+        }
         if let Some(piece) = shared.pieces.get(self.position) {
             self.position += 1;
             return Poll::Ready(Some(Ok(Frame::data(piece.clone()))));

@@ -171,7 +171,7 @@ impl Upstream {
             return None;
         }
         let server = server.clone().asked_over_http2(by_version && http2);
-        Some(if by_host { server.called(host) } else { server })
+        Some(if by_host { server.called(&host.to_ascii_lowercase()) } else { server })
     }
 
     /// Counts a repeated attempt, for as long as the value lives; `None` if there are too many.

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, future::Either};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use quadrille_config::model::ProxyProtocolOut;
 use std::{
     collections::{HashMap, VecDeque},
     io,
@@ -258,9 +259,15 @@ impl Peer {
         }
     }
 
-    /// Whether connections decide where servers are, so that there may be any number of them.
-    fn is_of_original_destinations(&self) -> bool {
-        self.upstream.upgrade().is_some_and(|upstream| upstream.model().original_destination.is_some())
+    /// Whether clients decide where servers are, what they are called, or who has the connection for themselves, so that
+    /// there may be any number of peers.
+    fn is_of_clients_choice(&self) -> bool {
+        self.upstream.upgrade().is_some_and(|upstream| {
+            let model = upstream.model();
+            model.original_destination.is_some()
+                || model.host_from_request
+                || model.proxy_protocol != ProxyProtocolOut::Off
+        })
     }
 
     /// Gives a free connection to whoever waits for it, or keeps it; back if there are enough.
@@ -285,7 +292,7 @@ impl Shelf for ConnectionPool {
         let mut peers = self.lock();
         let many = peers.len() > MOST_PEERS;
         let refused = match peers.get_mut(&connection.place.key) {
-            Some(peer) if many && peer.is_of_original_destinations() => Err(connection),
+            Some(peer) if many && peer.is_of_clients_choice() => Err(connection),
             Some(peer) => peer.put_back(connection),
             None => Err(connection),
         };
