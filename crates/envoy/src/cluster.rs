@@ -314,10 +314,10 @@ impl Cluster {
         secrets: &BTreeMap<String, Arc<Secret>>,
     ) -> Result<Option<UpstreamTls>, Diagnostic> {
         let Some(tls) = &socket.tls else { return Ok(None) };
-        let tls = tls.resolve(secrets)?;
         let name = self.http.name;
+        let tls = tls.resolve(secrets, name.sni)?;
         Ok(Some(match name.sni {
-            true => UpstreamTls { server_name: None, verify_name: tls.verify_name || name.verified, ..tls },
+            true => UpstreamTls { server_name: None, verify_name: name.verified, ..tls },
             false => tls,
         }))
     }

@@ -27,7 +27,7 @@ use quadrille_config::{
     Problem,
     model::{
         AccessLog, AccessRules, AccessStep, Compression, EnvoyHeaders, ForwardedCertificate, HttpTracing,
-        LocalReplies, Paths, Place, RequestIds, RequestLimits, RouteTable,
+        LocalReplies, Paths, Place, RequestIds, RequestLimits, RouteTable, StripPort,
     },
 };
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
@@ -56,6 +56,7 @@ pub(crate) struct HttpManager {
     pub(crate) compression: Option<Arc<Compression>>,
     pub(crate) forwarded_certificate: ForwardedCertificate,
     pub(crate) envoy_headers: EnvoyHeaders,
+    pub(crate) strip_port: StripPort,
     pub(crate) tracing: Option<HttpTracing>,
 }
 
@@ -83,7 +84,8 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
         access(&message)?;
     let mut limits = RequestLimits { body: body_limit, ..RequestLimits::default() };
     if let Some(kibibytes) = message.number("max_request_headers_kb") {
-        limits.header = kibibytes as usize * 1024;
+        // Envoy takes no more either.
+        limits.header = kibibytes.min(8192) as usize * 1024;
     }
     believes_nobody(&message, behind_proxies.as_ref())?;
     let mut idle = None;
@@ -136,6 +138,11 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
         compression: compression.map(Arc::new),
         forwarded_certificate: forwarded_certificate(&message)?,
         envoy_headers: envoy_headers(&message, suppresses_headers)?,
+        strip_port: match (message.flag("strip_any_host_port"), message.flag("strip_matching_host_port")) {
+            (true, _) => StripPort::Always,
+            (false, true) => StripPort::Own,
+            (false, false) => StripPort::Never,
+        },
         tracing: http_tracing(&message, child_spans)?,
     })
 }
@@ -158,12 +165,14 @@ struct Access {
 fn access(message: &Message<'_>) -> Option<Access> {
     let mut access = Access::default();
     let filters = filters::http(message.list("http_filters"))?;
-    let somebody_is_asked = filters.iter().any(|filter| filter.kind == filters::EXT_AUTHZ);
+    // Whoever may look at what the rules would do.
+    const LOOKERS: [&str; 3] = [filters::EXT_AUTHZ, filters::RATE_LIMIT_SERVICE, filters::LOCAL_RATE_LIMIT];
+    let somebody_looks = filters.iter().any(|filter| LOOKERS.contains(&filter.kind));
     for filter in filters {
         match (&filter.config, filter.kind) {
             (config, filters::LOCAL_RATE_LIMIT) => access.limit(&filter.field, config.as_ref())?,
             (Some(config), filters::HTTP_RBAC) => {
-                if somebody_is_asked && let Some((read, name)) = rbac::shadow(config)? {
+                if somebody_looks && let Some((read, name)) = rbac::shadow(config)? {
                     access.add(read, |rules| AccessStep::Shadow(rules, name));
                 }
                 if let Some(read) = rbac::rbac(config, rbac::Of::Requests)? {

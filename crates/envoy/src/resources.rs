@@ -318,6 +318,7 @@ impl Resources {
                     local_replies: manager.local_replies.clone(),
                     request_ids: manager.request_ids,
                     forwarded_certificate: manager.forwarded_certificate,
+                    strip_port: manager.strip_port,
                     envoy_headers: Some(manager.envoy_headers.clone()),
                     tracing: manager
                         .tracing

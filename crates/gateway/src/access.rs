@@ -2,7 +2,7 @@
 //! about requests by whoever has one.
 
 use crate::connection::{CertificateNames, Connection};
-use quadrille_config::model::{AccessCondition, AccessRules, TextMatch};
+use quadrille_config::model::{AccessCondition, AccessRules, Doubt, TextMatch};
 use std::net::IpAddr;
 
 /// Whether all rules let a connection in.
@@ -13,7 +13,7 @@ pub(crate) fn admits_connection<'a>(
     rules: &'a [AccessRules],
     connection: &Connection,
 ) -> Result<(), &'a str> {
-    admits(rules, connection, connection.client.ip(), &|_| false)
+    admits(rules, connection, connection.client.ip(), &|_, _| false)
 }
 
 /// Whether all rules let in who comes by this connection, from this address; `of_request` says which conditions hold that
@@ -25,16 +25,16 @@ pub(crate) fn admits<'a>(
     rules: &'a [AccessRules],
     connection: &Connection,
     client: IpAddr,
-    of_request: &dyn Fn(&AccessCondition) -> bool,
+    of_request: &dyn Fn(&AccessCondition, Doubt) -> bool,
 ) -> Result<(), &'a str> {
     const NO_POLICY: &str = "no policy allows it";
-    let holds = |condition: &AccessCondition| match condition {
+    let holds = |condition: &AccessCondition, doubt: Doubt| match condition {
         AccessCondition::Client(network) => network.contains(client),
         AccessCondition::Local(network) => network.contains(connection.local.ip()),
         AccessCondition::LocalPort(from, below) => (*from..*below).contains(&connection.local.port().into()),
         AccessCondition::ServerName(name) => name.matches(connection.sni.as_deref().unwrap_or_default()),
         AccessCondition::Authenticated(name) => is_authenticated(connection, name.as_ref()),
-        other => of_request(other),
+        other => of_request(other, doubt),
     };
     rules.iter().try_for_each(|rules| rules.admits(&holds)).map_err(|policy| policy.unwrap_or(NO_POLICY))
 }

@@ -82,6 +82,9 @@ fn servers_get_the_name_and_not_the_password() {
     let server_saw = answer.text().to_ascii_lowercase();
     assert!(server_saw.contains("x-remote-user: ada\r\n"), "{server_saw}");
     assert!(!server_saw.contains("root") && !server_saw.contains("authorization"), "{server_saw}");
+    let named = "Connection: X-Remote-User\r\n";
+    let server_saw = site.get("/", &(says("ada", "lovelace") + named)).text().to_ascii_lowercase();
+    assert!(server_saw.contains("x-remote-user: ada\r\n"), "no client has it removed: {server_saw}");
     let site = Site::new("upstream: web, basic_auth: {users: USERS, authorization: forward}");
     let server_saw = site.get("/", &says("ada", "lovelace")).text();
     assert!(server_saw.contains(says("ada", "lovelace").trim_end().split_once(' ').expect("a value").1));
@@ -103,7 +106,7 @@ fn routes_have_other_users_or_none() {
     let refused = site.get("/admin", "");
     let realm = "Basic realm=\"The \\\"inner\\\" circle\", charset=\"UTF-8\"";
     assert_eq!(refused.header("www-authenticate"), Some(realm));
-    let server_saw = site.get("/open", "X-Remote-User: root\r\n").text();
+    let server_saw = site.get("/open", "X-Remote-User: root\r\nX_Remote-User: root\r\n").text();
     assert!(!server_saw.contains("root"), "nobody may say who it is, on no route: {server_saw}");
 }
 

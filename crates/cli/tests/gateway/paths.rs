@@ -79,6 +79,7 @@ fn a_target_is_a_path_or_has_one() {
         ("GET /x y HTTP/1.1", 400, ""),
         ("GET ftp://localhost/x HTTP/1.1", 400, ""),
         ("CONNECT localhost:443 HTTP/1.1", 400, ""),
+        ("CONNECT /x HTTP/1.1", 501, ""),
         ("GET https://localhost/admin HTTP/1.1", 403, ""),
         ("GET https://localhost/x?y HTTP/1.1", 200, "/x?y"),
         ("GET https://localhost?y HTTP/1.1", 200, "/?y"),

@@ -133,8 +133,12 @@ impl AccessRules {
     ///
     /// # Errors
     /// See above.
-    pub fn admits(&self, holds: &dyn Fn(&AccessCondition) -> bool) -> Result<(), Option<&str>> {
-        let matching = self.policies.iter().find(|policy| policy.matches(holds));
+    pub fn admits(&self, holds: &dyn Fn(&AccessCondition, Doubt) -> bool) -> Result<(), Option<&str>> {
+        let doubt = match self.action {
+            AccessAction::Deny => Doubt::Holds,
+            AccessAction::Allow => Doubt::One,
+        };
+        let matching = self.policies.iter().find(|policy| policy.matches(holds, doubt));
         match (self.action, matching) {
             (AccessAction::Allow, Some(_)) | (AccessAction::Deny, None) => Ok(()),
             (AccessAction::Allow, None) => Err(None),
@@ -144,21 +148,44 @@ impl AccessRules {
 }
 
 impl AccessPolicy {
-    fn matches(&self, holds: &dyn Fn(&AccessCondition) -> bool) -> bool {
-        self.permissions.iter().any(|condition| condition.holds(holds))
-            && self.principals.iter().any(|condition| condition.holds(holds))
+    fn matches(&self, holds: &dyn Fn(&AccessCondition, Doubt) -> bool, doubt: Doubt) -> bool {
+        self.permissions.iter().any(|condition| condition.holds(holds, doubt))
+            && self.principals.iter().any(|condition| condition.holds(holds, doubt))
     }
 }
 
 impl AccessCondition {
     /// Whether it holds, if `single` says so of those that are about one thing.
-    fn holds(&self, single: &dyn Fn(&Self) -> bool) -> bool {
+    fn holds(&self, single: &dyn Fn(&Self, Doubt) -> bool, doubt: Doubt) -> bool {
         match self {
             Self::Always => true,
-            Self::All(all) => all.iter().all(|condition| condition.holds(single)),
-            Self::Any(any) => any.iter().any(|condition| condition.holds(single)),
-            Self::Not(condition) => !condition.holds(single),
-            one => single(one),
+            Self::All(all) => all.iter().all(|condition| condition.holds(single, doubt)),
+            Self::Any(any) => any.iter().any(|condition| condition.holds(single, doubt)),
+            Self::Not(condition) => !condition.holds(single, doubt.inverted()),
+            one => single(one, doubt),
+        }
+    }
+}
+
+/// Whether a condition on a header holds that some of the header's lines meet and others do not. Nobody knows which of
+/// them the server takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// One line suffices.
+    One,
+    /// The condition holds, inverted or not.
+    Holds,
+    /// The condition does not hold, inverted or not.
+    Fails,
+}
+
+impl Doubt {
+    /// The same of a condition whose opposite is asked for.
+    fn inverted(self) -> Self {
+        match self {
+            Self::One => Self::One,
+            Self::Holds => Self::Fails,
+            Self::Fails => Self::Holds,
         }
     }
 }
@@ -178,8 +205,28 @@ mod tests {
     /// What becomes of whoever reaches port 1, of whom nothing else is true.
     fn admitted(action: AccessAction, policies: Vec<AccessPolicy>) -> Result<(), Option<String>> {
         let rules = AccessRules { action, policies, place: Place::flag("test") };
-        let holds = |condition: &AccessCondition| *condition == port(1);
+        let holds = |condition: &AccessCondition, _: Doubt| *condition == port(1);
         rules.admits(&holds).map_err(|name| name.map(str::to_owned))
+    }
+
+    /// Of lines of a header that disagree: rules that deny take those that deny.
+    #[test]
+    fn in_doubt_it_is_denied() {
+        let seen = |action, conditions| {
+            let seen = std::cell::RefCell::new(Vec::new());
+            let policies = vec![policy(vec![AccessCondition::Always], conditions)];
+            let rules = AccessRules { action, policies, place: Place::flag("test") };
+            let _ = rules.admits(&|_, doubt| {
+                seen.borrow_mut().push(doubt);
+                false
+            });
+            seen.into_inner()
+        };
+        let not = |condition| AccessCondition::Not(Box::new(condition));
+        let conditions = || vec![port(1), not(port(1)), not(not(port(1)))];
+        assert_eq!(seen(AccessAction::Deny, conditions()), [Doubt::Holds, Doubt::Fails]);
+        assert_eq!(seen(AccessAction::Deny, vec![not(not(port(1)))]), [Doubt::Holds]);
+        assert_eq!(seen(AccessAction::Allow, conditions()), [Doubt::One; 2]);
     }
 
     #[test]

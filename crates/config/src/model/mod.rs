@@ -55,7 +55,7 @@ mod trusted_proxies;
 mod upstream;
 mod upstream_limits;
 
-pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep};
+pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep, Doubt};
 pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, ExternalAccount};
 pub use authorization::{Authorization, AuthorizationBody, AuthorizationService, HttpAuthorization};
 pub use basic_auth::{BasicAuth, PasswordHashes, RouteBasicAuth};
@@ -106,7 +106,7 @@ pub use resolver::{DnsRefresh, Resolver};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use retry::{RetryOn, RetryPolicy};
 pub use route::{Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, Route, Weighted};
-pub use routing::{Domain, Http, RouteTable, VirtualHost};
+pub use routing::{Domain, Http, RouteTable, StripPort, VirtualHost};
 pub use sampling::Sampling;
 pub use source::Source;
 pub use timeouts::Timeouts;

@@ -31,6 +31,20 @@ pub struct Http {
     pub envoy_headers: Option<EnvoyHeaders>,
     /// Which requests are traced, in the place of what the process says.
     pub tracing: Option<Arc<HttpTracing>>,
+    /// Whether requests lose the port of their host before anything looks at it.
+    pub strip_port: StripPort,
+}
+
+/// Whether the port is removed from the host of a request, for rules, routes and servers alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StripPort {
+    /// It stays.
+    #[default]
+    Never,
+    /// If it is the one on which the request came. Envoy: `strip_matching_host_port`.
+    Own,
+    /// Whatever it is. Envoy: `strip_any_host_port`.
+    Always,
 }
 
 /// A set of hosts with their routes.
@@ -113,6 +127,7 @@ impl Http {
             forwarded_certificate: ForwardedCertificate::default(),
             envoy_headers: None,
             tracing: None,
+            strip_port: StripPort::default(),
         }
     }
 }

@@ -134,6 +134,12 @@ fn the_host_of_a_request_is_sent_and_verified() {
     assert_eq!(both.protocol, UpstreamProtocol::Http2);
     let sent = upstream("{ auto_sni: true }");
     assert!(sent.host_from_request && !sent.tls.expect("TLS").verify_name);
+    // Whatever name is sent, the server must have the one that is listed.
+    let listed = "trusted_ca: { filename: /ca.pem }, match_typed_subject_alt_names: [\
+        { san_type: DNS, matcher: { exact: other.example } }]";
+    let text = cluster("{ auto_sni: true }").replace("trusted_ca: { filename: /ca.pem }", listed);
+    let tls = gateway(&text).upstreams["c"].tls.clone().expect("TLS");
+    assert!(!tls.verify_name && tls.server_name.is_none() && tls.names.len() == 1, "{tls:?}");
     assert!(problems(&cluster("{ auto_san_validation: true }")).contains("say both"));
 }
 

@@ -100,11 +100,15 @@ impl ClusterTls {
         self.validation.as_ref()?.ca.as_ref().map(|(source, _)| source)
     }
 
-    /// The model's form.
+    /// The model's form; with `sends_host`, the name that is sent is that of each request.
     ///
     /// # Errors
     /// If a secret is not there, or more is asked of servers than can be verified.
-    pub(crate) fn resolve(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<UpstreamTls, Diagnostic> {
+    pub(crate) fn resolve(
+        &self,
+        secrets: &BTreeMap<String, Arc<Secret>>,
+        sends_host: bool,
+    ) -> Result<UpstreamTls, Diagnostic> {
         let mut validation = self.validation.clone().unwrap_or_default();
         if let Some(reference) = &self.validation_secret {
             validation = match secrets.get(&reference.name).map(|secret| &secret.content) {
@@ -136,7 +140,8 @@ impl ClusterTls {
             );
         }
         // BoringSSL verifies a name that is also sent, and looks for the others among the subjectAltNames.
-        let name = exact_dns(&validation.names, self.sni.as_deref()).map(str::to_owned);
+        let sent = exact_dns(&validation.names, self.sni.as_deref()).filter(|_| !sends_host);
+        let name = sent.map(str::to_owned);
         let names = if name.is_some() { Vec::new() } else { validation.names };
         let certificate = match &self.certificate_secret {
             Some(reference) => match secrets.get(&reference.name).map(|secret| &secret.content) {

@@ -13,7 +13,7 @@ use super::{
 use crate::access;
 use bytes::Bytes;
 use http::{HeaderMap, header};
-use quadrille_config::model::{AccessCondition, AccessRules};
+use quadrille_config::model::{AccessCondition, AccessRules, Doubt};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Whether all steps let a request in. What they find out is added to it.
@@ -67,8 +67,8 @@ pub(super) async fn check<'a>(
 
 fn admits<'a>(rules: &'a AccessRules, http: &HttpConnection, request: &Request) -> Result<(), Refusal<'a>> {
     let view = request.view(http.connection.tls);
-    let holds = |condition: &AccessCondition| match condition {
-        AccessCondition::Header(header) => view.matches_header(header),
+    let holds = |condition: &AccessCondition, doubt: Doubt| match condition {
+        AccessCondition::Header(header) => view.header_holds(header, doubt),
         AccessCondition::Path(path) => path.matches(view.path),
         AccessCondition::Metadata(metadata) => request.metadata.matches(metadata),
         _ => false,

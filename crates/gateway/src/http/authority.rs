@@ -68,6 +68,17 @@ impl Authority {
         }
     }
 
+    /// Without its port; with `only`, if it is this one.
+    pub(super) fn strip_port(&mut self, only: Option<u16>) {
+        let Some((name, port)) = split(self.as_str()) else { return };
+        let Some(port) = port.strip_prefix(':') else { return };
+        if only.is_none_or(|only| port.parse() == Ok(only))
+            && let Ok(name) = HeaderValue::from_str(name)
+        {
+            self.0 = Source::Header(name);
+        }
+    }
+
     /// `None` if it is no host that a server and a route would read alike.
     fn canonical(self) -> Option<Self> {
         let (name, port) = split(self.as_str())?;
@@ -142,6 +153,21 @@ mod tests {
         ] {
             let found = of(target, host.map(str::as_bytes), version);
             assert_eq!(found.as_ref().map(Option::as_deref), Ok(expected), "{target} {host:?}");
+        }
+    }
+
+    #[test]
+    fn a_port_is_stripped_as_asked() {
+        for (host, only, expected) in [
+            ("a.example:443", None, "a.example"),
+            ("a.example:443", Some(443), "a.example"),
+            ("a.example:443", Some(8443), "a.example:443"),
+            ("[::1]:443", None, "[::1]"),
+            ("a.example", None, "a.example"),
+        ] {
+            let mut authority = Authority(Source::Header(HeaderValue::from_static(host)));
+            authority.strip_port(only);
+            assert_eq!(authority.as_str(), expected, "{host} {only:?}");
         }
     }
 

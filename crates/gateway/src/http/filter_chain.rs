@@ -5,7 +5,7 @@ use crate::{connection::Connection, traces::Tracer, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
 use quadrille_config::model::{
-    AltSvc, EnvoyHeaders, ForwardedCertificate, LocalReplies, Paths, RequestIds, RequestLimits,
+    AltSvc, EnvoyHeaders, ForwardedCertificate, LocalReplies, Paths, RequestIds, RequestLimits, StripPort,
     TrustedProxies,
 };
 use std::{num::NonZeroUsize, sync::Arc};
@@ -54,6 +54,8 @@ pub(crate) struct HttpSettings {
     pub(crate) request_ids: Option<RequestIds>,
     /// What becomes of `X-Forwarded-Client-Cert`, where `X-Envoy-*` mean something.
     pub(crate) forwarded_certificate: ForwardedCertificate,
+    /// Whether requests lose the port of their host.
+    pub(crate) strip_port: StripPort,
     /// What becomes of `X-Envoy-*`; they mean nothing if nothing is said.
     pub(crate) envoy_headers: Option<EnvoyHeaders>,
     /// Which requests are traced, and for whom, if any are.

@@ -2,8 +2,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+pub(super) const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+pub(super) const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
 const KINDS: usize = 6;
 /// What is always for one connection, whether or not `Connection` names it.
@@ -16,8 +16,14 @@ const NAMES: [HeaderName; KINDS] = [
     PROXY_CONNECTION,
 ];
 
-/// Takes them out, and those that `Connection` names.
+/// Removes them, and those that `Connection` names.
 pub(super) fn remove(headers: &mut HeaderMap) {
+    remove_named(headers);
+    remove_always(headers);
+}
+
+/// Removes those that are for one connection whatever `Connection` names.
+pub(super) fn remove_always(headers: &mut HeaderMap) {
     // Few are there, and looking at all is cheaper than looking each up.
     let mut present = [false; KINDS];
     for name in headers.keys() {
@@ -25,10 +31,7 @@ pub(super) fn remove(headers: &mut HeaderMap) {
             present[index] = true;
         }
     }
-    let [connection, te, ..] = present;
-    if connection {
-        remove_named(headers);
-    }
+    let [_, te, ..] = present;
     // Trailers pass; gRPC insists that this is said.
     let trailers = te && tokens(headers, &header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
     for (name, _) in NAMES.iter().zip(present).filter(|(_, present)| *present) {
@@ -39,7 +42,11 @@ pub(super) fn remove(headers: &mut HeaderMap) {
     }
 }
 
-fn remove_named(headers: &mut HeaderMap) {
+/// Removes those that `Connection` names, but for those that are removed in any case, and may be looked at before.
+pub(super) fn remove_named(headers: &mut HeaderMap) {
+    if !headers.contains_key(header::CONNECTION) {
+        return;
+    }
     let named: Vec<HeaderName> = tokens(headers, &header::CONNECTION)
         // They name no header, and mostly nothing else is there.
         .filter(|token| !["keep-alive", "close"].iter().any(|option| token.eq_ignore_ascii_case(option)))
@@ -47,7 +54,7 @@ fn remove_named(headers: &mut HeaderMap) {
         .collect();
     for name in named {
         // Whoever names these does not mean what is forwarded.
-        if name != header::HOST && name != header::CONTENT_LENGTH {
+        if name != header::HOST && name != header::CONTENT_LENGTH && !NAMES.contains(&name) {
             headers.remove(name);
         }
     }

@@ -92,7 +92,8 @@ impl<'a> Pseudo<'a> {
 
 /// Fields that have their names in small letters, and none that is for one connection (RFC 9114 section 4.2).
 fn headers(fields: &[Header]) -> Result<HeaderMap, Malformed> {
-    let mut headers = HeaderMap::with_capacity(fields.len());
+    // A map has room for no more than some 24,000.
+    let mut headers = HeaderMap::try_with_capacity(fields.len()).map_err(|_| Malformed)?;
     for field in fields {
         let (name, value) = (field.name(), field.value());
         if name.iter().any(u8::is_ascii_uppercase) {
@@ -107,7 +108,8 @@ fn headers(fields: &[Header]) -> Result<HeaderMap, Malformed> {
         if is_connections || is_other_te {
             return Err(Malformed);
         }
-        headers.append(name, HeaderValue::from_bytes(value).map_err(|_| Malformed)?);
+        let value = HeaderValue::from_bytes(value).map_err(|_| Malformed)?;
+        headers.try_append(name, value).map_err(|_| Malformed)?;
     }
     Ok(headers)
 }

@@ -1,5 +1,6 @@
 //! Informational responses (1xx) between a server and a client.
 
+use super::hop_by_hop;
 use http::{HeaderMap, Response, StatusCode};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +13,7 @@ impl Informational {
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = headers.clone();
+        hop_by_hop::remove(response.headers_mut());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(response);
     }
 

@@ -24,8 +24,8 @@ pub(super) struct Request {
     pub(super) version: Version,
     /// For which host it is, as everybody sees it who asks.
     pub(super) authority: Option<Authority>,
-    /// What makes it no request that may be routed, for the client to read.
-    pub(super) malformed: Option<&'static str>,
+    /// What makes it no request that may be routed: a status, and a text for the client to read.
+    pub(super) malformed: Option<(u16, &'static str)>,
     /// Path and query as they came, if a server is to get them and routes see others.
     received: Option<PathAndQuery>,
     /// It asks for the WebSocket protocol (RFC 6455, RFC 8441, RFC 9220).
@@ -144,7 +144,7 @@ fn check_target(method: &Method, target: &Uri) -> Result<(), &'static str> {
 
 /// A request from the library's form; `early` and `sender` as of the connection.
 pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -> (Request, B) {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
     let websocket = match parts.version {
         Version::HTTP_2 | Version::HTTP_3 => {
@@ -158,7 +158,17 @@ pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
     };
     let authority = authority::effective(&parts.uri, &parts.headers, parts.version);
     let target = check_target(&parts.method, &parts.uri);
-    let malformed = target.err().or(authority.as_ref().err().copied());
+    let malformed = target.err().or(authority.as_ref().err().copied()).map(|problem| (400, problem));
+    let malformed = malformed.or_else(|| {
+        // RFC 9220 section 3; a plain CONNECT has no path, and is refused for that.
+        (parts.method == Method::CONNECT && !websocket).then_some((501, "There are no such tunnels here.\n"))
+    });
+    if websocket {
+        // Servers get a GET, and rules are about what servers get.
+        parts.method = Method::GET;
+    }
+    // Before anything is added that a client must not have removed (RFC 9110 section 7.6.1).
+    super::hop_by_hop::remove_named(&mut parts.headers);
     let has_credentials =
         [header::COOKIE, header::AUTHORIZATION].iter().any(|name| parts.headers.contains_key(name));
     let request = Request {

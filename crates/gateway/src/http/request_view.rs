@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
-use quadrille_config::model::{HeaderMatch, HeaderRule, PathMatch, QueryMatch, Route};
+use quadrille_config::model::{Doubt, HeaderMatch, HeaderRule, PathMatch, QueryMatch, Route};
 use std::borrow::Cow;
 
 /// A request as routes see it.
@@ -38,16 +38,37 @@ impl RequestView<'_> {
     /// Several lines of one header are several values, and one of them suffices; an inverted condition holds if none does.
     /// Joined by commas they would pass by a rule against one of them, while the server sees each.
     pub(super) fn matches_header(&self, header: &HeaderMatch) -> bool {
+        self.header_holds(header, Doubt::One)
+    }
+
+    /// The same, where `doubt` says what counts if the lines disagree.
+    pub(super) fn header_holds(&self, header: &HeaderMatch, doubt: Doubt) -> bool {
         let mut values = self.values(&header.name).peekable();
         let missing = values.peek().is_none();
         let empty = (missing && header.missing_is_empty).then_some(Cow::Borrowed(""));
         let mut values = values.chain(empty);
-        let holds = match &header.rule {
-            HeaderRule::Present(there) => (!missing || header.missing_is_empty) == *there,
-            _ if missing && !header.missing_is_empty => return false,
-            HeaderRule::Text(text) => values.any(|value| text.matches(&value)),
+        let meets = |value: &str| match &header.rule {
+            HeaderRule::Present(_) => true,
+            HeaderRule::Text(text) => text.matches(value),
             HeaderRule::Range(from, below) => {
-                values.any(|value| value.parse::<i64>().is_ok_and(|number| (*from..*below).contains(&number)))
+                value.parse::<i64>().is_ok_and(|number| (*from..*below).contains(&number))
+            }
+        };
+        let holds = match (&header.rule, doubt) {
+            (HeaderRule::Present(there), _) => (!missing || header.missing_is_empty) == *there,
+            _ if missing && !header.missing_is_empty => return false,
+            (_, Doubt::One) => values.any(|value| meets(&value)),
+            (_, Doubt::Holds | Doubt::Fails) => {
+                let (mut some, mut all) = (false, true);
+                for value in values {
+                    let one = meets(&value);
+                    some |= one;
+                    all &= one;
+                }
+                if some != all {
+                    return doubt == Doubt::Holds;
+                }
+                some
             }
         };
         holds != header.invert
@@ -112,5 +133,46 @@ pub(super) fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    /// A server may take any of the lines.
+    #[test]
+    fn lines_that_disagree_are_decided_by_who_asks() {
+        let mut headers = HeaderMap::new();
+        for tenant in ["acme", "victim"] {
+            headers.append("x-tenant", HeaderValue::from_static(tenant));
+        }
+        headers.insert("x-one", HeaderValue::from_static("acme"));
+        let view = RequestView {
+            authority: "a.example",
+            method: "GET",
+            path: "/",
+            query: None,
+            headers: &headers,
+            tls: true,
+        };
+        let holds = |name: &str, invert, doubt| {
+            let rule = HeaderRule::Text(quadrille_config::model::TextMatch::exact("acme"));
+            let header = HeaderMatch { name: name.into(), rule, invert, missing_is_empty: false };
+            view.header_holds(&header, doubt)
+        };
+        for (invert, doubt, expected) in [
+            (false, Doubt::One, true),
+            (false, Doubt::Holds, true),
+            (false, Doubt::Fails, false),
+            (true, Doubt::One, false),
+            (true, Doubt::Holds, true),
+            (true, Doubt::Fails, false),
+        ] {
+            assert_eq!(holds("x-tenant", invert, doubt), expected, "{invert} {doubt:?}");
+            assert_eq!(holds("x-one", invert, doubt), !invert, "one line: {invert} {doubt:?}");
+            assert!(!holds("x-none", invert, doubt), "no line: {invert} {doubt:?}");
+        }
     }
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::telemetry::access::access_denied;
 use http::Version;
-use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
+use quadrille_config::model::{Action, PathMatch, Redirect, Respond, StripPort};
 use std::sync::{Arc, atomic::Ordering};
 
 /// Serves a request.
@@ -62,8 +62,8 @@ pub(super) fn serve<'a>(
             let late = "Too early; send it again once the handshake is complete.\n";
             return Answer { request: &request, route: None, exchange }.text(425, late).into();
         }
-        if let Some(problem) = request.malformed {
-            return Answer { request: &request, route: None, exchange }.text(400, problem).into();
+        if let Some((status, problem)) = request.malformed {
+            return Answer { request: &request, route: None, exchange }.text(status, problem).into();
         }
         if !http.chain.may_serve(request_view::without_port(request.host())) {
             // RFC 9110 section 15.5.20: the client comes again, by a connection of its own for this host.
@@ -160,8 +160,16 @@ pub(super) fn serve<'a>(
     }
 }
 
-/// Makes of the headers about a client what its gateway knows, where they are Envoy's. Whether the client is internal.
+/// Makes of the host, and of the headers about a client, what its gateway knows, where they are Envoy's. Whether the client
+/// is internal.
 fn receive(settings: &HttpSettings, http: &HttpConnection, request: &mut Request) -> bool {
+    if let Some(authority) = &mut request.authority {
+        match settings.strip_port {
+            StripPort::Never => {}
+            StripPort::Own => authority.strip_port(Some(http.connection.local.port())),
+            StripPort::Always => authority.strip_port(None),
+        }
+    }
     let Some(envoy) = &settings.envoy_headers else { return false };
     request.envoy_headers = envoy_headers::Use::of(envoy);
     request.tells_certificate = true;

@@ -1,5 +1,6 @@
 //! Questions to servers that come up while a request is served: who is let in, and by which keys tokens are signed.
 
+use super::hop_by_hop;
 use crate::{
     connection::Connection,
     upstream::{
@@ -154,6 +155,8 @@ pub(super) fn is_fixed(name: &HeaderName) -> bool {
         header::UPGRADE,
         header::TE,
         header::TRAILER,
+        hop_by_hop::KEEP_ALIVE,
+        hop_by_hop::PROXY_CONNECTION,
     ]
     .contains(name)
 }

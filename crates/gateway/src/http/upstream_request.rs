@@ -32,7 +32,7 @@ pub(super) fn build(
     let mut headers = request.headers.clone();
     // For what is added below, at once rather than step by step.
     headers.reserve(MOST_ADDED);
-    hop_by_hop::remove(&mut headers);
+    hop_by_hop::remove_always(&mut headers);
     headers.remove(header::EXPECT);
     let host = request.authority.as_ref().map(Authority::to_header).transpose().map_err(|_| Invalid)?;
     if let Some(host) = &host

@@ -139,6 +139,10 @@ const BY_CERTIFICATE: &[Scenario] = &[
     },
 ];
 
+/// A rule that denies who is not `user`, and lines of which one says so: to Envoy this is a user, whichever line the server
+/// takes.
+const DISAGREEING: (&str, &[&str]) = ("/not", &["-H", "x-role: user", "-H", "x-role: other"]);
+
 /// Envoy takes `authenticated: {}` for any TLS connection, and we for a certificate, as its documentation says.
 const SHOWN: &[&str] = &["-H", "x-only: shown"];
 
@@ -224,6 +228,11 @@ fn compare(scheme: &str, scenario: &Scenario, socket: &str, clients: &[Vec<&str>
             }
             let arguments = [client, *arguments].concat();
             let [ours, theirs] = both.ask(scheme, path, &arguments);
+            if (*path, &*arguments) == DISAGREEING {
+                assert_eq!([&*ours[0], &*theirs[0]], ["403", "404"], "ours is the stricter one");
+                denied += 1.0;
+                continue;
+            }
             denied += f64::from(u8::from(ours[0] == "403" || ours[0] == "none"));
             // A path that no route is for has a text of our own.
             if ours[0] != "404" || theirs[0] != "404" {

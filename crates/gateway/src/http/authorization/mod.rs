@@ -175,7 +175,7 @@ impl Authorization {
     ) -> Option<HeaderMap> {
         const PARTIAL: HeaderName = HeaderName::from_static("x-envoy-auth-partial-body");
         let mut headers = request.headers.clone();
-        hop_by_hop::remove(&mut headers);
+        hop_by_hop::remove_always(&mut headers);
         let host = HeaderValue::from_str(request.host()).ok().filter(|host| !host.is_empty());
         forwarded_headers::set(request, connection, host, &mut headers).ok()?;
         let over_http = matches!(self.model.service, AuthorizationService::Http(_));

@@ -10,6 +10,7 @@ mod hashing;
 mod users;
 
 use super::{
+    header_spelling,
     refusal::{self, Refusal},
     request::Request,
     router::{RouteLookup, Router},
@@ -80,7 +81,7 @@ impl Step {
         request: &mut Request,
     ) -> Result<(), Refusal<'static>> {
         for name in &self.headers {
-            request.headers.remove(name);
+            header_spelling::remove(&mut request.headers, name);
         }
         let users = match router.find(&request.view(tls)) {
             None => self.own.as_ref(),

@@ -12,7 +12,7 @@ mod token;
 pub(crate) use fetched_keys::KeyFetchers;
 pub(super) use status::Problem;
 
-use super::request::Request;
+use super::{header_spelling, request::Request};
 use crate::{
     connection::Connection,
     upstream::{ConnectionPool, Upstream, Upstreams},
@@ -113,11 +113,9 @@ impl Authentication {
     /// Says what is missing, or wrong with them.
     pub(super) fn check(&self, request: &mut Request, tls: bool, now: u64) -> Result<(), Problem> {
         for provider in &self.model.providers {
-            for name in provider.payload_header.iter().map(|(name, _)| name) {
-                request.headers.remove(name);
-            }
-            for (name, _) in &provider.claim_headers {
-                request.headers.remove(name);
+            let payload = provider.payload_header.iter().map(|(name, _)| name);
+            for name in payload.chain(provider.claim_headers.iter().map(|(name, _)| name)) {
+                header_spelling::remove(&mut request.headers, name);
             }
         }
         if self.model.bypass_preflights && is_preflight(request) {

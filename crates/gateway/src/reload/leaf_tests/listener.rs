@@ -8,7 +8,7 @@ use quadrille_config::model::{
     EnvoyHeaders, ErrorPage, ForwardedCertificate, Group, Http, HttpTracing, Inspection, KeyServerUse,
     KeySource, Keyless, KeylessTls, Limits, Listener, OcspStapling, Paths, Place, Ports, ProxyProtocolIn,
     Redirected, RequestIds, RequestLimits, RouteTable, SentPath, Serve, Source, SpanCollector, Statuses,
-    Timeouts, Tls, TlsPolicy, TraceSampling, Transport, TrustedProxies, Version, Weighted,
+    StripPort, Timeouts, Tls, TlsPolicy, TraceSampling, Transport, TrustedProxies, Version, Weighted,
     key_server::Protocol,
 };
 use std::{num::NonZeroUsize, sync::Arc};
@@ -110,6 +110,7 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             forwarded_certificate,
             envoy_headers,
             tracing,
+            strip_port,
         }) => {
             route::table(Arc::make_mut(routes), leaves);
             leaves.rebuild(NOTHING);
@@ -141,6 +142,7 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.local_replies", local_replies, Some(Arc::default()));
             leaves.set("http.request_ids", request_ids, Some(RequestIds::FOR_SERVERS));
             leaves.set("http.forwarded_certificate", forwarded_certificate, ForwardedCertificate::Keep);
+            leaves.set("http.strip_port", strip_port, StripPort::Always);
             leaves.set("http.envoy_headers", envoy_headers, Some(EnvoyHeaders::default()));
             leaves.rebuild(TLS_CONTEXT).set("chain.serve", model, Serve::Tcp(vec![Weighted::all("other")]));
         }
