@@ -39,6 +39,8 @@ pub struct Behaviour {
     pub external_account: Option<(&'static str, &'static str)>,
     /// Another profile, for six days. Of several, pebble takes any for an order that names none.
     pub short_lived: Option<&'static str>,
+    /// Each of its validations waits for up to so many seconds before it begins.
+    pub waits: u32,
 }
 
 impl Default for Behaviour {
@@ -49,6 +51,7 @@ impl Default for Behaviour {
             ocsp: String::new(),
             external_account: None,
             short_lived: None,
+            waits: 0,
         }
     }
 }
@@ -139,7 +142,11 @@ impl Pebble {
         server.args(["-management", &format!("127.0.0.1:{}", self.dns_management)]);
         let mut authority = Command::new(self.programs.join("pebble"));
         authority.arg("-config").arg(self.path("pebble.json")).args(["-dnsserver", &dns]);
-        authority.env("PEBBLE_VA_NOSLEEP", "1").env("PEBBLE_AUTHZREUSE", "0");
+        match behaviour.waits {
+            0 => authority.env("PEBBLE_VA_NOSLEEP", "1"),
+            most => authority.env("PEBBLE_VA_SLEEPTIME", most.to_string()),
+        };
+        authority.env("PEBBLE_AUTHZREUSE", "0");
         authority.env("PEBBLE_WFE_NONCEREJECT", behaviour.refused_nonces.to_string());
         for command in [&mut server, &mut authority] {
             let log = fs::File::options().create(true).append(true).open(self.path("log")).expect("a file");

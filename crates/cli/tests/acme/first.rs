@@ -44,6 +44,29 @@ fn both_types_of_key_by_tls_alpn_with_nothing_secret_in_sight() {
     assert!(stranger.contains("unrecognized name"), "{stranger}");
 }
 
+/// Anybody can come while a name is validated, and offer what authorities do not: tickets.
+#[test]
+fn a_validating_client_may_resume_or_not() {
+    let Some(pebble) = Pebble::start(&Behaviour { waits: 20, ..Behaviour::default() }) else { return };
+    let gateway = pebble.gateway("{ names: [slow.example.com] }");
+    let root = pebble.root();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for version in ["-tls1_2", "-tls1_3"] {
+        let seen = || {
+            let mut client = Command::new("openssl");
+            client.args(["s_client", "-alpn", "acme-tls/1", "-servername", "slow.example.com", version]);
+            client.args(["-connect", &gateway.address(0).to_string()]).stdin(Stdio::null());
+            let output = client.output().expect("openssl");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        while !seen().contains("ALPN protocol: acme-tls/1") {
+            assert!(Instant::now() < deadline, "nobody validated the name: {}", gateway.log());
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+    wait_for_certificate(&gateway, &root, "slow.example.com", &[]);
+}
+
 #[test]
 fn with_flags_alone_and_kept_over_a_restart() {
     let Some(mut pebble) = Pebble::start(&Behaviour::default()) else { return };

@@ -6,6 +6,7 @@ use super::{
     handshake_state::HandshakeState,
     key_method::{EngineKey, alert_internal_error},
     remote_key::Remote,
+    resumption::{self, ResumptionSettings},
     selection::{Alert, Selection, send_alert},
 };
 use crate::admission::Cost;
@@ -28,6 +29,7 @@ const SESSION_BINDING: [u8; 32] = *b"a name is validated, none served";
 pub(super) fn select(
     answers: &Answers,
     engine: &Engine,
+    settings: ResumptionSettings,
     hello: &mut ClientHello<'_>,
 ) -> Option<Result<Selection, SelectCertError>> {
     let offer = hello.get_extension(ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION);
@@ -35,7 +37,7 @@ pub(super) fn select(
         return None;
     }
     let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
-    Some(answer(answers, engine, hello, sni))
+    Some(answer(answers, engine, settings, hello, sni))
 }
 
 /// Whether this was such a handshake. Nothing more may come of the connection (RFC 8737 section 3): its client has shown
@@ -47,6 +49,7 @@ pub(crate) fn is_validation(ssl: &SslRef) -> bool {
 fn answer(
     answers: &Answers,
     engine: &Engine,
+    settings: ResumptionSettings,
     hello: &mut ClientHello<'_>,
     sni: Option<String>,
 ) -> Result<Selection, SelectCertError> {
@@ -61,12 +64,18 @@ fn answer(
             SelectCertError::ERROR
         })?;
     }
-    let context = context(&certificate, engine).map_err(|_| SelectCertError::ERROR)?;
+    let context = context(&certificate, engine, settings).map_err(|_| SelectCertError::ERROR)?;
     Ok(Selection::of_validation(context, SESSION_BINDING, sni))
 }
 
-fn context(shown: &TlsAlpnCertificate, engine: &Engine) -> Result<SslContext, ErrorStack> {
+fn context(
+    shown: &TlsAlpnCertificate,
+    engine: &Engine,
+    settings: ResumptionSettings,
+) -> Result<SslContext, ErrorStack> {
     let mut builder = SslContext::builder(SslMethod::tls())?;
+    // The first context's callbacks stay, and look here for what they call: without it they panic, and the process aborts.
+    resumption::install(&mut builder, settings)?;
     builder.set_certificate(&shown.certificate)?;
     match &shown.key {
         ChallengeKey::Local(key) => builder.set_private_key(key)?,

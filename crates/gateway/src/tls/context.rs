@@ -244,9 +244,9 @@ impl<'a> Settings<'a> {
         engine: &Engine,
     ) -> Result<SslContextBuilder, ErrorStack> {
         let mut builder = self.builder()?;
-        let challenges = engine.clone();
+        let (challenges, resumption) = (engine.clone(), self.resumption_settings);
         let select = move |hello: &mut ClientHello<'_>| {
-            let validation = acme_challenge::select(&answers, &challenges, hello);
+            let validation = acme_challenge::select(&answers, &challenges, resumption, hello);
             validation.unwrap_or_else(|| Selection::new(&certificates, hello))
         };
         let exchange = KeyExchange::new(engine, self.policy);
