@@ -91,13 +91,15 @@ describe('README', () => {
         await close();
     });
 
-    /** The package of a snippet comes from the tarball, without the network. */
+    /** What a reader packs is packed already, and installed from there, without the network. */
     async function runShell(code: string): Promise<void> {
+        const place = '/path/to/quadrille/packages/node';
         const tarball = join(tarballs, packed.filename);
         const command = code.replace(
-            'npm install quadrille-agent',
-            `npm install --offline --no-audit --no-fund --silent ${tarball}`,
+            `(cd ${place} && npm ci && npm pack)\nnpm install ${place}/${packed.filename}\n`,
+            `npm install --offline --no-audit --no-fund --silent ${tarball}\n`,
         );
+        assert.ok(!command.includes(place), `the file has another name: ${code}`);
         await run('sh', ['-ec', command], { cwd: project });
         for (const name of ['axios', 'undici', 'prom-client']) link(name);
     }
