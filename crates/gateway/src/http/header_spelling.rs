@@ -4,14 +4,11 @@ use http::{HeaderMap, HeaderName};
 
 /// Removes a header, in all spellings that servers may read as this one.
 pub(super) fn remove(headers: &mut HeaderMap, name: &HeaderName) {
-    headers.remove(name);
-    let is_other = |other: &&HeaderName| {
-        other.as_str().len() == name.as_str().len() && reads_as(other.as_str(), name.as_str())
-    };
-    let others: Vec<HeaderName> = headers.keys().filter(is_other).cloned().collect();
-    for other in others {
-        headers.remove(other);
-    }
+    let name = name.as_str();
+    let reads_alike =
+        |other: &&HeaderName| other.as_str().len() == name.len() && reads_as(other.as_str(), name);
+    let alike: Vec<HeaderName> = headers.keys().filter(reads_alike).cloned().collect();
+    alike.iter().for_each(|name| _ = headers.remove(name));
 }
 
 /// Whether a name begins like this to a server that makes `_` of `-`, as CGI does (RFC 3875 section 4.1.18).

@@ -2,8 +2,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-pub(super) const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-pub(super) const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
 const KINDS: usize = 6;
 /// What is always for one connection, whether or not `Connection` names it.
@@ -15,6 +15,11 @@ const NAMES: [HeaderName; KINDS] = [
     KEEP_ALIVE,
     PROXY_CONNECTION,
 ];
+
+/// Whether it is always for one connection.
+pub(super) fn is_always(name: &HeaderName) -> bool {
+    NAMES.contains(name)
+}
 
 /// Removes them, and those that `Connection` names.
 pub(super) fn remove(headers: &mut HeaderMap) {
@@ -54,7 +59,7 @@ pub(super) fn remove_named(headers: &mut HeaderMap) {
         .collect();
     for name in named {
         // Whoever names these does not mean what is forwarded.
-        if name != header::HOST && name != header::CONTENT_LENGTH && !NAMES.contains(&name) {
+        if name != header::HOST && name != header::CONTENT_LENGTH && !is_always(&name) {
             headers.remove(name);
         }
     }

@@ -147,18 +147,7 @@ pub(super) fn direct(
 
 /// Headers that no server changes that is asked: they frame a message, or say where it goes.
 pub(super) fn is_fixed(name: &HeaderName) -> bool {
-    [
-        header::HOST,
-        header::CONTENT_LENGTH,
-        header::TRANSFER_ENCODING,
-        header::CONNECTION,
-        header::UPGRADE,
-        header::TE,
-        header::TRAILER,
-        hop_by_hop::KEEP_ALIVE,
-        hop_by_hop::PROXY_CONNECTION,
-    ]
-    .contains(name)
+    hop_by_hop::is_always(name) || [header::HOST, header::CONTENT_LENGTH, header::TRAILER].contains(name)
 }
 
 impl CallError {
