@@ -293,9 +293,14 @@ pub fn shown(address: SocketAddr, ca: &Path, name: &str, arguments: &[&str]) -> 
         .args(arguments)
         .stdin(Stdio::null());
     let output = command.output().expect("openssl");
+    let succeeded = output.status.success();
     let text =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    if text.contains("Verify return code: 0 (ok)") && text.contains("-----BEGIN CERTIFICATE-----") {
+    // A handshake that failed for its certificate says `ok` of a session that there is not.
+    if succeeded
+        && text.contains("Verify return code: 0 (ok)")
+        && text.contains("-----BEGIN CERTIFICATE-----")
+    {
         Ok(text)
     } else {
         Err(text)

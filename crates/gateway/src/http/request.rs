@@ -4,6 +4,7 @@ use super::{
     authority::{self, Authority},
     envoy_headers,
     forwarded_for::Sender,
+    hop_by_hop,
     metadata::Metadata,
     path_normalization,
     request_view::RequestView,
@@ -13,7 +14,7 @@ use http::{
     HeaderMap, Method, Uri, Version, header,
     uri::{PathAndQuery, Scheme},
 };
-use quadrille_config::model::{Paths, SentPath};
+use quadrille_config::model::{Paths, SentPath, StripPort};
 
 /// A request of a client.
 #[derive(Clone)]
@@ -74,6 +75,18 @@ impl Request {
         self.authority.as_ref().map_or("", Authority::as_str)
     }
 
+    /// Removes the port of its host, if that is wanted of requests that come on this port.
+    pub(super) fn strip_port(&mut self, which: StripPort, own: u16) {
+        let only = match which {
+            StripPort::Never => return,
+            StripPort::Own => Some(own),
+            StripPort::Always => None,
+        };
+        if let Some(authority) = &mut self.authority {
+            authority.strip_port(only);
+        }
+    }
+
     /// Gives the path the form that routes see.
     ///
     /// # Errors
@@ -130,15 +143,18 @@ pub(super) fn with_query(path: &str, query: Option<&str>) -> Result<PathAndQuery
 /// What `OPTIONS` asks about if it means no path (RFC 9112 section 3.2.4).
 const WHOLE_SERVER: &str = "*";
 
-/// Whether the target has a form that is served (RFC 9112 section 3.2). The library takes `GET admin` for a host.
-fn check_target(method: &Method, target: &Uri) -> Result<(), &'static str> {
+/// Whether the target has a form that is served (RFC 9112 section 3.2), and the method is one: a tunnel is none, but for
+/// WebSocket (RFC 9220 section 3). The library takes `GET admin` for a host.
+fn check_target(method: &Method, target: &Uri, websocket: bool) -> Result<(), (u16, &'static str)> {
     let served = target.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
     let path = target.path();
     let whole_server = path == WHOLE_SERVER && method == Method::OPTIONS;
-    if served && (path.starts_with('/') || whole_server) {
-        Ok(())
+    if !served || !path.starts_with('/') && !whole_server {
+        Err((400, "The request's target is none.\n"))
+    } else if method == Method::CONNECT && !websocket {
+        Err((501, "There are no such tunnels here.\n"))
     } else {
-        Err("The request's target is none.\n")
+        Ok(())
     }
 }
 
@@ -150,25 +166,19 @@ pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         Version::HTTP_2 | Version::HTTP_3 => {
             protocol.is_some_and(|protocol| protocol.as_str() == "websocket")
         }
-        Version::HTTP_11 => {
-            parts.method == Method::GET && super::hop_by_hop::asks_for_websocket(&parts.headers)
-        }
+        Version::HTTP_11 => parts.method == Method::GET && hop_by_hop::asks_for_websocket(&parts.headers),
         // HTTP/1.0 has no upgrades (RFC 9110 section 7.8).
         _ => false,
     };
     let authority = authority::effective(&parts.uri, &parts.headers, parts.version);
-    let target = check_target(&parts.method, &parts.uri);
-    let malformed = target.err().or(authority.as_ref().err().copied()).map(|problem| (400, problem));
-    let malformed = malformed.or_else(|| {
-        // RFC 9220 section 3; a plain CONNECT has no path, and is refused for that.
-        (parts.method == Method::CONNECT && !websocket).then_some((501, "There are no such tunnels here.\n"))
-    });
+    let target = check_target(&parts.method, &parts.uri, websocket);
+    let malformed = target.err().or(authority.as_ref().err().map(|problem| (400, *problem)));
     if websocket {
         // Servers get a GET, and rules are about what servers get.
         parts.method = Method::GET;
     }
     // Before anything is added that a client must not have removed (RFC 9110 section 7.6.1).
-    super::hop_by_hop::remove_named(&mut parts.headers);
+    hop_by_hop::remove_named(&mut parts.headers);
     let has_credentials =
         [header::COOKIE, header::AUTHORIZATION].iter().any(|name| parts.headers.contains_key(name));
     let request = Request {

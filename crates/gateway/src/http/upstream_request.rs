@@ -9,7 +9,7 @@ use super::{
     rewrite,
 };
 use crate::{connection::Connection, upstream::Server};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header, uri::PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, Version, header, uri::PathAndQuery};
 use quadrille_config::model::HostRewrite;
 
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
@@ -56,7 +56,7 @@ pub(super) fn build(
     destination.change_request(&mut headers, connection);
     envoy_forwarding::tell_origin(&mut headers, destination, other_host);
     let mut built = Request::new(());
-    *built.method_mut() = if request.websocket { Method::GET } else { request.method.clone() };
+    *built.method_mut() = request.method.clone();
     *built.version_mut() = match http2 {
         true => Version::HTTP_2,
         false if headers.contains_key(header::HOST) => Version::HTTP_11,

@@ -2,7 +2,8 @@
 //!
 //! Traps, each of them met: a panic in a callback aborts the process; version limits, verify mode and the callbacks of
 //! resumption stay those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP
-//! response and client CAs follow. So all contexts of a chain are built by the same function.
+//! response and client CAs follow. So all contexts of a chain are built by the same function; that of a validation by
+//! ACME, which is not, has the callbacks of resumption, too.
 
 use super::{
     acme_challenge, before_selection,

@@ -11,9 +11,12 @@ use super::{
     ring,
     server::Server,
 };
-use crate::telemetry::{
-    statistics::{UpstreamCounters, UpstreamStatistics},
-    upstream::{self as metrics, UpstreamTimes},
+use crate::{
+    host_map::lower_case,
+    telemetry::{
+        statistics::{UpstreamCounters, UpstreamStatistics},
+        upstream::{self as metrics, UpstreamTimes},
+    },
 };
 use quadrille_config::{
     Diagnostic,
@@ -171,7 +174,7 @@ impl Upstream {
             return None;
         }
         let server = server.clone().asked_over_http2(by_version && http2);
-        Some(if by_host { server.called(&host.to_ascii_lowercase()) } else { server })
+        Some(if by_host { server.called(&lower_case(host)) } else { server })
     }
 
     /// Counts a repeated attempt, for as long as the value lives; `None` if there are too many.
