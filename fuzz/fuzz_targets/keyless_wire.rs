@@ -61,7 +61,7 @@ fn serve(mode: Mode, bytes: &[u8], piece: usize) -> (Vec<ServerEvent>, String) {
 fn request_id(event: &ServerEvent) -> Option<u32> {
     match event {
         ServerEvent::Request(request) => Some(request.id),
-        ServerEvent::Withdraw(_) => None,
+        ServerEvent::Answered | ServerEvent::Withdraw(_) => None,
     }
 }
 

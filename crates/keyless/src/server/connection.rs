@@ -225,6 +225,7 @@ impl Connection {
                     self.client.taken();
                     self.waiting.push_back(request);
                 }
+                Some(ServerEvent::Answered) => {}
                 Some(ServerEvent::Withdraw(id)) => self.withdraw(id),
             }
             any = true;

@@ -20,9 +20,11 @@ struct Unanswered {
     last: u32,
 }
 
-/// What a client has sent that is not answered at once.
+/// What a client has sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ServerEvent {
+    /// A ping, or a request that is not well formed: its answer is among the bytes to be sent.
+    Answered,
     /// Compute this, and then [`reply`](ServerSession::reply).
     Request(ReceivedRequest),
     /// Nobody waits for this any more; reply nevertheless.
@@ -49,8 +51,8 @@ impl ServerSession {
         self.reader.receive(bytes);
     }
 
-    /// The next request that is there as a whole. Pings are answered, and requests that are not well formed are
-    /// refused, without anybody hearing of them.
+    /// The next message that is there as a whole. At most one answer is added to the bytes to be sent, so that the
+    /// caller can limit these.
     ///
     /// # Errors
     /// What no correct client sends; the connection cannot go on.
@@ -68,9 +70,11 @@ impl ServerSession {
             match incoming {
                 Incoming::Malformed { id, error } => {
                     self.writer.put(&Message::Reply { id, result: Err(error) });
+                    return Ok(Some(ServerEvent::Answered));
                 }
                 Incoming::Message(Message::Ping { id, data }) => {
                     self.writer.put(&Message::Pong { id, data });
+                    return Ok(Some(ServerEvent::Answered));
                 }
                 Incoming::Message(Message::Withdraw { id }) if self.unanswered.numbers.contains_key(&id) => {
                     return Ok(Some(ServerEvent::Withdraw(id)));
@@ -80,6 +84,7 @@ impl ServerSession {
                     if self.mode == Mode::Compatible =>
                 {
                     self.writer.put(&Message::Reply { id, result: Err(ErrorCode::UnexpectedOpcode) });
+                    return Ok(Some(ServerEvent::Answered));
                 }
                 // It has been answered meanwhile; or an answer to nothing.
                 Incoming::Message(Message::Withdraw { .. } | Message::Pong { .. }) => {}

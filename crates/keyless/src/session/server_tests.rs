@@ -29,6 +29,15 @@ fn replies(mode: Mode, session: &mut ServerSession) -> Vec<String> {
     std::iter::from_fn(|| reader.next_message().unwrap().map(|incoming| format!("{incoming:?}"))).collect()
 }
 
+/// The numbers of the requests that have come.
+fn requests(session: &mut ServerSession) -> Vec<u32> {
+    let id = |event| match event {
+        ServerEvent::Request(request) => Some(request.id),
+        ServerEvent::Answered | ServerEvent::Withdraw(_) => None,
+    };
+    std::iter::from_fn(|| session.next_event().unwrap()).filter_map(id).collect()
+}
+
 fn shown(message: Message<'_>) -> String {
     format!("{:?}", Incoming::Message(message))
 }
@@ -38,11 +47,7 @@ fn requests_come_out_and_replies_go_in_any_order_once() {
     for mode in [Mode::Compatible, Mode::Batched] {
         let mut session = ServerSession::new(mode);
         session.receive(&bytes(mode, &[request(1), Message::Ping { id: 9, data: b"x" }, request(2)]));
-        let mut ids = Vec::new();
-        while let Some(ServerEvent::Request(request)) = session.next_event().unwrap() {
-            ids.push(request.id);
-        }
-        assert_eq!((ids, session.unanswered()), (vec![1, 2], 2));
+        assert_eq!((requests(&mut session), session.unanswered()), (vec![1, 2], 2));
         session.reply(2, Ok(b"two"));
         session.reply(2, Ok(b"again"));
         session.reply(7, Ok(b"never asked"));
@@ -72,10 +77,7 @@ fn a_number_may_be_used_again_only_after_its_reply() {
 fn clients_in_use_may_give_several_requests_the_same_number() {
     let mut session = ServerSession::new(Mode::Compatible);
     session.receive(&bytes(Mode::Compatible, &[request(0), request(0), request(0)]));
-    let mut ids = Vec::new();
-    while let Some(ServerEvent::Request(request)) = session.next_event().unwrap() {
-        ids.push(request.id);
-    }
+    let ids = requests(&mut session);
     assert_eq!((ids.len(), session.unanswered()), (3, 3));
     for id in ids.into_iter().rev() {
         session.reply(id, Ok(&id.to_be_bytes()));
@@ -96,9 +98,23 @@ fn what_only_servers_may_say_is_answered_with_an_error_where_software_is_not_our
     ];
     let mut session = ServerSession::new(Mode::Compatible);
     session.receive(&bytes(Mode::Compatible, &sent));
-    assert!(matches!(session.next_event(), Ok(Some(ServerEvent::Request(_)))), "it goes on");
+    assert_eq!(requests(&mut session).len(), 1, "it goes on");
     let error = |id| shown(Message::Reply { id, result: Err(ErrorCode::UnexpectedOpcode) });
     assert_eq!(replies(Mode::Compatible, &mut session), [error(7), error(8), error(9)]);
+}
+
+/// A server that has no room for answers leaves pings where they are.
+#[test]
+fn each_answer_is_an_event_of_its_own() {
+    for mode in [Mode::Compatible, Mode::Batched] {
+        let mut session = ServerSession::new(mode);
+        session.receive(&bytes(mode, &[1, 2, 3].map(|id| Message::Ping { id, data: b"x" })));
+        for id in [1, 2, 3] {
+            assert_eq!(session.next_event(), Ok(Some(ServerEvent::Answered)));
+            assert_eq!(replies(mode, &mut session), [shown(Message::Pong { id, data: b"x" })]);
+        }
+        assert_eq!(session.next_event(), Ok(None));
+    }
 }
 
 #[test]
