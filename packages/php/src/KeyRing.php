@@ -17,7 +17,7 @@ final class KeyRing
     private const LARGEST_FILE = 1 << 20;
     private const LONGEST_KEY = 4096;
 
-    /** @var array<string, Field> */
+    /** @var array<string, array<string, Field>> by table and column */
     private array $fields = [];
 
     private function __construct(#[\SensitiveParameter] private readonly KeyRingText $text)
@@ -76,7 +76,7 @@ final class KeyRing
     /** One column. */
     public function field(string $table, string $column): Field
     {
-        return $this->fields["$table\0$column"]
+        return $this->fields[$table][$column]
             ??= new Field($this->text->keys, $this->text->index, $table, $column);
     }
 

@@ -66,6 +66,9 @@ final class FieldTest extends TestCase
         $ring = Support::ring();
         $this->assertUnreadable($envelope, 1, $ring->field('users', 'phone'));
         $this->assertUnreadable($envelope, 1, $ring->field('admins', 'email'));
+        // Names may hold any bytes.
+        $envelope = $ring->field("a\0b", 'c')->encrypt('text', 1);
+        $this->assertUnreadable($envelope, 1, $ring->field('a', "b\0c"));
     }
 
     public function testWrongAndRetiredKeys(): void
