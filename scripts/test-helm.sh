@@ -96,7 +96,9 @@ render() {
 mistakes_are_refused() {
     refused "additional properties 'enable' not allowed" --set redis.enable=true
     refused "set \`admin.port\`" --set configuration.admin=off
-    refused "a fleet needs Redis" --set 'certificates[0].secretName=example-tls' --set fleet.secretName=fleet
+    local fleet=(--set 'certificates[0].secretName=example-tls' --set fleet.secretName=fleet)
+    refused "a fleet needs Redis" "${fleet[@]}"
+    refused "\`fleet.redis.passwordSecretName\`" "${fleet[@]}" --set redis.enabled=true --set networkPolicy.enabled=false
     refused "name Secrets in \`certificates\`"
     refused "\`keyServers.secretName\`" --set 'certificates[0].secretName=a' --set 'certificates[0].keyServers=true'
     refused "\`keyServer.secretName\`" --set keyServer.enabled=true
