@@ -16,6 +16,7 @@ mod answers;
 mod ask;
 mod certificate_request;
 mod dns_hook;
+mod dns_records;
 mod error;
 mod event;
 mod files;

@@ -1,8 +1,8 @@
 //! One order, from the first request to the certificate (RFC 8555 section 7.4).
 
 use crate::{
-    AcmeError, Issued, Wanted, answers::Answer, certificate_request, dns_hook, fleet::certificate_name,
-    order_key::OrderKey, turn::Turn,
+    AcmeError, Issued, Wanted, answers::Answer, certificate_request, dns_records::Records,
+    fleet::certificate_name, order_key::OrderKey, turn::Turn,
 };
 use instant_acme::{
     Account, AuthorizationHandle, AuthorizationStatus, CertificateIdentifier, ChallengeHandle, ChallengeType,
@@ -30,10 +30,10 @@ impl Ordering<'_> {
     /// it takes the place of.
     pub(crate) async fn obtain(&self, replaces: Option<&Issued>) -> Result<Issued, AcmeError> {
         let mut order = self.begin(replaces.and_then(Issued::identifier)).await?;
-        let mut records = Vec::new();
+        let mut records = Records::new(self.acme.dns_hook.as_deref());
         let validated = self.validate(&mut order, &mut records).await;
         let ended = self.turn.publish(&[]).await;
-        self.remove(records).await;
+        records.remove().await;
         validated.and(ended)?;
         let issued = self.issue(&mut order).await?;
         let file = issued.to_file(self.key.private())?;
@@ -62,7 +62,7 @@ impl Ordering<'_> {
     }
 
     /// Proves all names at once: every authorization is told that its answer is there before the first is waited for.
-    async fn validate(&self, order: &mut Order, records: &mut Vec<Record>) -> Result<(), AcmeError> {
+    async fn validate(&self, order: &mut Order, records: &mut Records) -> Result<(), AcmeError> {
         let mut answers = Vec::new();
         let mut pending = Vec::new();
         let mut authorizations = order.authorizations();
@@ -118,7 +118,7 @@ impl Ordering<'_> {
         name: String,
         challenge: &ChallengeHandle<'_>,
         answers: &mut Vec<Answer>,
-        records: &mut Vec<Record>,
+        records: &mut Records,
     ) -> Result<(), AcmeError> {
         let proof = challenge.key_authorization();
         match challenge.r#type {
@@ -137,9 +137,7 @@ impl Ordering<'_> {
                 });
             }
             _ => {
-                let record = Record { name: dns_hook::record_name(&name), value: proof.dns_value() };
-                self.dns("present", &record).await?;
-                records.push(record);
+                records.add(&name, proof.dns_value()).await?;
             }
         }
         Ok(())
@@ -151,26 +149,6 @@ impl Ordering<'_> {
         let pem = order.poll_certificate(&ISSUANCE).await?;
         Issued::new(&pem, self.key.public().pkey(), names)
     }
-
-    async fn dns(&self, action: &str, record: &Record) -> Result<(), AcmeError> {
-        let Some(hook) = &self.acme.dns_hook else { return Ok(()) };
-        dns_hook::run(hook, action, &record.name, &record.value).await
-    }
-
-    /// A record that stays does no harm.
-    async fn remove(&self, records: Vec<Record>) {
-        for record in records {
-            if let Err(error) = self.dns("cleanup", &record).await {
-                tracing::warn!(%error, "a record of a challenge stays in DNS");
-            }
-        }
-    }
-}
-
-/// A TXT record.
-pub(crate) struct Record {
-    name: String,
-    value: String,
 }
 
 fn identifier(name: &str) -> Identifier {

@@ -9,20 +9,29 @@ use crate::{
 use quadrille_resumption::Lease;
 use std::{
     future::Future,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
+use tokio::runtime::Handle;
 
 /// What whoever has the turn may do. Others can take it once this has ended, or in [`TERM`] if it cannot be given back.
+/// Whoever drops it, in the midst of an order too, takes back what was published.
 pub(crate) struct Turn {
     state: StateDirectory,
     answers: Arc<Answers>,
     fleet: Option<Arc<Fleet>>,
     /// Without one, this gateway orders for itself alone.
     lease: Option<Lease>,
+    /// Whether answers have been published, and not taken back.
+    answering: AtomicBool,
     _lock: Lock,
 }
 
+/// In JSON.
+const NO_ANSWERS: &[u8] = b"[]";
 /// A lease ends when it has not been renewed for this long.
 const TERM: Duration = Duration::from_secs(20);
 const RENEWAL: Duration = Duration::from_secs(4);
@@ -46,7 +55,8 @@ impl Turn {
             },
         };
         let (state, answers, fleet) = (state.clone(), Arc::clone(answers), fleet.cloned());
-        Ok(Some(Self { state, answers, fleet, lease, _lock: lock }))
+        let answering = AtomicBool::new(false);
+        Ok(Some(Self { state, answers, fleet, lease, answering, _lock: lock }))
     }
 
     /// Does something for which the turn is needed all the time.
@@ -88,6 +98,14 @@ impl Turn {
 
     /// From now on these answers are given, and no others. Resolves once everybody who may be asked knows them.
     pub(crate) async fn publish(&self, answers: &[Answer]) -> Result<(), AcmeError> {
+        // If it is interrupted, they may be there or not.
+        self.answering.store(true, Relaxed);
+        self.replace(answers).await?;
+        self.answering.store(!answers.is_empty(), Relaxed);
+        Ok(())
+    }
+
+    async fn replace(&self, answers: &[Answer]) -> Result<(), AcmeError> {
         let (Some(fleet), Some(lease)) = (&self.fleet, &self.lease) else {
             return self.answers.replace(answers);
         };
@@ -102,9 +120,38 @@ impl Turn {
     }
 
     /// Lets others have it at once.
-    pub(crate) async fn end(self) {
-        if let (Some(fleet), Some(lease)) = (self.fleet, self.lease) {
+    pub(crate) async fn end(mut self) {
+        if let Some(telling) = self.give_back() {
+            telling.await;
+        }
+    }
+
+    /// Takes back answers that are still given, here; what has to be told the fleet.
+    fn give_back(&mut self) -> Option<impl Future<Output = ()> + use<>> {
+        let answering = std::mem::take(self.answering.get_mut());
+        let (Some(fleet), Some(lease)) = (self.fleet.take(), self.lease.take()) else {
+            if answering {
+                // There are none that could not be made.
+                let _ = self.answers.replace(&[]);
+            }
+            return None;
+        };
+        Some(async move {
+            if answering && let Err(error) = fleet.store(&lease, ANSWERS, NO_ANSWERS).await {
+                tracing::debug!(%error, "the answers of an interrupted order stay until the next one");
+            }
             fleet.release(lease).await;
+        })
+    }
+}
+
+/// An order may be interrupted anywhere, by a reload above all.
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(telling) = self.give_back()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(telling);
         }
     }
 }
@@ -121,5 +168,25 @@ async fn lost(fleet: &Fleet, lease: &Lease) {
             Err(_) if confirmed.elapsed() > TERM => return,
             Err(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_order_that_is_interrupted_leaves_no_answers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = StateDirectory::open(folder.path()).expect("a state directory");
+        let answers = Arc::new(Answers::default());
+        let answer =
+            Answer::Http { token: "token".to_owned(), key_authorization: "token.thumbprint".to_owned() };
+        let turn = Turn::take(&state, &answers, None).await.expect("the lock").expect("the turn");
+        turn.publish(&[answer]).await.expect("publishing");
+        assert!(answers.http("token").is_some());
+        drop(turn);
+        assert!(answers.http("token").is_none());
+        assert!(Turn::take(&state, &answers, None).await.expect("the lock").is_some(), "others have it");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     authority::{Behaviour, Pebble, leaf, secrets, shown, wait_for_certificate},
-    support::{Gateway, output, quadrille, succeed},
+    support::{Gateway, eventually, output, quadrille, succeed},
 };
 use std::{
     fs,
@@ -122,6 +122,27 @@ fn a_wildcard_by_dns_with_a_command() {
     let calls = fs::read_to_string(hook.with_extension("calls")).expect("the calls");
     let record = "_acme-challenge.wild.example.com";
     assert_eq!(calls, format!("present {record}\ncleanup {record}\n"));
+}
+
+/// A reload interrupts an order, whatever it waits for.
+#[test]
+fn an_order_that_is_interrupted_leaves_no_records() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let hook = pebble.dns_hook();
+    let file = pebble.configuration("{ names: [old.example.com] }", "");
+    let text = fs::read_to_string(&file).expect("the configuration");
+    let dns = format!("acme: {{ challenges: [dns-01], dns_hook: {}, email", hook.display());
+    let text = text.replace("acme: { email", &dns);
+    fs::write(&file, &text).expect("writing");
+    let of_hook = |ending: &str| std::path::PathBuf::from(format!("{}.{ending}", hook.display()));
+    fs::write(of_hook("block-present"), "").expect("writing");
+    let gateway = Gateway::with_config(&file, 1);
+    eventually("the hook runs", || of_hook("blocked").exists());
+    fs::write(&file, text.replace("old.example.com", "new.example.com")).expect("writing");
+    gateway.signal("HUP");
+    wait_for_certificate(&gateway, &pebble.root(), "new.example.com", &[]);
+    let calls = || fs::read_to_string(of_hook("calls")).expect("the calls");
+    eventually("the record is removed", || calls().contains("cleanup _acme-challenge.old.example.com\n"));
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! The TXT records that prove names while an order is under way.
+
+use crate::{AcmeError, dns_hook};
+use std::path::{Path, PathBuf};
+use tokio::runtime::Handle;
+
+/// The records of one order. Dropped, it has them removed beside all else.
+pub(crate) struct Records {
+    hook: Option<PathBuf>,
+    there: Vec<Record>,
+}
+
+struct Record {
+    name: String,
+    value: String,
+}
+
+impl Records {
+    /// There are none yet; the hook adds and removes them.
+    pub(crate) fn new(hook: Option<&Path>) -> Self {
+        Self { hook: hook.map(Path::to_owned), there: Vec::new() }
+    }
+
+    /// Adds the record that proves a name.
+    pub(crate) async fn add(&mut self, name: &str, value: String) -> Result<(), AcmeError> {
+        let Some(hook) = &self.hook else { return Ok(()) };
+        // First of all: a hook that is interrupted may have added it.
+        self.there.push(Record { name: dns_hook::record_name(name), value });
+        let Some(record) = self.there.last() else { return Ok(()) };
+        dns_hook::run(hook, "present", &record.name, &record.value).await
+    }
+
+    /// Removes all.
+    pub(crate) async fn remove(mut self) {
+        let Some(hook) = &self.hook else { return };
+        while let Some(record) = self.there.last() {
+            remove(hook, record).await;
+            self.there.pop();
+        }
+    }
+}
+
+/// A record that stays does no harm.
+async fn remove(hook: &Path, record: &Record) {
+    if let Err(error) = dns_hook::run(hook, "cleanup", &record.name, &record.value).await {
+        tracing::warn!(%error, "a record of a challenge stays in DNS");
+    }
+}
+
+/// An order may be interrupted anywhere, by a reload above all.
+impl Drop for Records {
+    fn drop(&mut self) {
+        let left = std::mem::take(&mut self.there);
+        if let Some(hook) = self.hook.take()
+            && !left.is_empty()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(async move {
+                for record in left.iter().rev() {
+                    remove(&hook, record).await;
+                }
+            });
+        }
+    }
+}
