@@ -67,7 +67,23 @@ ngx_quadrille_context_off(SSL_CTX *ctx)
 }
 
 
-/* those of a configuration that has just been read; older ones have it */
+ngx_uint_t
+ngx_quadrille_is_off(const SSL *ssl)
+{
+    ngx_quadrille_context_t  *context;
+
+    context = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl),
+                                  ngx_quadrille_context_index);
+
+    return context == NULL || context->off;
+}
+
+
+/*
+ * Those of a configuration that has just been read; older ones have it.  So
+ * have those that are off: a handshake that waits may have begun elsewhere, and
+ * nginx's callback must not see it once its connection is closed.
+ */
 
 void
 ngx_quadrille_hook_contexts(void)
@@ -81,7 +97,7 @@ ngx_quadrille_hook_contexts(void)
     {
         context = ngx_queue_data(q, ngx_quadrille_context_t, queue);
 
-        if (context->original == NULL && !context->off) {
+        if (context->original == NULL) {
             context->original = SSL_CTX_get_info_callback(context->ctx);
 
             /* those without are not nginx's */

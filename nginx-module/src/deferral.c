@@ -97,7 +97,9 @@ ngx_quadrille_info_callback(const SSL *ssl, int where, int ret)
 
     ngx_quadrille_original_info(ssl, where, ret);
 
-    if (!(where & SSL_CB_HANDSHAKE_START) || hs != NULL) {
+    if (!(where & SSL_CB_HANDSHAKE_START) || hs != NULL
+        || ngx_quadrille_is_off(ssl))
+    {
         return;
     }
 

@@ -24,6 +24,7 @@ static void ngx_quadrille_ended(ngx_quadrille_handshake_t *hs);
 static void ngx_quadrille_hand_back(ngx_quadrille_handshake_t *hs);
 static ngx_int_t ngx_quadrille_accept_early_data(ngx_connection_t *c,
     u_char byte);
+static void ngx_quadrille_ocsp_event(ngx_event_t *ev);
 static void ngx_quadrille_wait(ngx_quadrille_handshake_t *hs);
 static uint64_t ngx_quadrille_now_ns(void);
 
@@ -350,6 +351,8 @@ ngx_quadrille_hand_back(ngx_quadrille_handshake_t *hs)
 static ngx_int_t
 ngx_quadrille_accept_early_data(ngx_connection_t *c, u_char byte)
 {
+    ngx_int_t  rc;
+
     if (ngx_handle_read_event(c->read, 0) != NGX_OK
         || ngx_handle_write_event(c->write, 0) != NGX_OK)
     {
@@ -369,9 +372,45 @@ ngx_quadrille_accept_early_data(ngx_connection_t *c, u_char byte)
     c->read->ready = 1;
     c->write->ready = 1;
 
+#ifdef BIO_get_ktls_send
+
+    if (BIO_get_ktls_send(SSL_get_wbio(c->ssl->connection)) == 1) {
+        c->ssl->sendfile = 1;
+    }
+
+#endif
+
+    /* the session's client certificate may have been revoked since */
+
+    rc = ngx_ssl_ocsp_validate(c);
+
+    if (rc == NGX_AGAIN) {
+        c->read->handler = ngx_quadrille_ocsp_event;
+        c->write->handler = ngx_quadrille_ocsp_event;
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
     c->ssl->handshaked = 1;
 
     return NGX_OK;
+}
+
+
+/* nginx's own handler of a handshake: it waits for the OCSP responder */
+
+static void
+ngx_quadrille_ocsp_event(ngx_event_t *ev)
+{
+    ngx_connection_t  *c;
+
+    c = ev->data;
+
+    if (ev->timedout || ngx_ssl_handshake(c) != NGX_AGAIN) {
+        c->ssl->handler(c);
+    }
 }
 
 

@@ -105,6 +105,7 @@ typedef struct {
 
 ngx_int_t ngx_quadrille_watch_contexts(ngx_log_t *log);
 void ngx_quadrille_context_off(SSL_CTX *ctx);
+ngx_uint_t ngx_quadrille_is_off(const SSL *ssl);
 void ngx_quadrille_hook_contexts(void);
 void ngx_quadrille_original_info(const SSL *ssl, int where, int ret);
 

@@ -4,7 +4,7 @@ use super::{
     client::Client,
     server::{Configuration, Nginx, rsa_site},
 };
-use crate::support::{fail, finish, handshake, module, nginx_module, until};
+use crate::support::{fail, finish, free_port, handshake, module, nginx_module, until};
 use std::{
     fs,
     io::Write,
@@ -92,21 +92,35 @@ fn a_key_server_that_is_gone_fails_handshakes_and_nothing_else() {
 /// their jobs still wait; the operations end at their own deadline, and the jobs with them.
 #[test]
 fn connections_that_are_closed_while_their_job_waits() {
+    closed_while_their_job_waits("localhost");
+}
+
+/// Their handshakes began at a server with jobs, and SNI has brought them to one without.
+#[test]
+fn connections_that_are_closed_at_a_server_that_is_off() {
+    closed_while_their_job_waits("off.example");
+}
+
+fn closed_while_their_job_waits(name: &str) {
     let site = rsa_site();
     site.certificate("rsa", "rsa:2048");
     let silent = UnixListener::bind(site.path("silent.sock")).expect("a socket");
     site.stand_in("remote.key", &["silent"], "rsa", &[]);
     fs::copy(site.path("rsa.pem"), site.path("served.pem")).expect("a certificate");
     fs::copy(site.path("remote.key"), site.path("served.key")).expect("a stand-in");
-    let server = "client_header_timeout 1s;";
+    let port = free_port();
+    let http = format!(
+        "server {{ listen 127.0.0.1:{port} ssl; server_name localhost; client_header_timeout 1s; }}\n\
+         server {{ listen 127.0.0.1:{port} ssl; server_name off.example; quadrille_async off; }}\n"
+    );
     let nginx =
-        Nginx::start(&site, &Configuration { server, log_level: "debug", ..Configuration::default() });
+        Nginx::start(&site, &Configuration { http: &http, log_level: "debug", ..Configuration::default() });
     std::thread::scope(|scope| {
         for version in ["1.2", "1.3"].repeat(4) {
-            let client = nginx.client(&site, version);
+            let client = Client::new(&site, "served", port, version);
             scope.spawn(move || {
                 let began = Instant::now();
-                assert!(client.get("/").is_err());
+                assert!(client.get_for(name, "/").is_err());
                 assert!(began.elapsed() < Duration::from_secs(4), "nginx does not wait for the key server");
             });
         }
@@ -115,7 +129,7 @@ fn connections_that_are_closed_while_their_job_waits() {
     assert_eq!(nginx.status("quadrille_jobs"), 8.0, "the operations are under way");
     // Others come to the descriptors of those that are closed.
     let idle: Vec<TcpStream> =
-        (0..8).map(|_| TcpStream::connect(("127.0.0.1", nginx.port)).expect("nginx")).collect();
+        (0..8).map(|_| TcpStream::connect(("127.0.0.1", port)).expect("nginx")).collect();
     until("the jobs have ended", || nginx.status("quadrille_jobs") == 0.0);
     assert_eq!(nginx.status("quadrille_abandoned_total"), 8.0);
     for mut connection in idle {

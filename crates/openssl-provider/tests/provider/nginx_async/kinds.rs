@@ -5,7 +5,7 @@ use super::{
     client::Client,
     server::{Configuration, Nginx, kill, rsa_site},
 };
-use crate::support::{Site, children, finish, free_port, said, until};
+use crate::support::{Running, Site, children, finish, free_port, said, until};
 use std::path::Path;
 
 /// Handshakes in jobs until now.
@@ -108,22 +108,72 @@ fn early_data() {
     let early = "ssl_early_data on; ssl_session_tickets on;";
     let nginx = Nginx::start(&site, &Configuration { server: early, ..Configuration::default() });
     exchanges(&nginx, &site, 4, 4);
-    let session = site.path_text("session");
-    let request =
-        site.write("request", "GET /early HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    let port = nginx.port;
-    let first = format!(
-        "openssl s_client -connect 127.0.0.1:{port} -sess_out {session} -ign_eof < {}",
-        request.display()
-    );
-    let again = format!(
-        "timeout 10 openssl s_client -connect 127.0.0.1:{port} -sess_in {session} -early_data {} -ign_eof </dev/null",
-        request.display()
-    );
-    finish(site.plain("bash").arg("-c").arg(format!("timeout 10 {first}")));
-    let answer = said(&finish(site.plain("bash").arg("-c").arg(again)));
-    assert!(answer.contains("Early data was accepted") && answer.contains("/early"), "{answer}");
+    connect_for_a_session(&site, nginx.port, "");
+    let answer = resume_with_early_data(&site, nginx.port, "");
+    assert!(answer.contains("/early"), "{answer}");
     nginx.assert_log_is_clean("-");
+}
+
+/// A certificate that was revoked after its session began: nginx asks about it again when the session is resumed.
+#[test]
+fn early_data_of_a_client_whose_certificate_is_revoked() {
+    let site = rsa_site();
+    site.certificate("ca", "rsa:2048");
+    site.plain_openssl(
+        "req -new -newkey rsa:2048 -nodes -subj /CN=client -keyout client.key -out client.csr",
+    );
+    site.plain_openssl(
+        "x509 -req -in client.csr -CA ca.pem -CAkey ca.key -set_serial 0x1234 -out client.pem",
+    );
+    let responder = free_port();
+    let server = format!(
+        "ssl_early_data on; ssl_verify_client on; ssl_client_certificate {0}ca.pem; ssl_ocsp leaf;\n\
+         ssl_ocsp_responder http://127.0.0.1:{responder}/;",
+        site.path_text("")
+    );
+    let nginx = Nginx::start(&site, &Configuration { server: &server, ..Configuration::default() });
+    let certificate = "-cert client.pem -key client.key";
+    {
+        let _good = ocsp_responder(&site, responder, "V\t400101000000Z\t");
+        let answer = connect_for_a_session(&site, nginx.port, certificate);
+        assert!(answer.contains("/early"), "{answer}");
+        let answer = resume_with_early_data(&site, nginx.port, certificate);
+        assert!(answer.contains("/early"), "{answer}");
+    }
+    let _revoked = ocsp_responder(&site, responder, "R\t400101000000Z\t250101000000Z");
+    let answer = resume_with_early_data(&site, nginx.port, certificate);
+    assert!(answer.contains("400 Bad Request") && !answer.contains("/early\n"), "{answer}");
+    until("it is logged", || nginx.running.log().contains("certificate revoked"));
+}
+
+/// It answers as the `openssl ca` database's line says of the certificate 1234.
+fn ocsp_responder(site: &Site, port: u16, line: &str) -> Running {
+    site.write("index.txt", &format!("{line}\t1234\tunknown\t/CN=client\n"));
+    let mut responder = site.plain("openssl");
+    responder.args(["ocsp", "-index", "index.txt", "-CA", "ca.pem", "-rsigner", "ca.pem", "-rkey", "ca.key"]);
+    let mut running = Running::start(site, "ocsp", responder.args(["-port", &port.to_string()]));
+    // It would try for ever to read from a connection that says nothing.
+    until("the responder listens", || running.log().contains("waiting") || !running.is_alive());
+    assert!(running.is_alive(), "{}", running.log());
+    running
+}
+
+/// A request on a connection whose session is kept.
+fn connect_for_a_session(site: &Site, port: u16, options: &str) -> String {
+    site.write("request", "GET /early HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    s_client(site, port, &format!("-sess_out session {options} < request"))
+}
+
+/// The same request in the early data of a connection that resumes the session.
+fn resume_with_early_data(site: &Site, port: u16, options: &str) -> String {
+    let answer = s_client(site, port, &format!("-sess_in session -early_data request {options} < /dev/null"));
+    assert!(answer.contains("Early data was accepted"), "{answer}");
+    answer
+}
+
+fn s_client(site: &Site, port: u16, options: &str) -> String {
+    let command = format!("timeout 10 openssl s_client -connect 127.0.0.1:{port} -ign_eof {options}");
+    said(&finish(site.plain("bash").args(["-c", &command])))
 }
 
 /// nginx's stream is a module of its own in Debian.
