@@ -3,20 +3,20 @@
 use boring::{
     error::ErrorStack,
     pkey::PKey,
-    ssl::{SslConnector, SslMethod},
+    ssl::{SslConnector, SslMethod, SslRef},
     x509::{X509, store::X509StoreBuilder},
 };
-use quadrille_config::model::Source;
+use quadrille_config::model::{CertificateSource, KeySource, Source, UpstreamTls};
 use quadrille_envoy::ClusterTls;
+use quadrille_gateway::has_one_of;
 use quadrille_xds::transport::{Connect, Connecting, Io};
-use std::{io, sync::Arc};
+use std::{fmt::Display, io, sync::Arc};
 
-/// What holds for all connections to one control plane.
+/// What holds for all connections to one control plane. Its certificate is always verified, by the system's CAs if no
+/// others are written.
 #[derive(Clone)]
 pub(crate) struct Tls {
-    certificate: Option<(Source, Source)>,
-    ca: Option<Source>,
-    sni: Option<String>,
+    wanted: Arc<UpstreamTls>,
 }
 
 /// Connections to one server.
@@ -30,9 +30,10 @@ impl Tls {
     /// The files are read for each connection, so that they can be renewed; here it is seen whether they can be read
     /// now.
     pub(crate) fn new(name: &str, tls: &ClusterTls) -> Result<Self, String> {
-        let certificate = tls.client_certificate().map(|(chain, key)| (chain.clone(), key.clone()));
-        let new = Self { certificate, ca: tls.trusted_ca().cloned(), sni: tls.sni.clone() };
-        new.connector().map_err(|error| format!("TLS to the control plane `{name}`: {error}"))?;
+        let failed = |problem: &dyn Display| format!("TLS to the control plane `{name}`: {problem}");
+        let wanted = tls.for_control_plane().map_err(|problem| failed(&problem))?;
+        let new = Self { wanted: Arc::new(wanted) };
+        new.connector().map_err(|error| failed(&error))?;
         Ok(new)
     }
 
@@ -43,14 +44,15 @@ impl Tls {
     fn connector(&self) -> io::Result<SslConnector> {
         let mut builder = SslConnector::builder(SslMethod::tls()).map_err(opaque)?;
         builder.set_alpn_protos(b"\x02h2").map_err(opaque)?;
-        if let Some(ca) = &self.ca {
+        if let Some(ca) = &self.wanted.ca {
             let mut store = X509StoreBuilder::new().map_err(opaque)?;
             for certificate in X509::stack_from_pem(&ca.read()?).map_err(opaque)? {
                 store.add_cert(certificate).map_err(opaque)?;
             }
             builder.set_cert_store_builder(store);
         }
-        if let Some((chain, key)) = &self.certificate {
+        if let Some(certificate) = &self.wanted.certificate {
+            let (chain, key) = local(certificate)?;
             let mut chain = X509::stack_from_pem(&chain.read()?).map_err(opaque)?.into_iter();
             let own = chain.next().ok_or_else(|| io::Error::other("the client certificate is empty"))?;
             builder.set_certificate(&own).map_err(opaque)?;
@@ -63,17 +65,39 @@ impl Tls {
         }
         Ok(builder.build())
     }
+
+    /// The subjectAltNames that are asked for take the place of the server's name, as in Envoy.
+    fn check_names(&self, ssl: &SslRef) -> io::Result<()> {
+        let names = &self.wanted.names;
+        let is_named = || ssl.peer_certificate().is_some_and(|certificate| has_one_of(&certificate, names));
+        if names.is_empty() || is_named() {
+            Ok(())
+        } else {
+            Err(io::Error::other("the certificate has none of the subjectAltNames that are asked for"))
+        }
+    }
+}
+
+fn local(certificate: &CertificateSource) -> io::Result<(&Source, &Source)> {
+    match &certificate.key {
+        KeySource::Pem(key) => Ok((&certificate.chain, key)),
+        KeySource::Keyless(_) => Err(io::Error::other("the client certificate's key must be here")),
+    }
 }
 
 impl Connect for OverTls {
     fn connect(&self) -> Connecting {
-        let connector = self.tls.connector();
+        let tls = self.tls.clone();
+        let connector = tls.connector();
         let plain = self.plain.connect();
-        let name = self.tls.sni.clone().unwrap_or_else(|| self.host.clone());
+        let name = tls.wanted.server_name.clone().unwrap_or_else(|| self.host.clone());
         Box::pin(async move {
-            let configuration = connector?.configure().map_err(opaque)?;
+            let mut configuration = connector?.configure().map_err(opaque)?;
+            configuration.set_verify_hostname(tls.wanted.names.is_empty());
+            let failed = |problem: &dyn Display| io::Error::other(format!("TLS as `{name}`: {problem}"));
             let stream = tokio_boring::connect(configuration, &name, plain.await?).await;
-            let stream = stream.map_err(|error| io::Error::other(format!("TLS as `{name}`: {error}")))?;
+            let stream = stream.map_err(|error| failed(&error))?;
+            tls.check_names(stream.ssl()).map_err(|error| failed(&error))?;
             Ok(Box::new(stream) as Box<dyn Io>)
         })
     }

@@ -2,6 +2,7 @@
 
 #[path = "../../../xds/tests/support/control_plane.rs"]
 mod control_plane;
+mod over_tls;
 mod snapshot;
 
 use crate::support::{Certificates, Connector, Gateway, Load, Nginx, Pair, eventually, output, ports, serve};

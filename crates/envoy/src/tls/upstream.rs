@@ -14,8 +14,8 @@ use crate::{
 use quadrille_config::{
     Diagnostic, Problem,
     model::{
-        AltName, AltNameKind, CertificateSource, KeySource, Place, Source, TextRule, TlsParameters,
-        TlsPolicy, UpstreamAlpn, UpstreamTls,
+        AltName, AltNameKind, CertificateSource, Place, TextRule, TlsParameters, TlsPolicy, UpstreamAlpn,
+        UpstreamTls,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -86,18 +86,20 @@ impl ClusterTls {
         self.validation_secret.iter().chain(&self.certificate_secret)
     }
 
-    /// The certificate and key that are shown to servers, both PEM, if they are written in place.
-    pub fn client_certificate(&self) -> Option<(&Source, &Source)> {
-        let source = self.certificate.as_ref()?;
-        match &source.key {
-            KeySource::Pem(key) => Some((&source.chain, key)),
-            KeySource::Keyless(_) => None,
+    /// The model's form for the cluster of a control plane, whose secrets are written in place.
+    ///
+    /// # Errors
+    /// If a secret has only a name, or more is asked of servers than can be verified.
+    pub fn for_control_plane(&self) -> Result<UpstreamTls, Diagnostic> {
+        let named = self.validation_secret.as_ref().or(self.certificate_secret.as_ref());
+        if let Some(reference) = named {
+            let problem = Problem::new(
+                "refused: a control plane's secrets are needed before SDS brings any",
+                "write the certificate or the `trusted_ca` in place",
+            );
+            return Err(Diagnostic::new(&reference.place, problem));
         }
-    }
-
-    /// The CAs that servers' certificates must lead to, PEM, if they are written in place.
-    pub fn trusted_ca(&self) -> Option<&Source> {
-        self.validation.as_ref()?.ca.as_ref().map(|(source, _)| source)
+        self.resolve(&BTreeMap::new(), false)
     }
 
     /// The model's form; with `sends_host`, the name that is sent is that of each request.

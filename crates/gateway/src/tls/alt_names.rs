@@ -5,7 +5,7 @@ use quadrille_config::model::{AltName, AltNameKind, TextRule};
 use std::net::IpAddr;
 
 /// Whether one of a certificate's names is one of these.
-pub(crate) fn has_one_of(certificate: &X509Ref, wanted: &[AltName]) -> bool {
+pub fn has_one_of(certificate: &X509Ref, wanted: &[AltName]) -> bool {
     let Some(names) = certificate.subject_alt_names() else { return false };
     names.iter().any(|name| wanted.iter().any(|wanted| matches(wanted, name)))
 }
