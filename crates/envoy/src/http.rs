@@ -21,6 +21,7 @@ use crate::{
     route::route_configuration,
     schema,
     tracing::http_tracing,
+    upgrades::websocket,
     values::{enumeration, number},
 };
 use quadrille_config::{
@@ -57,6 +58,8 @@ pub(crate) struct HttpManager {
     pub(crate) forwarded_certificate: ForwardedCertificate,
     pub(crate) envoy_headers: EnvoyHeaders,
     pub(crate) strip_port: StripPort,
+    /// Whether WebSockets go upstream, where routes say nothing of them.
+    pub(crate) websocket: bool,
     pub(crate) tracing: Option<HttpTracing>,
 }
 
@@ -143,6 +146,7 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
             (false, true) => StripPort::Own,
             (false, false) => StripPort::Never,
         },
+        websocket: websocket(&message, &schema::UPGRADE)?.unwrap_or(true),
         tracing: http_tracing(&message, child_spans)?,
     })
 }

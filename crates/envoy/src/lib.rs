@@ -65,6 +65,7 @@ mod tests;
 mod tls;
 mod tracing;
 mod transport_socket;
+mod upgrades;
 mod upstream_http;
 mod upstream_limits;
 mod values;

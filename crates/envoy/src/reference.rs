@@ -75,9 +75,9 @@ paths start at the working directory, as in Envoy.
 const FILTERS: &str = "
 Filters are known by the type of their configuration, or by their name if they have none. The router
 (`envoy.extensions.filters.http.router.v3.Router`), the HTTP connection manager, the TCP proxy, RBAC ([of which](rbac.md)),
-[tokens](jwt.md), [authorization servers](ext-authz.md), [passwords](basic-auth.md), [local rate limits](local-rate-limit.md) and the PROXY
-protocol are served. A filter
-that is not here is refused, unless it says `is_optional: true`.
+[tokens](jwt.md), [authorization servers](ext-authz.md), [passwords](basic-auth.md), [local rate limits](local-rate-limit.md),
+[rate limit services](rate-limit-service.md), [buffers](buffer.md), [compressors](compressor.md) and the PROXY protocol are served.
+A filter that is not here is refused, unless it says `is_optional: true`.
 ";
 
 fn message(schema: &Schema) -> String {

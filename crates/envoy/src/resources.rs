@@ -319,6 +319,7 @@ impl Resources {
                     request_ids: manager.request_ids,
                     forwarded_certificate: manager.forwarded_certificate,
                     strip_port: manager.strip_port,
+                    websocket: manager.websocket,
                     envoy_headers: Some(manager.envoy_headers.clone()),
                     tracing: manager
                         .tracing

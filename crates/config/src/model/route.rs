@@ -77,6 +77,8 @@ pub struct Forward {
     pub mirrors: Vec<Mirror>,
     /// Who is told how often a request was sent.
     pub attempts: AttemptCounts,
+    /// Whether WebSockets go upstream; `None`: as the chain says.
+    pub websocket: Option<bool>,
 }
 
 /// A share of the requests.
@@ -181,6 +183,7 @@ impl Forward {
             hash: Vec::new(),
             mirrors: Vec::new(),
             attempts: AttemptCounts::default(),
+            websocket: None,
         }
     }
 }

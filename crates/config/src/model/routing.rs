@@ -33,6 +33,8 @@ pub struct Http {
     pub tracing: Option<Arc<HttpTracing>>,
     /// Whether requests lose the port of their host before anything looks at it.
     pub strip_port: StripPort,
+    /// Whether WebSockets go upstream, where a route says nothing of them.
+    pub websocket: bool,
 }
 
 /// Whether the port is removed from the host of a request, for rules, routes and servers alike.
@@ -128,6 +130,7 @@ impl Http {
             envoy_headers: None,
             tracing: None,
             strip_port: StripPort::default(),
+            websocket: true,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     per_route::{PerRoute, per_route},
     reader::{Field, Message, ReadMessage},
     schema,
+    upgrades::websocket,
     values::{enumeration, number},
 };
 use quadrille_config::{
@@ -87,6 +88,7 @@ fn forward(field: &Field<'_>, path: &PathMatch, inherited: &Inherited<'_>) -> Op
         hash: hash_policies(&message)?,
         mirrors: mirrors(&message)?.unwrap_or_else(|| inherited.mirrors.to_vec()),
         attempts: inherited.attempts,
+        websocket: websocket(&message, &schema::ROUTE_UPGRADE)?,
     })
 }
 

@@ -73,9 +73,9 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("set_current_client_cert_details", Read("")),
         ("forward_client_cert_matcher", Refused("one rule holds for all requests")),
         ("tracing", Read("spans for OpenTelemetry")),
-        ("upgrade_configs", Accepted("WebSocket works without")),
+        ("upgrade_configs", Read("WebSocket works without")),
         ("proxy_100_continue", Accepted("it is passed on")),
-        ("max_request_headers_kb", Read("64 KiB if it is left out")),
+        ("max_request_headers_kb", Read("64 KiB if it is left out, and 8 MiB at most")),
         ("strip_matching_host_port", Read("")),
         ("strip_any_host_port", Read("")),
         ("strip_trailing_host_dot", Accepted("")),
@@ -89,6 +89,16 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("early_header_mutation_extensions", Refused("change headers in the routes")),
         ("typed_header_validation_config", Ignored("headers are validated in any case")),
         ("http1_safe_max_connection_duration", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const UPGRADE: Schema = Schema {
+    name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig",
+    fields: &[
+        ("upgrade_type", Read("`websocket`; others are ignored")),
+        ("enabled", Read("if `false`, WebSockets are answered with 403 where no route enables them")),
+        ("filters", Refused("the connection manager's filters hold for upgrades, too")),
     ],
     others: HARMLESS,
 };

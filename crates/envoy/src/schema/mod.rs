@@ -168,6 +168,7 @@ pub(crate) const ALL: &[Group] = &[
         title: "The HTTP connection manager, and HTTP towards clusters",
         messages: &[
             &HTTP_MANAGER,
+            &UPGRADE,
             &RDS,
             &INTERNAL_ADDRESS_CONFIG,
             &CLIENT_CERTIFICATE_DETAILS,
@@ -336,6 +337,7 @@ pub(crate) const ALL: &[Group] = &[
         title: "Routes: what becomes of a request",
         messages: &[
             &ROUTE_ACTION,
+            &ROUTE_UPGRADE,
             &WEIGHTED_CLUSTER,
             &CLUSTER_WEIGHT,
             &MAX_STREAM_DURATION,

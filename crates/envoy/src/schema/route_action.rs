@@ -36,13 +36,23 @@ pub(crate) const ROUTE_ACTION: Schema = Schema {
         ("cors", Refused("write `typed_per_filter_config`")),
         ("max_grpc_timeout", Ignored("`timeout` holds")),
         ("grpc_timeout_offset", Ignored("`timeout` holds")),
-        ("upgrade_configs", Accepted("WebSocket works without")),
+        ("upgrade_configs", Read("WebSocket works without")),
         ("internal_redirect_policy", Ignored("redirects go to the client")),
         ("internal_redirect_action", Ignored("redirects go to the client")),
         ("max_internal_redirects", Ignored("redirects go to the client")),
         ("hedge_policy", Ignored("requests are not hedged")),
         ("max_stream_duration", Read("")),
         ("early_data_policy", Ignored("early data is off")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const ROUTE_UPGRADE: Schema = Schema {
+    name: "envoy.config.route.v3.RouteAction.UpgradeConfig",
+    fields: &[
+        ("upgrade_type", Read("`websocket`; others are ignored")),
+        ("enabled", Read("if `false`, WebSockets are answered with 403")),
+        ("connect_config", Refused("there are no tunnels by CONNECT")),
     ],
     others: HARMLESS,
 };

@@ -71,6 +71,18 @@ fn times() {
 }
 
 #[test]
+fn websockets() {
+    for (route, expected) in [
+        ("{ cluster: c }", None),
+        ("{ cluster: c, upgrade_configs: [ { upgrade_type: websocket } ] }", Some(true)),
+        ("{ cluster: c, upgrade_configs: [ { upgrade_type: WebSocket, enabled: false } ] }", Some(false)),
+        ("{ cluster: c, upgrade_configs: [ { upgrade_type: spdy, enabled: false } ] }", None),
+    ] {
+        assert_eq!(forward(route).websocket, expected, "{route}");
+    }
+}
+
+#[test]
 fn rewrites_and_shares() {
     assert!(
         matches!(forward("{ cluster: c, prefix_rewrite: /b }").rewrite, Some(PathRewrite::Prefix(to)) if to == "/b")

@@ -56,6 +56,8 @@ pub(crate) struct HttpSettings {
     pub(crate) forwarded_certificate: ForwardedCertificate,
     /// Whether requests lose the port of their host.
     pub(crate) strip_port: StripPort,
+    /// Whether WebSockets go upstream, where a route says nothing of them.
+    pub(crate) websocket: bool,
     /// What becomes of `X-Envoy-*`; they mean nothing if nothing is said.
     pub(crate) envoy_headers: Option<EnvoyHeaders>,
     /// Which requests are traced, and for whom, if any are.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::telemetry::access::access_denied;
 use http::Version;
-use quadrille_config::model::{Action, PathMatch, Redirect, Respond, StripPort};
+use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
 use std::sync::{Arc, atomic::Ordering};
 
 /// Serves a request.
@@ -141,6 +141,11 @@ pub(super) fn serve<'a>(
                     return answer.respond(&fault::aborted(status)).into();
                 }
                 let mut outcome = match &route.action {
+                    Action::Forward(to)
+                        if request.websocket && !to.websocket.unwrap_or(settings.websocket) =>
+                    {
+                        answer.status(403).into()
+                    }
                     Action::Respond(respond) => answer.respond(respond).into(),
                     Action::Redirect(redirect) => answer.redirect(redirect, &route.path).into(),
                     Action::Forward(to) => {
@@ -163,13 +168,7 @@ pub(super) fn serve<'a>(
 /// Makes of the host, and of the headers about a client, what its gateway knows, where they are Envoy's. Whether the client
 /// is internal.
 fn receive(settings: &HttpSettings, http: &HttpConnection, request: &mut Request) -> bool {
-    if let Some(authority) = &mut request.authority {
-        match settings.strip_port {
-            StripPort::Never => {}
-            StripPort::Own => authority.strip_port(Some(http.connection.local.port())),
-            StripPort::Always => authority.strip_port(None),
-        }
-    }
+    request.strip_port(settings.strip_port, http.connection.local.port());
     let Some(envoy) = &settings.envoy_headers else { return false };
     request.envoy_headers = envoy_headers::Use::of(envoy);
     request.tells_certificate = true;

@@ -265,6 +265,7 @@ impl<'a> SnapshotBuilder<'a> {
                 request_ids: http.request_ids.or(self.model.request_ids.then_some(RequestIds::FOR_SERVERS)),
                 forwarded_certificate: http.forwarded_certificate,
                 strip_port: http.strip_port,
+                websocket: http.websocket,
                 envoy_headers: http.envoy_headers.clone(),
                 trusted_proxies: listener.trusted_proxies.clone(),
                 tracer: self.http_tracer(http).map_err(|problem| vec![problem])?,

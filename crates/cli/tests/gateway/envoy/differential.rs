@@ -8,6 +8,18 @@ use super::{
 
 const BOOTSTRAP: &str = include_str!("routes.yaml");
 
+/// What asks for a WebSocket, which the upstream does not know.
+const WEBSOCKET: &[&str] = &[
+    "-H",
+    "Connection: upgrade",
+    "-H",
+    "Upgrade: websocket",
+    "-H",
+    "Sec-WebSocket-Version: 13",
+    "-H",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+];
+
 /// curl's arguments after the URL's path. A `!` in front: Quadrille answers by itself, and only the status is Envoy's.
 const REQUESTS: &[(&str, &[&str])] = &[
     ("/", &["-H", "Host: exact.example"]),
@@ -68,6 +80,8 @@ const REQUESTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("/up/headers", &[]),
+    ("/up/no-websocket", &[]),
+    ("!/up/no-websocket", WEBSOCKET),
     ("/up/weighted", &[]),
     ("/up/retry", &[]),
     ("!/up/nowhere", &[]),

@@ -102,7 +102,7 @@ fn header_changes(
 }
 
 fn forward(model: &mut Forward, leaves: &mut Leaves) {
-    let Forward { to, rewrite, host, timeout, idle, retry, hash, mirrors, attempts } = model;
+    let Forward { to, rewrite, host, timeout, idle, retry, hash, mirrors, attempts, websocket } = model;
     leaves.set("forward.hash", hash, vec![HashPolicy { on: HashOn::ClientIp, terminal: true }]);
     let other = Mirror { upstream: "other".into(), parts: 1, marks_host: true };
     let AttemptCounts { in_requests, in_responses } = attempts;
@@ -114,6 +114,7 @@ fn forward(model: &mut Forward, leaves: &mut Leaves) {
     leaves.set("forward.host", host, Some(HostRewrite::Server));
     leaves.set("forward.timeout", timeout, Some(TIME));
     leaves.set("forward.idle", idle, Some(TIME));
+    leaves.set("forward.websocket", websocket, Some(false));
     let RetryPolicy { on, retries, per_try_timeout, idempotent_only } = retry.as_mut().expect("retries");
     leaves.set("retry.retries", retries, 7);
     leaves.set("retry.per_try_timeout", per_try_timeout, Some(TIME));
