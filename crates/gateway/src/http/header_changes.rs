@@ -1,6 +1,6 @@
 //! Changes to the headers of requests and answers.
 
-use super::request::Request;
+use super::{header_spelling, request::Request};
 use crate::connection::{CertificateNames, ClientCertificate, Connection};
 use http::{HeaderMap, HeaderName, HeaderValue, Version};
 use quadrille_config::model::{HeaderChange, HeaderPart, HeaderText};
@@ -29,10 +29,18 @@ pub(super) fn apply(headers: &mut HeaderMap, answer: bool, changes: &[HeaderChan
             }
             HeaderChange::AddIfAbsent(name, _) if headers.contains_key(name) => {}
             HeaderChange::Replace(name, _) if !headers.contains_key(name) => {}
-            HeaderChange::Set(name, text) => match values.text(text, answer.then_some(headers)) {
-                Some(value) => _ = headers.insert(name, value),
-                None => _ = headers.remove(name),
-            },
+            HeaderChange::Set(name, text) => {
+                let value = values.text(text, answer.then_some(headers));
+                if answer {
+                    headers.remove(name);
+                } else {
+                    // What servers take for it must not be a client's.
+                    header_spelling::remove(headers, name);
+                }
+                if let Some(value) = value {
+                    headers.insert(name, value);
+                }
+            }
             HeaderChange::Overwrite(name, text)
             | HeaderChange::AddIfAbsent(name, text)
             | HeaderChange::Replace(name, text) => {

@@ -44,7 +44,8 @@ pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
             preset: Preset::Means("none"),
             about: "Certificate revocation lists in PEM, of every CA that a client's certificate may chain through: \
                     without a current list from its issuer, a certificate is refused. A changed list takes effect as \
-                    soon as the file changes: open HTTP connections end, and earlier sessions are not resumed.",
+                    soon as the file changes, even if it revokes nobody: open HTTP connections end, and earlier sessions \
+                    are not resumed.",
             needs_restart: false,
             read: |field, draft| draft.crl = field.placed(Field::pem),
             show: |client_auth| placed_source(check(client_auth).and_then(|check| check.revoked.as_ref())),

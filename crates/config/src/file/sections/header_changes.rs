@@ -24,7 +24,8 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             name: "set",
             value: "name of a header",
             preset: Preset::Means("none"),
-            about: "Sets the header to this value, in place of all that it has.",
+            about: "Sets the header to this value, in place of all that it has. In requests, the same name with `_` for \
+                    `-`, which some servers read as this one, is removed.",
             needs_restart: false,
             read: |field, draft| draft.take(field, HeaderChange::Set),
             show: |change| named(change, |change| matches!(change, HeaderChange::Set(..))),

@@ -127,7 +127,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             value: "`off`, `on` or a duration",
             preset: Preset::Is("off"),
             about: "Tells browsers to use HTTPS only, for a year or for the given time: `Strict-Transport-Security` \
-                    (RFC 6797) in the responses of every route. For subdomains and preloading, use `response_headers`.",
+                    (RFC 6797) in the responses of every route, but not in the gateway's own errors. For subdomains and preloading, use `response_headers`.",
             needs_restart: false,
             read: |field, draft| draft.read_hsts(field),
             show: listener_shown::as_route,

@@ -64,7 +64,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             value: "regular expression",
             preset: Preset::Means("none"),
             about: "All of the path matches, in place of `path`; as in RE2, without look-around. Comes before prefixes; of \
-                    several, the first that is written.",
+                    several, the one with the most conditions on headers, then the first that is written.",
             needs_restart: false,
             read: |field, draft| draft.path = field.parse(values::whole_regex).map(matching),
             show: |route| path_regex(&route.path),
@@ -166,8 +166,8 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "response_headers",
             value: "list of changes",
             preset: Preset::Means("none"),
-            about: "Changes to the headers of every response, made in this order, including those of the gateway's own \
-                    responses.",
+            about: "Changes to the headers of responses, made in this order: of those of servers, of `respond` and of \
+                    `redirect`, but not of the gateway's own errors.",
             needs_restart: false,
             read: |field, draft| draft.response_headers = header_changes::header_changes(field),
             show: |route| header_changes::show(&route.response_headers),

@@ -44,7 +44,7 @@ pub(super) const RETRY: Section<RetryPolicy> = Section {
             name: "per_try_timeout",
             value: "duration",
             preset: Preset::Means("none of its own"),
-            about: "How long one attempt may take.",
+            about: "How long one attempt may take, until the header of the response.",
             needs_restart: false,
             read: |field, retry| retry.per_try_timeout = field.parse(values::timeout),
             show: |retry| retry.per_try_timeout.map(time).into(),

@@ -121,8 +121,9 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "retries",
             value: "count, or `0`",
             preset: Preset::Is("1"),
-            about: "How often an idempotent request is retried on another connection or server. Retries add load just \
-                    when servers fail.",
+            about: "How often a request is sent again, on another connection or to another server, if no connection could \
+                    be opened, if the server has refused it by HTTP/2, or, for idempotent methods, if a connection from \
+                    the pool was closed. Retries add load just when servers fail.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.retries, count_or_zero),
             show: |upstream| upstream.retries.into(),
