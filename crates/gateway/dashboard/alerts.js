@@ -36,7 +36,7 @@ function overload(snapshot, minute) {
     if (refused > 0) {
         found.push(bad(`Overload: ${number(refused)} handshakes refused in the last minute`, "More are asked for than can be done in time; this gateway needs more CPU, or company."));
     } else if (gauge(snapshot, "quadrille_overloaded") > 0) {
-        found.push(warn("Overload: a queue stands", "Handshakes are refused if it stays."));
+        found.push(warn("Overload: handshakes queue up", "Handshakes are refused if it stays."));
     }
     if (grown("quadrille_key_shed_total") > 0) {
         found.push(bad(`The queue of private-key operations is full: ${number(grown("quadrille_key_shed_total"))} refused in the last minute`));

@@ -80,5 +80,5 @@ quadrille_session_store_suspended 1`;
         "warn: 1 of 2 key servers is not connected",
         "warn: Redis does not answer",
     ]);
-    assert.deepEqual(found({ metrics: "quadrille_overloaded 1" }), ["warn: Overload: a queue stands"]);
+    assert.deepEqual(found({ metrics: "quadrille_overloaded 1" }), ["warn: Overload: handshakes queue up"]);
 });

@@ -103,15 +103,11 @@ const GROUPS: &[Group] = &[
                  time (`handshake_deadline`): `deadline` (this one would have been late), `overload`, `client_share` \
                  and `name_share` (its network or its name has taken more than its share); also failures, as `refused`",
             ),
-            gauge(
-                "quadrille_overloaded",
-                &[],
-                "1 while a queue stands and handshakes may be refused for it, else 0",
-            ),
+            gauge("quadrille_overloaded", &[], "1 during overload, while handshakes may be refused, else 0"),
             gauge(
                 "quadrille_networks_shut_out",
                 &[],
-                "networks that flood while a queue stands, so that the kernel drops most of their connections before \
+                "networks that flood during overload, so that the kernel drops most of their connections before \
                  they are accepted; those are counted nowhere",
             ),
             gauge(
@@ -393,7 +389,7 @@ const GROUPS: &[Group] = &[
             counter(
                 "quadrille_keyserver_operations_total",
                 &["client", "key", "operation", "result"],
-                "operations computed, by client and key: `sign` or `decrypt`; `ok`, `failed`, `withdrawn`",
+                "operations computed, by client and key: `sign`, `decrypt` or `generate`; `ok`, `failed`, `withdrawn`",
             ),
             counter(
                 "quadrille_keyserver_refused_total",
