@@ -9,7 +9,6 @@ use std::{
     fs,
     io::Write,
     net::TcpStream,
-    os::unix::net::UnixListener,
     time::{Duration, Instant},
 };
 
@@ -92,20 +91,26 @@ fn a_key_server_that_is_gone_fails_handshakes_and_nothing_else() {
 /// their jobs still wait; the operations end at their own deadline, and the jobs with them.
 #[test]
 fn connections_that_are_closed_while_their_job_waits() {
-    closed_while_their_job_waits("localhost");
+    closed_while_their_jobs_wait("localhost", false);
+}
+
+/// The key server answers when nginx has closed the connections, so that the handshakes go on.
+#[test]
+fn connections_that_are_closed_before_their_result_comes() {
+    closed_while_their_jobs_wait("localhost", true);
 }
 
 /// Their handshakes began at a server with jobs, and SNI has brought them to one without.
 #[test]
 fn connections_that_are_closed_at_a_server_that_is_off() {
-    closed_while_their_job_waits("off.example");
+    closed_while_their_jobs_wait("off.example", true);
 }
 
-fn closed_while_their_job_waits(name: &str) {
+fn closed_while_their_jobs_wait(name: &str, answered: bool) {
     let site = rsa_site();
     site.certificate("rsa", "rsa:2048");
-    let silent = UnixListener::bind(site.path("silent.sock")).expect("a socket");
-    site.stand_in("remote.key", &["silent"], "rsa", &[]);
+    let server = site.key_server("keys", &["rsa"]);
+    site.stand_in("remote.key", &["keys"], "rsa", &[]);
     fs::copy(site.path("rsa.pem"), site.path("served.pem")).expect("a certificate");
     fs::copy(site.path("remote.key"), site.path("served.key")).expect("a stand-in");
     let port = free_port();
@@ -113,8 +118,9 @@ fn closed_while_their_job_waits(name: &str) {
         "server {{ listen 127.0.0.1:{port} ssl; server_name localhost; client_header_timeout 1s; }}\n\
          server {{ listen 127.0.0.1:{port} ssl; server_name off.example; quadrille_async off; }}\n"
     );
-    let nginx =
-        Nginx::start(&site, &Configuration { http: &http, log_level: "debug", ..Configuration::default() });
+    let configuration = Configuration { http: &http, log_level: "debug", ..Configuration::default() };
+    let nginx = Nginx::start(&site, &configuration);
+    server.signal(libc::SIGSTOP);
     std::thread::scope(|scope| {
         for version in ["1.2", "1.3"].repeat(4) {
             let client = Client::new(&site, "served", port, version);
@@ -130,6 +136,9 @@ fn closed_while_their_job_waits(name: &str) {
     // Others come to the descriptors of those that are closed.
     let idle: Vec<TcpStream> =
         (0..8).map(|_| TcpStream::connect(("127.0.0.1", port)).expect("nginx")).collect();
+    if answered {
+        server.signal(libc::SIGCONT);
+    }
     until("the jobs have ended", || nginx.status("quadrille_jobs") == 0.0);
     assert_eq!(nginx.status("quadrille_abandoned_total"), 8.0);
     for mut connection in idle {
@@ -137,7 +146,7 @@ fn closed_while_their_job_waits(name: &str) {
         let nothing = std::io::Read::read(&mut connection, &mut [0; 16]);
         assert!(!matches!(nothing, Ok(1..)), "what was for another was sent to it: {nothing:?}");
     }
-    drop(silent);
+    server.signal(libc::SIGCONT);
     nginx.assert_log_is_clean("-");
 }
 
