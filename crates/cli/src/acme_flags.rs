@@ -16,13 +16,13 @@ pub(crate) struct AcmeFlags {
     /// You agree to the authority's terms of service.
     #[arg(long, value_name = "EMAIL", value_parser = acme_values::email, requires = "domain")]
     acme: Option<String>,
-    /// A name in that certificate, which the authority finds this gateway by, at port 443. May be repeated.
+    /// A DNS name in that certificate, under which the authority must reach this gateway at port 443. May be repeated.
     #[arg(long, value_name = "NAME", value_parser = acme_values::certificate_name, requires = "acme")]
     domain: Vec<String>,
     /// The authority's directory [default: Let's Encrypt].
     #[arg(long, value_name = "URL", value_parser = acme_values::directory_url, requires = "acme")]
     acme_directory: Option<String>,
-    /// CA certificates in PEM that the directory's server must lead to [default: the system's].
+    /// CA certificates in PEM that verify the directory's server [default: the system's].
     #[arg(long, value_name = "FILE", requires = "acme")]
     acme_ca: Option<PathBuf>,
     /// The key of the certificate: ecdsa-p256, ecdsa-p384, rsa-2048, rsa-3072 or rsa-4096 [default: ecdsa-p256]. Repeat it

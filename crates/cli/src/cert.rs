@@ -9,16 +9,16 @@ use std::path::PathBuf;
 /// Certificates that are ordered by ACME: of a configuration file, or of the flags of `quadrille serve`.
 #[derive(Subcommand)]
 pub(crate) enum Cert {
-    /// Say which certificates are there, for how long, and which are ordered.
+    /// List certificates with their validity, and those that are still to be ordered.
     List(Which),
-    /// Have the gateway that runs order certificates anew, whether they are due or not. Without names, all.
+    /// Tell the running gateway to renew certificates, whether they are due or not. Without names, all.
     Renew {
         /// A name in the certificates.
         name: Vec<String>,
         #[command(flatten)]
         which: Which,
     },
-    /// Have the authority revoke certificates, and the gateway that runs order others.
+    /// Revoke certificates at the authority, and tell the running gateway to order others.
     Revoke {
         /// A name in the certificates.
         #[arg(required = true)]

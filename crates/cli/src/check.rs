@@ -3,14 +3,16 @@
 use quadrille_config::Diagnostics;
 use std::path::PathBuf;
 
-/// Reads the file, the certificates and keys that it names, and resolves its upstreams. Prints every mistake with its
-/// line and exits with 2 if there is one.
+/// Check a configuration file, and all that it names, without serving it.
+///
+/// Reads the file and the certificates and keys that it names, and resolves its upstreams. Prints every mistake with its
+/// line, and exits with 2 if there is one. `quadrille -t FILE` does the same.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// The configuration file.
     #[arg(required_unless_present = "envoy_config")]
     file: Option<PathBuf>,
-    /// Envoy's bootstrap instead.
+    /// Check an Envoy bootstrap instead.
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     envoy_config: Option<PathBuf>,
 }

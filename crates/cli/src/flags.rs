@@ -30,19 +30,19 @@ pub(crate) struct Flags {
     key: Vec<PathBuf>,
     #[command(flatten)]
     acme: AcmeFlags,
-    /// The private keys are not here but on this key server, host:port or unix:/path. May be repeated; replaces --key.
+    /// Use private keys on this key server, host:port or unix:/path, instead of --key. May be repeated.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "key")]
     key_server: Vec<Address>,
     /// CA certificates in PEM that the key servers' certificates must lead to.
     #[arg(long, value_name = "FILE", requires = "key_server")]
     key_server_ca: Option<PathBuf>,
-    /// The gateway's own certificate in PEM, by which key servers know it.
+    /// The gateway's own certificate in PEM, which it presents to key servers.
     #[arg(long, value_name = "FILE", requires = "key_server")]
     key_server_cert: Option<PathBuf>,
     /// The key of --key-server-cert.
     #[arg(long, value_name = "FILE", requires = "key_server")]
     key_server_key: Option<PathBuf>,
-    /// A server behind the gateway, host:port. May be repeated; requests go round.
+    /// A server behind the gateway, host:port. May be repeated; requests are balanced.
     #[arg(long, value_name = "ADDRESS", value_parser = values::server_address, conflicts_with = "respond")]
     upstream: Vec<String>,
     /// Answer every request with this text, without an upstream.
@@ -65,7 +65,7 @@ pub(crate) struct Flags {
     /// Key-exchange groups, most preferred first [default: X25519MLKEM768,X25519,P-256,P-384].
     #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_parser = words::word::<Group>)]
     groups: Vec<Group>,
-    /// Offer CBC cipher suites in TLS 1.2; below it there are no others.
+    /// Offer CBC cipher suites in TLS 1.2; TLS 1.0 and 1.1 have no others.
     #[arg(long)]
     cbc: bool,
     /// Offer RSA key exchange (no forward secrecy) in TLS 1.2 and below.
@@ -74,10 +74,10 @@ pub(crate) struct Flags {
     /// Accept RSA keys below 2048 bits.
     #[arg(long)]
     allow_weak_keys: bool,
-    /// Ask clients for certificates of these CAs (PEM), and refuse those without one.
+    /// Request client certificates of these CAs (PEM), and refuse clients without one.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
-    /// Certificate revocation lists (PEM) of the CAs of --client-ca, of all of them.
+    /// Certificate revocation lists (PEM), one of each CA in --client-ca.
     #[arg(long, value_name = "FILE", requires = "client_ca")]
     client_crl: Option<PathBuf>,
     /// With --client-ca: accept clients without a certificate too.

@@ -4,7 +4,7 @@ use clap::Command;
 use clap_complete::Shell;
 use std::{fs, io, path::PathBuf};
 
-/// Write completions for a shell to the standard output.
+/// Write shell completions to the standard output.
 ///
 /// For bash, for instance: quadrille completions bash > ~/.local/share/bash-completion/completions/quadrille
 #[derive(clap::Args)]

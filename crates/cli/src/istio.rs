@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// What Istio's configuration means for private keys.
 #[derive(Subcommand)]
 pub(crate) enum Istio {
-    /// Say which private-key provider Istio gives to which proxy, and why.
+    /// Show which private-key provider Istio configures for which proxy, and why.
     ///
     /// Reads IstioOperator, MeshConfig (alone or in Istio's ConfigMap) and manifests of pods, in any order and number:
     ///   quadrille istio resolve operator.yaml deployment.yaml

@@ -43,38 +43,30 @@ struct Cli {
     command: Command,
 }
 
+/// A comment here would take the place of the whole text that a command has of its own, for `--help`.
 #[derive(Subcommand)]
 enum Command {
-    /// Terminate TLS and pass requests on to upstreams.
     Serve(Box<serve::Serve>),
-    /// Check a configuration file, and all that it names, without serving it. `quadrille -t FILE` does the same.
     #[command(short_flag = 't')]
     Check(check::Check),
     /// List, renew and revoke certificates that are ordered by ACME.
     #[command(subcommand)]
     Cert(Box<cert::Cert>),
-    /// Say which private-key provider Istio gives to which proxy.
+    /// Show which private-key provider Istio configures for which proxy.
     #[command(subcommand)]
     Istio(istio::Istio),
-    /// Make, show and rotate the keys of session tickets.
     Tickets(tickets::Tickets),
-    /// Hold private keys for gateways on other machines, and try such servers out.
     Keyserver(Box<keyserver::Keyserver>),
-    /// Put the engine into nginx, HAProxy, Apache or Node, by way of their OpenSSL 3.
+    /// Install the engine in nginx, HAProxy, Apache or Node, as a provider of their OpenSSL 3.
     #[command(subcommand)]
     Provider(provider::Provider),
-    /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
     Demo(demo::Demo),
-    /// Measure TLS handshakes against any HTTPS server.
     Bench(Box<bench::Bench>),
-    /// Measure what HTTPS costs on this machine: by algorithm, by handshake message, by sampling a server.
     Profile(profile::Profile),
-    /// Encrypted database fields: make and rotate keys, re-encrypt tables.
+    /// Generate and rotate the keys of encrypted database fields, and re-encrypt tables.
     #[command(subcommand)]
     Field(field::Field),
-    /// Write completions for a shell to the standard output.
     Completions(generate::Completions),
-    /// Write the manual pages of this command and of all its subcommands.
     Man(generate::Man),
 }
 

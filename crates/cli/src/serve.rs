@@ -10,7 +10,7 @@ use quadrille_control_plane::{OnRefusedPolicy, RefusalsInReady, Trust};
 use quadrille_gateway::ConfigurationSource;
 use std::{path::PathBuf, time::Duration};
 
-/// Terminates TLS and passes requests on.
+/// Terminate TLS and forward requests to upstreams.
 ///
 /// With flags for one listener:
 ///   quadrille serve --listen 0.0.0.0:8443 --cert chain.pem --key key.pem --upstream 127.0.0.1:8080
@@ -21,7 +21,7 @@ use std::{path::PathBuf, time::Duration};
 ///
 /// SIGHUP, or a change to the file or to a certificate, reloads without dropping a connection; SIGTERM drains.
 ///
-/// RSA operations are computed several at once where the CPU can (AVX2: 4, AVX-512 IFMA: 8). To deny it that, set
+/// RSA operations are computed in batches where the CPU can (AVX2: 4, AVX-512 IFMA: 8). To restrict that, set
 /// QUADRILLE_CPU to avx2 or portable.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -32,13 +32,13 @@ pub(crate) struct Serve {
     /// Envoy's bootstrap, in YAML or JSON (see docs/reference/envoy.md); replaces all flags below likewise.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "config"])]
     envoy_config: Option<PathBuf>,
-    /// Below this directory the bootstrap's control planes may name files [default: nowhere]. May be repeated.
+    /// Allow the bootstrap's control planes to name files below this directory [default: none]. May be repeated.
     #[arg(long, value_name = "DIRECTORY", requires = "envoy_config")]
     control_plane_files: Vec<PathBuf>,
-    /// What becomes of a listener whose control plane wants others let in, in a way that cannot be served.
+    /// What to do with a listener when its control plane sends an access policy that is not supported.
     #[arg(long, value_name = "WHAT", requires = "envoy_config", default_value = "close")]
     on_refused_policy: RefusedPolicy,
-    /// What the admin page /ready says of what control planes have sent in vain.
+    /// What the admin page /ready reports of rejected updates from control planes.
     #[arg(long, value_name = "WHAT", requires = "envoy_config", default_value = "say")]
     refusals_in_ready: Refusals,
     #[command(flatten)]
@@ -50,18 +50,18 @@ pub(crate) struct Serve {
 /// See [`OnRefusedPolicy`].
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum RefusedPolicy {
-    /// It is closed, until what comes can be served.
+    /// Close it until a supported one is received.
     Close,
-    /// It goes on as it is.
+    /// Keep serving with the policy before it.
     Keep,
 }
 
 /// See [`RefusalsInReady`].
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Refusals {
-    /// A line for each; the status is as it would be otherwise.
+    /// One line for each; the status does not change.
     Say,
-    /// The same, with 503 for as long as something is closed for what was refused.
+    /// The same, with status 503 while a listener is closed for that reason.
     Fail,
     /// Nothing.
     Hide,

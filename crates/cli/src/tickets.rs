@@ -14,7 +14,7 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// Make, show and rotate the keys of session tickets.
+/// Generate, show and rotate session ticket keys.
 #[derive(Args)]
 pub(crate) struct Tickets {
     #[command(subcommand)]

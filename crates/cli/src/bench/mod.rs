@@ -20,7 +20,7 @@ use std::{
 };
 use target::Target;
 
-/// Measures TLS handshakes against any HTTPS server.
+/// Measure TLS handshakes against any HTTPS server.
 ///
 /// As many full handshakes as the server manages, for ten seconds:
 ///   quadrille bench https://localhost:8443/ --duration 10 --connections 32 --insecure

@@ -23,10 +23,12 @@ use quadrille_config::{
 use quadrille_gateway::ConfigurationSource;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-/// Serves https://localhost:8443 with certificates for localhost that are made on the spot, one with an RSA key and one
-/// with an ECDSA key, so that there is nothing to set up. Browsers will warn, because nobody vouches for them. With --load
-/// it has clients of its own, so that the dashboard has something to show, and at its end it says what batches have saved.
-/// With --acme-directory the certificate is ordered from a certificate authority instead, and renewed.
+/// Serve a working HTTPS demo at once, with a certificate made on the spot and a built-in page.
+///
+/// Serves https://localhost:8443 with self-signed certificates for localhost, one with an RSA key and one with an ECDSA
+/// key, so that there is nothing to set up. Browsers will warn of them. With --load it has clients of its own, so that the
+/// dashboard has something to show, and at its end it prints what batches have saved. With --acme-directory the
+/// certificate is ordered from a certificate authority instead, and renewed.
 #[derive(clap::Args)]
 pub(crate) struct Demo {
     /// Where to listen.

@@ -5,7 +5,7 @@ mod remote;
 mod serve;
 mod sign;
 
-/// Holds private keys, and computes with them for gateways that have only certificates.
+/// Hold private keys, and compute with them for gateways on other machines.
 ///
 ///   quadrille keyserver --keys /etc/quadrille/keys --listen 0.0.0.0:2407 \
 ///     --client-ca gateways-ca.pem --cert keyserver.pem --key keyserver.key
@@ -24,7 +24,7 @@ pub(crate) struct Keyserver {
 
 #[derive(clap::Subcommand)]
 enum Tool {
-    /// Is a key server up, does it hold a certificate's key, and how long does an operation take?
+    /// Test whether a key server is up and holds a certificate's key, and how long an operation takes.
     Ping(ping::Ping),
     /// Sign a file with a key that a key server holds.
     Sign(sign::Sign),

@@ -9,7 +9,7 @@ mod system;
 
 use clap::Subcommand;
 
-/// Measures what HTTPS costs on this machine.
+/// Measure what HTTPS costs on this machine: by algorithm, by handshake message, by sampling a server.
 #[derive(clap::Args)]
 pub(crate) struct Profile {
     #[command(subcommand)]
@@ -18,11 +18,11 @@ pub(crate) struct Profile {
 
 #[derive(Subcommand)]
 enum What {
-    /// Rates by algorithm, and what they mean for this machine's handshakes.
+    /// Measure rates by algorithm, and what they mean for this machine's handshakes.
     Algorithms(algorithms::Algorithms),
-    /// CPU by handshake message, of the server or the client.
+    /// Measure CPU time by handshake message, of the server or the client.
     Handshake(handshake::Handshake),
-    /// Samples a running gateway or client: shares of CPU by class of work and step of TLS, and a flame graph.
+    /// Sample a running gateway or client: shares of CPU by class of work and step of TLS, and a flame graph.
     System(Box<system::System>),
 }
 

@@ -42,6 +42,27 @@ fn the_version_names_the_build_and_what_this_cpu_has() {
     assert_eq!(short.lines().count(), 1, "{short}");
 }
 
+/// `-h` is a summary, and `--help` shows how the command is used.
+#[test]
+fn help_has_examples() {
+    for (command, example) in [
+        ("serve", "quadrille serve --config quadrille.yaml"),
+        ("check", "`quadrille -t FILE` does the same"),
+        ("keyserver", "quadrille keyserver --keys /etc/quadrille/keys"),
+        ("demo", "https://localhost:8443"),
+        ("bench", "quadrille bench https://example.com/ --rate 500"),
+        ("completions", "quadrille completions bash >"),
+    ] {
+        let [long, short] = ["--help", "-h"].map(|flag| succeed(quadrille(command).arg(flag)));
+        assert!(long.contains(example) && !short.contains(example), "{command}: {long}");
+        // Both begin with what the list of all commands says of it.
+        let summary = short.lines().next().expect("a summary");
+        let beginning: String = summary.chars().take(40).collect();
+        assert!(long.starts_with(&beginning), "{command}: {long}");
+        assert!(succeed(&mut quadrille("--help")).contains(&beginning), "{command}");
+    }
+}
+
 #[test]
 fn completions_are_scripts_that_their_shell_reads() {
     let script = succeed(quadrille("completions").arg("bash"));
