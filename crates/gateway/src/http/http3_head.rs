@@ -202,6 +202,15 @@ mod tests {
     }
 
     #[test]
+    fn more_fields_than_a_map_holds_are_refused() {
+        let names: Vec<String> = (0..40_000).map(|number| format!("x-{number}")).collect();
+        let different: Vec<_> = names.iter().map(|name| (&**name, "")).collect();
+        assert!(with(&different[..1_000], true).is_ok());
+        assert_eq!(with(&different, true).err(), Some(Malformed));
+        assert_eq!(with(&[("x", ""); 40_000], true).err(), Some(Malformed));
+    }
+
+    #[test]
     fn trailers_are_fields_like_others() {
         let trailers = |name: &str| read_trailers(&[Header::new(name.as_bytes(), b"1")]);
         assert!(trailers("grpc-status").is_some_and(|trailers| trailers.contains_key("grpc-status")));
