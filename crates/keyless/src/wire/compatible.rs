@@ -91,7 +91,8 @@ impl<'a> Items<'a> {
             opcode::PONG => Message::Pong { id, data: payload },
             opcode::RESPONSE => Message::Reply { id, result: Ok(payload) },
             opcode::ERROR => match payload {
-                [code] => Message::Reply { id, result: Err(ErrorCode::from_byte(*code)) },
+                // Others that send a code of ours mean something else by it.
+                [code] => Message::Reply { id, result: Err(ErrorCode::from_byte(*code).compatible()) },
                 _ => return Err(ErrorCode::Format),
             },
             opcode => Message::Request(Request { id, key, opcode, payload, hints }),

@@ -126,6 +126,19 @@ fn errors_that_others_do_not_know_are_translated() {
     }
 }
 
+/// Found by the fuzz target: what had been read was written as something else.
+#[test]
+fn codes_of_ours_mean_nothing_to_others() {
+    let mut packet = written(Mode::Compatible, &[Message::Reply { id: 1, result: Err(ErrorCode::Crypto) }]);
+    let code = [0x12, 0x00, 0x01, ErrorCode::Crypto.byte()];
+    let at = packet.windows(code.len()).position(|window| window == code).expect("the code");
+    for (byte, error) in [(0x40, ErrorCode::Internal), (0x41, ErrorCode::UnexpectedOpcode)] {
+        packet[at + 3] = byte;
+        let seen = Incoming::Message(Message::Reply { id: 1, result: Err(error) });
+        assert_eq!(read(Mode::Compatible, &packet, packet.len()), [format!("{seen:?}")]);
+    }
+}
+
 #[test]
 fn codes_and_opcodes_are_their_own_inverse() {
     for byte in 0..=255_u8 {
