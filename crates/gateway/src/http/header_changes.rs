@@ -31,14 +31,13 @@ pub(super) fn apply(headers: &mut HeaderMap, answer: bool, changes: &[HeaderChan
             HeaderChange::Replace(name, _) if !headers.contains_key(name) => {}
             HeaderChange::Set(name, text) => {
                 let value = values.text(text, answer.then_some(headers));
-                if answer {
-                    headers.remove(name);
-                } else {
+                if !answer {
                     // What servers take for it must not be a client's.
                     header_spelling::remove(headers, name);
                 }
-                if let Some(value) = value {
-                    headers.insert(name, value);
+                match value {
+                    Some(value) => _ = headers.insert(name, value),
+                    None => _ = headers.remove(name),
                 }
             }
             HeaderChange::Overwrite(name, text)
