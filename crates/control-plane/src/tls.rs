@@ -3,12 +3,12 @@
 use boring::{
     error::ErrorStack,
     pkey::PKey,
-    ssl::{SslConnector, SslMethod, SslRef},
+    ssl::{SslConnector, SslMethod},
     x509::{X509, store::X509StoreBuilder},
 };
 use quadrille_config::model::{CertificateSource, KeySource, Source, UpstreamTls};
 use quadrille_envoy::ClusterTls;
-use quadrille_gateway::has_one_of;
+use quadrille_gateway::verify_server_names;
 use quadrille_xds::transport::{Connect, Connecting, Io};
 use std::{fmt::Display, io, sync::Arc};
 
@@ -65,17 +65,6 @@ impl Tls {
         }
         Ok(builder.build())
     }
-
-    /// The subjectAltNames that are asked for take the place of the server's name, as in Envoy.
-    fn check_names(&self, ssl: &SslRef) -> io::Result<()> {
-        let names = &self.wanted.names;
-        let is_named = || ssl.peer_certificate().is_some_and(|certificate| has_one_of(&certificate, names));
-        if names.is_empty() || is_named() {
-            Ok(())
-        } else {
-            Err(io::Error::other("the certificate has none of the subjectAltNames that are asked for"))
-        }
-    }
 }
 
 fn local(certificate: &CertificateSource) -> io::Result<(&Source, &Source)> {
@@ -93,11 +82,13 @@ impl Connect for OverTls {
         let name = tls.wanted.server_name.clone().unwrap_or_else(|| self.host.clone());
         Box::pin(async move {
             let mut configuration = connector?.configure().map_err(opaque)?;
-            configuration.set_verify_hostname(tls.wanted.names.is_empty());
+            // The subjectAltNames that are asked for take the place of the server's name, as in Envoy.
+            let names = &tls.wanted.names;
+            configuration.set_verify_hostname(names.is_empty());
             let failed = |problem: &dyn Display| io::Error::other(format!("TLS as `{name}`: {problem}"));
             let stream = tokio_boring::connect(configuration, &name, plain.await?).await;
             let stream = stream.map_err(|error| failed(&error))?;
-            tls.check_names(stream.ssl()).map_err(|error| failed(&error))?;
+            verify_server_names(stream.ssl(), names).map_err(|error| failed(&error))?;
             Ok(Box::new(stream) as Box<dyn Io>)
         })
     }

@@ -48,4 +48,4 @@ pub use telemetry::{
     access_log::TARGET as ACCESS_LOG_TARGET,
     statistics::{ChainStatistics, KeyWork, ListenerStatistics, Statistics, UpstreamStatistics, key_work},
 };
-pub use tls::alt_names::has_one_of;
+pub use tls::alt_names::verify_server_names;

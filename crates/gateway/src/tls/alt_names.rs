@@ -1,11 +1,28 @@
 //! Conditions on the subjectAltNames of the other side's certificate (RFC 5280 section 4.2.1.6).
 
-use boring::x509::{GeneralNameRef, X509Ref};
+use boring::{
+    ssl::SslRef,
+    x509::{GeneralNameRef, X509Ref},
+};
 use quadrille_config::model::{AltName, AltNameKind, TextRule};
-use std::net::IpAddr;
+use std::{io, net::IpAddr};
+
+/// Verifies that the server's certificate has one of these names, if there are any. Nothing may be sent to it before; a
+/// session that is resumed brings its certificate along.
+///
+/// # Errors
+/// If it has none of them.
+pub fn verify_server_names(ssl: &SslRef, wanted: &[AltName]) -> io::Result<()> {
+    let is_named = || ssl.peer_certificate().is_some_and(|certificate| has_one_of(&certificate, wanted));
+    if wanted.is_empty() || is_named() {
+        Ok(())
+    } else {
+        Err(io::Error::other("the server's certificate has none of the subjectAltNames that are asked for"))
+    }
+}
 
 /// Whether one of a certificate's names is one of these.
-pub fn has_one_of(certificate: &X509Ref, wanted: &[AltName]) -> bool {
+pub(crate) fn has_one_of(certificate: &X509Ref, wanted: &[AltName]) -> bool {
     let Some(names) = certificate.subject_alt_names() else { return false };
     names.iter().any(|name| wanted.iter().any(|wanted| matches(wanted, name)))
 }

@@ -14,7 +14,7 @@ use crate::tls::{
 use boring::{
     error::ErrorStack,
     ex_data::Index,
-    ssl::{Ssl, SslConnector, SslConnectorBuilder, SslMethod, SslRef, SslSessionCacheMode, SslVerifyMode},
+    ssl::{Ssl, SslConnector, SslConnectorBuilder, SslMethod, SslSessionCacheMode, SslVerifyMode},
     x509::{X509, store::X509StoreBuilder},
 };
 use quadrille_config::model::{AltName, TlsParameters, UpstreamAlpn, UpstreamTls};
@@ -109,21 +109,8 @@ impl ClientTls {
         let stream = tokio_boring::connect(configuration, name, tcp)
             .await
             .map_err(|error| io::Error::other(error.to_string()))?;
-        self.check_names(stream.ssl())?;
+        alt_names::verify_server_names(stream.ssl(), &self.names)?;
         Ok(stream)
-    }
-
-    /// Nothing is sent to a server before this, and a session that is resumed brings its certificate along.
-    fn check_names(&self, ssl: &SslRef) -> io::Result<()> {
-        let certificate = ssl.peer_certificate();
-        let is_named = || certificate.is_some_and(|own| alt_names::has_one_of(&own, &self.names));
-        if self.names.is_empty() || is_named() {
-            Ok(())
-        } else {
-            Err(io::Error::other(
-                "the server's certificate has none of the subjectAltNames that are asked for",
-            ))
-        }
     }
 }
 

@@ -1,8 +1,12 @@
 //! TLS towards a control plane, which a second gateway ends in front of it.
 
-use super::{bootstrap, control_plane::ControlPlane, snapshot::Snapshot};
+use super::{
+    bootstrap,
+    control_plane::ControlPlane,
+    snapshot::{Snapshot, secret},
+};
 use crate::support::{
-    Certificates, Configuration, Gateway, Nginx, Pair, document, eventually, listener, output, serve,
+    Certificates, Configuration, Gateway, Nginx, Pair, document, eventually, listener, output, ports, serve,
 };
 use std::{fs, path::PathBuf};
 
@@ -42,8 +46,8 @@ fn its_subject_alt_names_are_verified() {
     let pair = certificates.ecdsa("P-256", &["plane.example"]);
     let (front, _file) = front(&server, &pair);
     let nginx = Nginx::new("location / { return 200 right; }");
-    let mut snapshot = Snapshot::new(crate::support::ports::free(), nginx.address().port());
-    snapshot.secrets = vec![super::secret("site", &pair)];
+    let mut snapshot = Snapshot::new(ports::free(), nginx.address().port());
+    snapshot.secrets = vec![secret("site", &pair)];
     server.set(&snapshot.json());
 
     let start = |validation: &str| {
