@@ -22,6 +22,7 @@ typedef struct {
 
 static void ngx_quadrille_context_made(void *parent, void *data,
     CRYPTO_EX_DATA *ad, int index, long argl, void *argp);
+static ngx_quadrille_context_t *ngx_quadrille_context_of(const SSL *ssl);
 static void ngx_quadrille_context_freed(void *parent, void *data,
     CRYPTO_EX_DATA *ad, int index, long argl, void *argp);
 
@@ -72,8 +73,7 @@ ngx_quadrille_is_off(const SSL *ssl)
 {
     ngx_quadrille_context_t  *context;
 
-    context = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl),
-                                  ngx_quadrille_context_index);
+    context = ngx_quadrille_context_of(ssl);
 
     return context == NULL || context->off;
 }
@@ -116,12 +116,19 @@ ngx_quadrille_original_info(const SSL *ssl, int where, int ret)
 {
     ngx_quadrille_context_t  *context;
 
-    context = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl),
-                                  ngx_quadrille_context_index);
+    context = ngx_quadrille_context_of(ssl);
 
     if (context != NULL && context->original != NULL) {
         context->original(ssl, where, ret);
     }
+}
+
+
+static ngx_quadrille_context_t *
+ngx_quadrille_context_of(const SSL *ssl)
+{
+    return SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl),
+                               ngx_quadrille_context_index);
 }
 
 
