@@ -10,6 +10,7 @@ pub(crate) struct Records {
     there: Vec<Record>,
 }
 
+#[derive(Clone)]
 struct Record {
     name: String,
     value: String,
@@ -24,42 +25,39 @@ impl Records {
     /// Adds the record that proves a name.
     pub(crate) async fn add(&mut self, name: &str, value: String) -> Result<(), AcmeError> {
         let Some(hook) = &self.hook else { return Ok(()) };
+        let record = Record { name: dns_hook::record_name(name), value };
         // First of all: a hook that is interrupted may have added it.
-        self.there.push(Record { name: dns_hook::record_name(name), value });
-        let Some(record) = self.there.last() else { return Ok(()) };
+        self.there.push(record.clone());
         dns_hook::run(hook, "present", &record.name, &record.value).await
     }
 
     /// Removes all.
     pub(crate) async fn remove(mut self) {
-        let Some(hook) = &self.hook else { return };
-        while let Some(record) = self.there.last() {
-            remove(hook, record).await;
-            self.there.pop();
+        if let Some(hook) = &self.hook {
+            remove(hook, &mut self.there).await;
         }
     }
 }
 
-/// A record that stays does no harm.
-async fn remove(hook: &Path, record: &Record) {
-    if let Err(error) = dns_hook::run(hook, "cleanup", &record.name, &record.value).await {
-        tracing::warn!(%error, "a record of a challenge stays in DNS");
+/// A record that stays does no harm. Interrupted, it leaves those that are still there.
+async fn remove(hook: &Path, records: &mut Vec<Record>) {
+    while let Some(record) = records.last() {
+        if let Err(error) = dns_hook::run(hook, "cleanup", &record.name, &record.value).await {
+            tracing::warn!(%error, "a record of a challenge stays in DNS");
+        }
+        records.pop();
     }
 }
 
 /// An order may be interrupted anywhere, by a reload above all.
 impl Drop for Records {
     fn drop(&mut self) {
-        let left = std::mem::take(&mut self.there);
+        let mut left = std::mem::take(&mut self.there);
         if let Some(hook) = self.hook.take()
             && !left.is_empty()
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(async move {
-                for record in left.iter().rev() {
-                    remove(&hook, record).await;
-                }
-            });
+            runtime.spawn(async move { remove(&hook, &mut left).await });
         }
     }
 }

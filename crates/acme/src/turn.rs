@@ -131,7 +131,7 @@ impl Turn {
         let answering = std::mem::take(self.answering.get_mut());
         let (Some(fleet), Some(lease)) = (self.fleet.take(), self.lease.take()) else {
             if answering {
-                // There are none that could not be made.
+                // Only making an answer can fail, and there is none.
                 let _ = self.answers.replace(&[]);
             }
             return None;
