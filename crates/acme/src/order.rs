@@ -15,6 +15,10 @@ use std::{net::IpAddr, time::Duration};
 const VALIDATION: RetryPolicy = RetryPolicy::new().timeout(Duration::from_secs(300)).backoff(1.5);
 const ISSUANCE: RetryPolicy = RetryPolicy::new().timeout(Duration::from_secs(180)).backoff(1.5);
 
+const BAD_NONCE: &str = "urn:ietf:params:acme:error:badNonce";
+/// So often a download whose nonces were refused is tried again.
+const MOST_REFUSED: u32 = 5;
+
 /// What an order needs.
 pub(crate) struct Ordering<'a> {
     pub(crate) acme: &'a Acme,
@@ -146,8 +150,24 @@ impl Ordering<'_> {
     async fn issue(&self, order: &mut Order) -> Result<Issued, AcmeError> {
         let names = &self.wanted.order.names;
         order.finalize_csr(&certificate_request::request(self.key, names).await?).await?;
-        let pem = order.poll_certificate(&ISSUANCE).await?;
+        let pem = download(order).await?;
         Issued::new(&pem, self.key.public().pkey(), names)
+    }
+}
+
+/// The certificate. The library gives up after three nonces that were refused in a row (RFC 8555 section 6.5), and what
+/// has been issued would have to be ordered again.
+async fn download(order: &mut Order) -> Result<String, instant_acme::Error> {
+    let mut refused = 0;
+    loop {
+        match order.poll_certificate(&ISSUANCE).await {
+            Err(instant_acme::Error::Api(problem))
+                if problem.r#type.as_deref() == Some(BAD_NONCE) && refused < MOST_REFUSED =>
+            {
+                refused += 1;
+            }
+            other => return other,
+        }
     }
 }
 

@@ -247,6 +247,15 @@ impl Pebble {
         file
     }
 
+    /// The same with these challenges and the [hook](Self::dns_hook): the hook and the configuration.
+    pub fn configuration_with_hook(&self, order: &str, challenges: &str) -> [PathBuf; 2] {
+        let (hook, file) = (self.dns_hook(), self.configuration(order, ""));
+        let text = fs::read_to_string(&file).expect("the configuration");
+        let acme = format!("acme: {{ challenges: [{challenges}], dns_hook: {}, email", hook.display());
+        fs::write(&file, text.replace("acme: { email", &acme)).expect("writing");
+        [hook, file]
+    }
+
     /// A gateway with that configuration.
     pub fn gateway(&self, order: &str) -> Gateway {
         Gateway::with_config(&self.configuration(order, ""), 1)

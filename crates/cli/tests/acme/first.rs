@@ -111,11 +111,8 @@ fn by_a_request_on_a_plain_listener() {
 #[test]
 fn a_wildcard_by_dns_with_a_command() {
     let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
-    let hook = pebble.dns_hook();
-    let file = pebble.configuration("{ names: [wild.example.com, \"*.wild.example.com\"] }", "");
-    let text = fs::read_to_string(&file).expect("the configuration");
-    let dns = format!("acme: {{ challenges: [tls-alpn-01, dns-01], dns_hook: {}, email", hook.display());
-    fs::write(&file, text.replace("acme: { email", &dns)).expect("writing");
+    let order = "{ names: [wild.example.com, \"*.wild.example.com\"] }";
+    let [hook, file] = pebble.configuration_with_hook(order, "tls-alpn-01, dns-01");
     let gateway = Gateway::with_config(&file, 1);
     let root = pebble.root();
     wait_for_certificate(&gateway, &root, "any.wild.example.com", &[]);
@@ -128,16 +125,12 @@ fn a_wildcard_by_dns_with_a_command() {
 #[test]
 fn an_order_that_is_interrupted_leaves_no_records() {
     let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
-    let hook = pebble.dns_hook();
-    let file = pebble.configuration("{ names: [old.example.com] }", "");
-    let text = fs::read_to_string(&file).expect("the configuration");
-    let dns = format!("acme: {{ challenges: [dns-01], dns_hook: {}, email", hook.display());
-    let text = text.replace("acme: { email", &dns);
-    fs::write(&file, &text).expect("writing");
+    let [hook, file] = pebble.configuration_with_hook("{ names: [old.example.com] }", "dns-01");
     let of_hook = |ending: &str| std::path::PathBuf::from(format!("{}.{ending}", hook.display()));
     fs::write(of_hook("block-present"), "").expect("writing");
     let gateway = Gateway::with_config(&file, 1);
     eventually("the hook runs", || of_hook("blocked").exists());
+    let text = fs::read_to_string(&file).expect("the configuration");
     fs::write(&file, text.replace("old.example.com", "new.example.com")).expect("writing");
     gateway.signal("HUP");
     wait_for_certificate(&gateway, &pebble.root(), "new.example.com", &[]);

@@ -322,19 +322,16 @@ fn a_gateway_that_may_orders_alone_while_redis_is_away() {
     });
     fleet.join();
     let newcomer = wait_for_certificate(&fleet.gateways[1], &root, NAME, &[]);
-    assert_eq!((leaf(&newcomer), fleet.pebble.issued()), (leaf(&first), 1));
+    assert_eq!((leaf(&newcomer), fleet.pebble.issued()), (leaf(&first), 1), "{}", fleet.logs());
 }
 
 /// Without Redis, a lock in the directory.
 #[test]
 fn two_processes_with_one_state_directory_order_once() {
     let Some(mut pebble) = Pebble::prepare() else { return };
-    let hook = pebble.dns_hook();
-    let file = pebble.configuration("{ names: [both.example.com] }", "");
+    let [_, file] = pebble.configuration_with_hook("{ names: [both.example.com] }", "dns-01");
     let text = fs::read_to_string(&file).expect("the configuration");
-    let dns = format!("acme: {{ challenges: [dns-01], dns_hook: {}, email", hook.display());
-    let text = text.replace("acme: { email", &dns).replace(&format!(":{}\n", pebble.tls_port), ":0\n");
-    fs::write(&file, text).expect("writing");
+    fs::write(&file, text.replace(&format!(":{}\n", pebble.tls_port), ":0\n")).expect("writing");
     let behaviour = Behaviour::default();
     pebble.configure(&behaviour);
     pebble.run(&behaviour);
@@ -342,6 +339,7 @@ fn two_processes_with_one_state_directory_order_once() {
     let root = pebble.root();
     let [one, other] =
         gateways.each_ref().map(|gateway| wait_for_certificate(gateway, &root, "both.example.com", &[]));
-    assert_eq!(leaf(&one), leaf(&other));
-    assert_eq!(pebble.issued(), 1, "{}", pebble.log());
+    let logs: String = gateways.iter().map(Gateway::log).collect();
+    assert_eq!(leaf(&one), leaf(&other), "{logs}");
+    assert_eq!(pebble.issued(), 1, "{logs}{}", pebble.log());
 }

@@ -5,7 +5,14 @@ use crate::{
     impostor::{Impostor, Nonsense, Step},
     support::{Certificates, Gateway, eventually, quadrille, succeed},
 };
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
 
 const NAME: &str = "a.example.com";
 const FAILED: &str = "no certificate could be ordered";
@@ -116,4 +123,16 @@ fn nonsense_about_the_account_is_told_and_there_is_no_certificate_until_it_ends(
     impostor.says(None);
     succeed(quadrille("cert").args(["renew", NAME, "--config"]).arg(&file));
     wait_for_certificate(&gateway, &ca, NAME, &[]);
+}
+
+/// The library gives up after three nonces in a row that were refused.
+#[test]
+fn what_was_issued_is_not_ordered_again_for_refused_nonces() {
+    let impostor = Impostor::start();
+    let refused = Arc::new(AtomicU32::new(4));
+    impostor.says(Some((Step::Certificate, Nonsense::RefusedNonces(Arc::clone(&refused)))));
+    let gateway = Gateway::with_config(&impostor.configuration(NAME), 1);
+    wait_for_certificate(&gateway, &impostor.certificates.ca(), NAME, &[]);
+    assert_eq!(refused.load(Relaxed), 0);
+    assert!(!gateway.log().contains(FAILED), "{}", gateway.log());
 }

@@ -10,7 +10,10 @@ use std::{
     net::{TcpListener, TcpStream},
     path::PathBuf,
     process::Command,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
     thread,
 };
 
@@ -40,6 +43,8 @@ pub enum Nonsense {
     Half,
     /// There is none, and the connection stays open.
     Silence,
+    /// The nonce is refused, so many times more (RFC 8555 section 6.5).
+    RefusedNonces(Arc<AtomicU32>),
 }
 
 /// The authority.
@@ -130,8 +135,14 @@ impl Authority {
                 answer = Answer { status, fields: String::new(), body: Vec::new() };
             }
             Some((_, Nonsense::Half)) => whole = false,
+            Some((_, Nonsense::RefusedNonces(left)))
+                if left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() =>
+            {
+                answer.status = 400;
+                answer.body = br#"{"type":"urn:ietf:params:acme:error:badNonce"}"#.to_vec();
+            }
             Some((_, Nonsense::Silence)) => return self.held.lock().expect("connections").push(client),
-            None => {}
+            Some((_, Nonsense::RefusedNonces(_))) | None => {}
         }
         let Answer { status, fields, body } = answer;
         let length = body.len();
