@@ -43,7 +43,7 @@ impl Records {
 async fn remove(hook: &Path, records: &mut Vec<Record>) {
     while let Some(record) = records.last() {
         if let Err(error) = dns_hook::run(hook, "cleanup", &record.name, &record.value).await {
-            tracing::warn!(%error, "a record of a challenge stays in DNS");
+            tracing::warn!(%error, "a challenge's TXT record could not be removed from DNS");
         }
         records.pop();
     }

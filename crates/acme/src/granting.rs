@@ -116,10 +116,10 @@ impl Granting {
         }
         let kept = async { turn.store(FILE, &granted.to_json()?).await };
         if let Err(error) = kept.await {
-            tracing::error!(%error, name, "a name that cannot be had stays");
+            tracing::error!(%error, name, "a name that cannot be issued could not be removed");
             return false;
         }
-        tracing::warn!(name, "given up: its certificate was ordered on demand, and could not be had");
+        tracing::warn!(name, "given up: its certificate was ordered on demand and could not be issued");
         self.on_demand.know(granted.clone());
         self.on_demand.refuse(name, now, now + FAILED);
         self.granted = granted;

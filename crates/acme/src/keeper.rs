@@ -114,7 +114,7 @@ impl Keeper {
         }
         let Ok(Some(turn)) = self.turn().await else { return };
         if let Err(error) = turn.hold(turn.publish_files(&names)).await {
-            tracing::warn!(%error, "the fleet does not get what this gateway has");
+            tracing::warn!(%error, "this gateway's certificates and account could not be shared with the fleet");
         }
         turn.end().await;
     }
@@ -143,7 +143,7 @@ impl Keeper {
                             "granted"
                         }
                         Err(error) => {
-                            tracing::error!(%error, name, "what was granted cannot be kept");
+                            tracing::error!(%error, name, "a name that is ordered on demand could not be stored");
                             return;
                         }
                     }
@@ -187,7 +187,7 @@ impl Keeper {
     /// An operator who wants a certificate renewed leaves a file.
     fn obey(&mut self, wanted: &Wanted) {
         if fs::remove_file(wanted.renewal_request()).is_ok() {
-            tracing::info!(certificate = wanted.title(), "an operator wants it renewed");
+            tracing::info!(certificate = wanted.title(), "an operator asks for its renewal");
             self.progress.clear(&wanted.id());
             if let Some(known) = self.known.get_mut(&wanted.file) {
                 (known.validity, known.window) = (None, None);
@@ -319,7 +319,7 @@ impl Keeper {
         let certificate = wanted.title();
         tokio::spawn(async move {
             if let Err(error) = client.remove(key).await {
-                tracing::warn!(certificate, %key, %error, "a key that nobody needs any more stays on the key servers");
+                tracing::warn!(certificate, %key, %error, "an unused key could not be removed from the key servers");
             }
         });
     }
@@ -353,7 +353,7 @@ impl Keeper {
         if let (AcmeError::NoAccount(_), Some(turn)) = (error, turn)
             && let Err(error) = turn.forget(&files::account(&self.plan.acme)).await
         {
-            tracing::error!(%error, "the account that the authority does not know stays");
+            tracing::error!(%error, "an account that the authority does not know could not be removed");
         }
         let (id, now) = (wanted.id(), unix_now());
         let validity = self.known.get(&wanted.file).and_then(|known| known.validity);
@@ -382,7 +382,7 @@ impl Keeper {
         let Some(turn) = turn else { return };
         let kept = async { turn.store(progress::FILE, &self.progress.to_json()?).await };
         if let Err(error) = kept.await {
-            tracing::error!(%error, "what happened could not be noted");
+            tracing::error!(%error, "the progress of orders could not be stored");
         }
         self.progress_modified = modified(&self.state.path(progress::FILE));
     }

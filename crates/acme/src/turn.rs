@@ -113,7 +113,7 @@ impl Turn {
         fleet.store(lease, ANSWERS, &json).await?;
         if !answers.is_empty() && !fleet.all_know(SPREAD).await {
             tracing::warn!(
-                "not all gateways of the fleet have learnt what the authority will ask; it may be told no"
+                "not all gateways of the fleet know the challenge's answer yet; the authority may find a wrong one"
             );
         }
         Ok(())
@@ -138,7 +138,7 @@ impl Turn {
         };
         Some(async move {
             if answering && let Err(error) = fleet.store(&lease, ANSWERS, NO_ANSWERS).await {
-                tracing::debug!(%error, "the answers of an interrupted order stay until the next one");
+                tracing::debug!(%error, "the answers of an interrupted order could not be removed; they stay until the next one");
             }
             fleet.release(lease).await;
         })

@@ -61,7 +61,11 @@ impl Staple {
     pub fn kept_in(self, file: PathBuf) -> Self {
         if let Some(der) = kept::read(&file) {
             let offered = self.offer(&der, unix_now());
-            tracing::debug!(certificate = self.title, ok = offered.is_ok(), "an OCSP response was kept");
+            tracing::debug!(
+                certificate = self.title,
+                ok = offered.is_ok(),
+                "an OCSP response was read from its file"
+            );
         }
         Self { file: Some(file), ..self }
     }
@@ -71,7 +75,7 @@ impl Staple {
         if let Some(file) = &self.file
             && let Err(error) = kept::write(file, der)
         {
-            tracing::warn!(certificate = self.title, file = %file.display(), %error, "an OCSP response is not kept");
+            tracing::warn!(certificate = self.title, file = %file.display(), %error, "an OCSP response could not be written to its file");
         }
     }
 

@@ -90,7 +90,7 @@ impl Fleet {
     fn opened(&self, sealed: &[u8]) -> Option<Ring> {
         let ring = self.secret.open(PURPOSE, sealed).and_then(|bytes| decode(&bytes));
         if ring.is_none() && !sealed.is_empty() {
-            tracing::warn!(redis = %self.redis, name = self.name, "what is there are not this fleet's ticket keys; they are replaced");
+            tracing::warn!(redis = %self.redis, name = self.name, "the stored ticket keys are not this fleet's; they are replaced");
         }
         ring
     }

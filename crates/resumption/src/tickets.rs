@@ -127,7 +127,7 @@ impl Tickets {
                     match fleet.agree(Some(&own), unix_now(), tickets.schedule).await {
                         Ok(ring) => {
                             if std::mem::take(&mut failing) {
-                                tracing::info!(%fleet, "ticket keys are the fleet's again");
+                                tracing::info!(%fleet, "the fleet's ticket keys are in use again");
                             }
                             tickets.ring.store(Arc::new(ring));
                         }

@@ -161,7 +161,7 @@ impl Fleet {
 
     pub(crate) async fn release(&self, lease: Lease) {
         if let Err(error) = self.records.release(lease).await {
-            tracing::debug!(%error, "the lease ends by itself");
+            tracing::debug!(%error, "the lease could not be released; it expires by itself");
         }
     }
 

@@ -107,10 +107,10 @@ impl Inherited {
         if let Some(mut stream) = self.predecessor.take()
             && let Err(error) = stream.write_all(READY)
         {
-            tracing::warn!(%error, "the process before this one does not hear that this one serves");
+            tracing::warn!(%error, "the previous process could not be told that this one serves");
         }
         if let Err(error) = sd_notify::notify(&[sd_notify::NotifyState::Ready]) {
-            tracing::warn!(%error, "systemd does not hear that this process serves");
+            tracing::warn!(%error, "systemd could not be told that this process serves");
         }
         let left = std::mem::take(&mut self.sockets).listeners;
         let is_left = |known: &ListenerSockets| !known.tcp.is_empty() || known.quic.is_some();

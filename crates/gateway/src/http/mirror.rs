@@ -121,7 +121,7 @@ impl MirroredRequest {
         match self.send().await {
             Ok(()) => metrics::mirrored("answered"),
             Err(error) => {
-                tracing::debug!(upstream = upstream.name(), %error, "a copy of a request came to nothing");
+                tracing::debug!(upstream = upstream.name(), %error, "a mirrored request failed");
                 metrics::mirrored("failed");
             }
         }

@@ -122,7 +122,7 @@ impl Running {
         .collect();
         last_reload::note(&problems);
         for problem in &problems {
-            tracing::error!(cause, %problem, "not reloaded; what was served before goes on being served");
+            tracing::error!(cause, %problem, "not reloaded; the old keys, policy and certificates stay in service");
         }
         tracing::info!(
             cause,

@@ -84,7 +84,7 @@ impl Acceptor {
         match changed {
             Ok(()) => self.dropped = networks,
             // They are turned away when they have been accepted.
-            Err(error) => tracing::debug!(%error, "the kernel takes no filter"),
+            Err(error) => tracing::debug!(%error, "the kernel refuses the packet filter"),
         }
     }
 }

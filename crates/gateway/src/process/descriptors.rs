@@ -23,7 +23,7 @@ pub(crate) fn raise_limit() {
         return;
     }
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
-        tracing::warn!(?current, ?maximum, %error, "the limit of open files stays");
+        tracing::warn!(?current, ?maximum, %error, "the limit of open files could not be raised");
     }
 }
 

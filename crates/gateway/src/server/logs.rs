@@ -10,7 +10,7 @@ impl Server {
         if let Some(set) = &self.origin.access_log
             && let Err(error) = set(&model.access_log)
         {
-            tracing::error!(%error, "the access log stays where it is");
+            tracing::error!(%error, "the access log could not be changed; lines go where they went before");
         }
         access_log::enable(model.access_log != AccessLog::Off, model.access_log_fields);
     }
@@ -24,8 +24,10 @@ impl Server {
     /// Opens them anew: what logrotate has moved away gets no more lines.
     pub(super) fn reopen_logs(&self) {
         match self.origin.reopen_access_log.as_ref().map_or(Ok(()), |reopen| reopen()) {
-            Ok(()) => tracing::debug!("log files are opened anew"),
-            Err(error) => tracing::error!(%error, "the access log goes on where it went"),
+            Ok(()) => tracing::debug!("log files are reopened"),
+            Err(error) => {
+                tracing::error!(%error, "the access log could not be reopened; lines go where they went before");
+            }
         }
     }
 }

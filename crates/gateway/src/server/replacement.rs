@@ -71,7 +71,7 @@ impl Server {
         };
         tracing::info!(pid, "a new process has taken over");
         if let Err(error) = sd_notify::notify(&[NotifyState::MainPid(pid)]) {
-            tracing::warn!(%error, "systemd does not hear which process serves");
+            tracing::warn!(%error, "systemd could not be told which process serves");
         }
         for (listener, ends) in shared {
             listener.hand_over(ends);

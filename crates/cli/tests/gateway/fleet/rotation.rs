@@ -70,7 +70,7 @@ fn without_redis_the_known_keys_go_on() {
     return_for(&addresses, &client, Duration::from_secs(8)).expect(0.98, "without Redis");
     fleet.redis.restart();
     for gateway in &mut fleet.gateways {
-        gateway.wait_for_log("ticket keys are the fleet's again");
+        gateway.wait_for_log("the fleet's ticket keys are in use again");
     }
     return_for(&addresses, &client, Duration::from_secs(4)).expect(0.98, "with Redis again, empty");
 }
