@@ -158,7 +158,7 @@ impl Name {
                         let good_for = answer.valid_until.saturating_duration_since(now);
                         Some(now + good_for.clamp(SHORTEST, LONGEST))
                     }
-                    DnsRefresh::Every(interval) => Some(now + interval.clamp(SHORTEST, LONGEST)),
+                    DnsRefresh::Every(interval) => Some(now + interval.max(SHORTEST)),
                     DnsRefresh::Off => None,
                 };
                 *self = Self { addresses, failures: 0, problem: None, ..*self };
@@ -240,6 +240,8 @@ mod tests {
             (DnsRefresh::ByTtl, 0, Some(1)),
             (DnsRefresh::ByTtl, 86_400, Some(600)),
             (DnsRefresh::Every(Duration::from_secs(7)), 60, Some(7)),
+            (DnsRefresh::Every(Duration::from_secs(3600)), 60, Some(3600)),
+            (DnsRefresh::Every(Duration::ZERO), 60, Some(1)),
             (DnsRefresh::Off, 60, None),
         ] {
             let mut name = Name::new(refresh);

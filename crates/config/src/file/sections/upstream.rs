@@ -36,9 +36,10 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "dns_refresh",
             value: "`ttl`, duration, or `off`",
             preset: Preset::Is("ttl"),
-            about: "When names of servers are resolved again: after the time to live of their records (at least 1 s, \
-                    at most 10 min), at an interval, or, with `off`, on reloads only. If that fails, they keep their \
-                    addresses; connections to an address that has disappeared are not used for new requests.",
+            about: "When names of servers are resolved again: after the time to live of their records (at most 10 min) \
+                    or at an interval, and not more often than every second; with `off`, on reloads only. If that \
+                    fails, they keep their addresses; connections to an address that has disappeared are not used for \
+                    new requests.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.dns_refresh, resolver::refresh),
             show: |upstream| resolver::show_refresh(upstream.dns_refresh),
