@@ -4,7 +4,7 @@ use crate::acme_flags::AcmeFlags;
 use clap::{Args, Subcommand, ValueEnum};
 use quadrille_acme::{Issued, Plan, Reason, Wanted, unix_now};
 use quadrille_config::{model::AcmeChallenge, words};
-use std::path::PathBuf;
+use std::{fs::File, io::ErrorKind, path::PathBuf};
 
 /// Certificates that are ordered by ACME: of a configuration file, or of the flags of `quadrille serve`.
 #[derive(Subcommand)]
@@ -100,7 +100,16 @@ pub(crate) fn explain(plan: &Plan) {
 fn state(wanted: &Wanted) -> String {
     const DAY: i64 = 24 * 3600;
     let Some(issued) = Issued::read(&wanted.file) else {
-        return "not there yet; it is ordered at once".to_owned();
+        return match File::open(&wanted.file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                "not there yet; it is ordered at once".to_owned()
+            }
+            Err(error) => format!(
+                "unknown: {}: {error}; ask as the user that the gateway runs as",
+                wanted.file.display()
+            ),
+            Ok(_) => format!("no certificate in {}; it is ordered at once", wanted.file.display()),
+        };
     };
     let (validity, now) = (issued.validity, unix_now());
     match validity.not_after - now {

@@ -4,6 +4,7 @@ use crate::{
     authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
     support::{eventually, output, quadrille, succeed},
 };
+use std::fs;
 
 #[test]
 fn certificates_are_listed_renewed_and_revoked() {
@@ -14,6 +15,10 @@ fn certificates_are_listed_renewed_and_revoked() {
     assert!(checked.contains("hand.example.com (ecdsa-p256): not there yet"), "{checked}");
     assert!(checked.contains("proved by tls-alpn-01 or http-01"), "{checked}");
     assert!(!pebble.state().exists(), "a check leaves nothing behind");
+    fs::write(pebble.state(), "no directory").expect("a file");
+    let listed = pebble.cert(&["list"]);
+    assert!(listed.contains("ecdsa-p256): unknown: ") && listed.contains("Not a directory"), "{listed}");
+    fs::remove_file(pebble.state()).expect("removing it");
     let gateway = pebble.gateway(order);
     let root = pebble.root();
     let first = wait_for_certificate(&gateway, &root, "hand.example.com", &[]);
