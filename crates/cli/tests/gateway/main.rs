@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 mod admin;
+mod attempts;
 mod authority;
 mod bad_clients;
 mod bad_input;

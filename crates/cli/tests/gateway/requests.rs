@@ -223,7 +223,7 @@ fn a_dormant_connection_wakes() {
 #[test]
 fn informational_responses_pass() {
     let hints = server(|mut tcp| {
-        let _ = tcp.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n");
+        let _ = tcp.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\nConnection: X-Own\r\nX-Own: 1\r\n\r\n");
         thread::sleep(Duration::from_millis(300));
         let _ = tcp.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     });
@@ -232,6 +232,7 @@ fn informational_responses_pass() {
         let seen = curl(&gateway, &certificates, &[client, "-i"], "/").to_ascii_lowercase();
         let (first, second) = (seen.find(" 103"), seen.find(" 200"));
         assert!(first.is_some() && first < second && seen.contains("link: </style.css>"), "{client}: {seen}");
+        assert!(!seen.contains("x-own"), "{client}: what is for one connection passes: {seen}");
     }
     let seen = curl(&gateway, &certificates, &["--http1.0", "--no-alpn", "-i"], "/");
     assert!(!seen.contains(" 103") && seen.contains(" 200"), "HTTP/1.0 has none: {seen}");

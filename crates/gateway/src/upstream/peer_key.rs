@@ -48,13 +48,13 @@ impl PeerKey {
         }
     }
 
-    /// For tests of what does not look at it.
+    /// For tests: nobody's, and to this host.
     #[cfg(test)]
-    pub(super) fn of_nobody() -> Self {
+    pub(super) fn of_host(host: &str) -> Self {
         Self {
             upstream: 0,
             address: SocketAddr::from(([127, 0, 0, 1], 1)).into(),
-            host: "".into(),
+            host: host.into(),
             transport: 0,
             http2: false,
             announced: None,

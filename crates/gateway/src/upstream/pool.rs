@@ -29,6 +29,9 @@ use std::{
 };
 use tokio::sync::oneshot;
 
+#[cfg(test)]
+mod tests;
+
 /// How long a request waits for a busy connection to come free, where there are as many as the pool may keep, before it
 /// gets one of its own.
 const PATIENCE: Duration = Duration::from_millis(3);

@@ -1,11 +1,16 @@
 //! Authorization servers: asked, told and obeyed as by the stock Envoy.
 
 use super::{
-    stock::{Both, bootstrap, with_ports},
+    serving,
+    stock::{Both, ask, bootstrap, with_ports},
     upstream,
 };
-use crate::support::{grpc_authorization, http_authorization};
-use std::net::TcpListener;
+use crate::support::{echo_server, grpc_authorization, http_authorization};
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    thread,
+};
 
 const MANAGER: &str = r#"
           use_remote_address: true
@@ -159,5 +164,38 @@ fn both_tell_of_bodies() {
         same_for(BODIES, &with_body(GRPC, ""), HTTP2, grpc);
         same_for(BODIES, &with_body(GRPC, ", pack_as_bytes: true"), HTTP2, grpc);
         same_for(BODIES, &with_body(HTTP, ""), "", http_authorization().port());
+    }
+}
+
+/// Its answers change nothing that is for one connection.
+#[test]
+fn what_is_for_one_connection_stays_with_it() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        for mut tcp in listener.incoming().map_while(Result::ok) {
+            let _ = BufReader::new(&tcp)
+                .lines()
+                .map_while(Result::ok)
+                .take_while(|line| !line.is_empty())
+                .count();
+            let _ = tcp.write_all(
+                b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=99\r\nProxy-Connection: mine\r\nX-User: alice\r\n\
+                Content-Length: 0\r\nConnection: close\r\n\r\n",
+            );
+        }
+    });
+    let more = |service: &str, pattern: &str| {
+        assert!(service.contains(pattern));
+        service.replace(pattern, &pattern.replace(" ]", ", { prefix: keep }, { prefix: proxy } ]"))
+    };
+    let service = more(&more(HTTP, "[ { exact: x-user } ]"), "[ { exact: x-client } ]");
+    let text = bootstrap(MANAGER, CLUSTERS).replace("SERVICE", &service).replace("    HTTP2\n", "");
+    let text = with_ports(&text, &[("UPSTREAM", echo_server().port()), ("AUTHZ", port)]);
+    let (gateway, _file) = serving(&text);
+    for version in ["--http1.1", "--http2-prior-knowledge"] {
+        let told = ask("http", gateway.port(), "/", &[version]).concat().to_ascii_lowercase();
+        assert!(told.starts_with("200") && told.contains("x-user: alice"), "{version}: {told}");
+        assert!(!told.contains("keep-alive") && !told.contains("proxy-connection"), "{version}: {told}");
     }
 }

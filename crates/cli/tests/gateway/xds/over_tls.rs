@@ -10,21 +10,23 @@ use crate::support::{
 };
 use std::{fs, path::PathBuf};
 
-/// What is written of the server's certificate in a bootstrap.
-fn asking_for(certificates: &Certificates, address: &str, validation: &str) -> PathBuf {
+/// A bootstrap that asks for this by its `common_tls_context`.
+fn asking_for(certificates: &Certificates, address: &str, context: &str) -> PathBuf {
     let file = bootstrap(certificates, address, false);
     let text = fs::read_to_string(&file).expect("the bootstrap");
-    let ca = certificates.ca();
     let tls = format!(
         "    transport_socket:\n      name: tls\n      typed_config:\n        '@type': \
          type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext\n        \
-         sni: localhost\n        common_tls_context: {{ validation_context: {{ trusted_ca: {{ filename: '{}' }}, \
-         {validation} }} }}\n    load_assignment:",
-        ca.display()
+         sni: localhost\n        common_tls_context: {{ {context} }}\n    load_assignment:",
     );
     assert_eq!(text.matches("    load_assignment:").count(), 1);
     fs::write(&file, text.replace("    load_assignment:", &tls)).expect("writing");
     file
+}
+
+/// What is asked of the server's certificate beside its CA.
+fn validated(certificates: &Certificates, more: &str) -> String {
+    format!("validation_context: {{ trusted_ca: {{ filename: '{}' }}, {more} }}", certificates.ca().display())
 }
 
 /// In front of the control plane.
@@ -50,38 +52,42 @@ fn its_subject_alt_names_are_verified() {
     snapshot.secrets = vec![secret("site", &pair)];
     server.set(&snapshot.json());
 
-    let start = |validation: &str| {
+    let start = |name: &str| {
+        let context = validated(&certificates, &named(name));
+        let bootstrap = asking_for(&certificates, &front.address(0).to_string(), &context);
         let mut command = serve();
-        command.arg("--envoy-config").arg(asking_for(
-            &certificates,
-            &front.address(0).to_string(),
-            validation,
-        ));
+        command.arg("--envoy-config").arg(bootstrap);
         Gateway::start(command, 0)
     };
-    let mut impostor = start(&named("other.example"));
+    let mut impostor = start("other.example");
     impostor.wait_for_log("none of the subjectAltNames that are asked for");
     impostor.wait_for_log("metrics at ");
     impostor.read_addresses();
     assert_eq!(impostor.metric("quadrille_xds_updates_total", &["success"]), 0.0);
     drop(impostor);
-    let mut right = start(&named("plane.example"));
+    let mut right = start("plane.example");
     right.wait_for_log("metrics at ");
     right.read_addresses();
     eventually("it is not followed", || right.metric("quadrille_xds_updates_total", &["success"]) > 0.0);
 }
 
-/// Nothing that is asked of its certificate is passed over.
+/// Nothing that is asked of its certificate is ignored.
 #[test]
 fn what_cannot_be_verified_is_refused() {
     let certificates = Certificates::new();
-    let pin = "00".repeat(32);
-    for (validation, words) in [
-        (format!("verify_certificate_hash: ['{pin}']"), "hashes of servers' certificates are not compared"),
-        ("crl: { inline_string: x }".to_owned(), "revocation lists are not read for servers"),
+    let by_ca = |more: &str| validated(&certificates, more);
+    let secret = "{ name: one, sds_config: { ads: {}, resource_api_version: V3 } }";
+    let (pins, lists) =
+        ("hashes of servers' certificates are not compared", "revocation lists are not read for servers");
+    let secrets = "a control plane's secrets are needed before SDS brings any";
+    for (context, words) in [
+        (by_ca(&format!("verify_certificate_hash: ['{}']", "00".repeat(32))), pins),
+        (by_ca("crl: { inline_string: x }"), lists),
+        (format!("validation_context_sds_secret_config: {secret}"), secrets),
+        (format!("{}, tls_certificate_sds_secret_configs: [ {secret} ]", by_ca("")), secrets),
     ] {
         let mut command = serve();
-        command.arg("--envoy-config").arg(asking_for(&certificates, "127.0.0.1:1", &validation));
+        command.arg("--envoy-config").arg(asking_for(&certificates, "127.0.0.1:1", &context));
         let (served, said) = output(&mut command);
         assert!(!served && said.contains("bootstrap.yaml:") && said.contains(words), "{said}");
     }

@@ -38,7 +38,7 @@ async fn connection(pool: &Arc<Pool>) -> (Box<Http1Connection>, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (server, _) = listener.accept().await.unwrap();
-    let (pool, key): (Weak<Pool>, _) = (Arc::downgrade(pool), PeerKey::of_nobody());
+    let (pool, key): (Weak<Pool>, _) = (Arc::downgrade(pool), PeerKey::of_host(""));
     (Http1Connection::new(ServerStream::Plain(stream), Place { pool, key }), server)
 }
 

@@ -1,0 +1,38 @@
+use super::*;
+use crate::upstream::{client_tls::Credentials, connector::ServerStream, endpoint::Endpoints};
+use quadrille_config::model;
+use tokio::net::{TcpListener, TcpStream};
+
+fn upstream(set: impl FnOnce(&mut model::Upstream)) -> Arc<Upstream> {
+    let mut model = model::Upstream::new(Vec::new(), model::Place::builtin());
+    set(&mut model);
+    let upstream = Upstream::new("u", &model, Endpoints::new(), &[Credentials::default()], Vec::new());
+    let Ok(upstream) = upstream else { panic!("an upstream") };
+    Arc::new(upstream)
+}
+
+/// Whether a connection to this host is there for the next request.
+async fn stays(pool: &Arc<ConnectionPool>, upstream: &Arc<Upstream>, host: &str) -> bool {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let _server = listener.accept().await.unwrap();
+    let key = PeerKey::of_host(host);
+    let place = pool.place(key.clone(), upstream);
+    pool.put_back(Http1Connection::new(ServerStream::Plain(stream), place));
+    pool.take(&key).is_some()
+}
+
+#[tokio::test]
+async fn names_that_clients_choose_do_not_fill_it() {
+    for (upstream, bounded) in [
+        (upstream(|model| model.host_from_request = true), true),
+        (upstream(|model| model.proxy_protocol = ProxyProtocolOut::V2), true),
+        (upstream(|_| ()), false),
+    ] {
+        let pool = ConnectionPool::new();
+        let place = |host: usize| pool.place(PeerKey::of_host(&host.to_string()), &upstream);
+        let _places: Vec<_> = (1..MOST_PEERS).map(place).collect();
+        assert!(stays(&pool, &upstream, "the last").await);
+        assert_eq!(stays(&pool, &upstream, "one too many").await, !bounded);
+    }
+}
