@@ -3,7 +3,8 @@
 # for each target: xds_response, configuration, bootstrap, connection, request, envelope, keyless_wire,
 # fleet_documents. libFuzzer with coverage feedback on the stable toolchain; with a nightly one, `cargo fuzz run TARGET`
 # adds the address sanitizer. What it finds is left in fuzz/artifacts and fails again when the file is given as an
-# option. fuzz/seeds is where each target begins.
+# option. fuzz/seeds is where each target begins: examples, which have names, and a small corpus, whose files have
+# libFuzzer's, with the shortest inputs that reach what an hour had reached.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 
