@@ -129,13 +129,13 @@ fn there_are_no_more_names_than_are_allowed() {
         [(", names: 1", "acme.on_demand.names"), (", per_hour: 1", "acme.on_demand.per_hour")]
     {
         let _ = fs::remove_file(pebble.state().join("on-demand.json"));
-        let gateway = Gateway::with_config(&configuration(&pebble, &owner, limits), 1);
+        let mut gateway = Gateway::with_config(&configuration(&pebble, &owner, limits), 1);
         wait_for_certificate(&gateway, &root, "home.example.com", &[]);
         wish(&gateway, &root, "shop-a.example.com");
         wait_for_certificate(&gateway, &root, "shop-a.example.com", &[]);
         wish(&gateway, &root, "shop-b.example.com");
         gateway.wait_for_metric(COUNTED, &["limited"], |count| count == 1.0);
-        assert!(gateway.log().contains(told), "{}", gateway.log());
+        gateway.wait_for_log(told);
         assert!(!owner.asked().contains(&"shop-b.example.com".to_owned()), "nobody is asked in vain");
     }
 }
