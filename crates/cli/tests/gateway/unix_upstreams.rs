@@ -52,7 +52,7 @@ fn requests_go_there_and_back() {
          location / { dav_methods PUT; }",
     );
     let upstream = format!("servers: [\"{}\"], health: {{interval: 100ms, path: /}}", site.socket("a.sock"));
-    let (gateway, _file) = site.gateway("upstream: web", &upstream);
+    let (mut gateway, _file) = site.gateway("upstream: web", &upstream);
     let body: String = (0..60_000).map(|line| format!("{line}\n")).collect();
     let file = site.directory.path().join("body");
     std::fs::write(&file, &body).expect("a body");
@@ -72,7 +72,7 @@ fn requests_go_there_and_back() {
     assert!((gateway.metric("quadrille_upstream_server_up", &labels) - 1.0).abs() < f64::EPSILON);
     drop(nginx);
     gateway.wait_for_metric("quadrille_upstream_server_up", &labels, |up| up == 0.0);
-    assert!(gateway.log().contains(&format!("server={}", site.socket("a.sock"))), "{}", gateway.log());
+    gateway.wait_for_log(&format!("server={}", site.socket("a.sock")));
 }
 
 #[test]
