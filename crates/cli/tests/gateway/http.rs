@@ -67,7 +67,7 @@ fn head_has_a_length_and_no_body() {
     let (certificates, gateway) = before(&nginx);
     for client in CLIENTS {
         let head = curl(&gateway, &certificates, &[client, "--head"], "/page.txt").to_ascii_lowercase();
-        assert!(head.contains("content-length: 10\r\n") && !head.contains("0123"), "{client}: {head}");
+        assert!(head.contains("content-length: 10\r\n") && !head.contains("0123456789"), "{client}: {head}");
     }
 }
 

@@ -28,7 +28,7 @@ pub fn ask_host(scheme: &str, host: &str, port: u16, path: &str, arguments: &[&s
     command.args(["--silent", "--max-time", "20", "--path-as-is", "--globoff", "--include"]).args(arguments);
     command.args(["--insecure", "--noproxy", "*", "--resolve", &format!("{host}:{port}:127.0.0.1")]);
     let (_, said) = output(command.arg(format!("{scheme}://{host}:{port}{path}")));
-    let said = said.replace('\r', "").replace(&port.to_string(), "PORT");
+    let said = with_port_named(&said.replace('\r', ""), port);
     let (head, body) = said.split_once("\n\n").unwrap_or((&said, ""));
     let mut lines = head.lines();
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or("none");
@@ -44,6 +44,28 @@ pub fn ask_host(scheme: &str, host: &str, port: u16, path: &str, arguments: &[&s
     let mut headers: Vec<String> = lower.map(|line| timed(&line)).collect();
     headers.sort();
     [vec![status.to_owned()], headers, vec![body.to_owned()]].concat()
+}
+
+/// The text with PORT for each number that is the port. Digits within a longer word stay: an identifier in hexadecimal has
+/// those of a port by chance.
+fn with_port_named(text: &str, port: u16) -> String {
+    let port = port.to_string();
+    let pieces: Vec<_> = text.split(&port).collect();
+    let mut named = pieces[0].to_owned();
+    for sides in pieces.windows(2) {
+        let in_word =
+            sides[0].ends_with(char::is_alphanumeric) || sides[1].starts_with(char::is_alphanumeric);
+        named += if in_word { &port } else { "PORT" };
+        named += sides[1];
+    }
+    named
+}
+
+#[test]
+fn a_port_is_named_where_it_is_a_number_of_its_own() {
+    let said = "host: a:40123\nx-forwarded-port: 40123\ntraceparent: 00-c40123aa-d4012300f7-01\n40123";
+    let named = "host: a:PORT\nx-forwarded-port: PORT\ntraceparent: 00-c40123aa-d4012300f7-01\nPORT";
+    assert_eq!(with_port_named(said, 40_123), named);
 }
 
 /// The stock Envoy: the one that is named, or the one that the script finds or fetches.
