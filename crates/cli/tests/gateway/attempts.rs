@@ -1,20 +1,24 @@
 //! Attempts to send one request, of which an earlier one's server has not heard enough.
 
-use crate::support::{Certificates, Configuration, Connector, Gateway, document, listener, ports};
+use crate::support::{Certificates, Client, Configuration, Connector, Gateway, document, listener, ports};
 use h2::{RecvStream, server::SendResponse};
 use std::{
     io::Cursor,
     net::{SocketAddr, TcpListener},
-    sync::mpsc::{Sender, channel},
+    sync::mpsc::channel,
     thread,
     time::Duration,
 };
 
 const PIECE: usize = 8 << 10;
 
-/// A server of HTTP/2 that refuses the first PUT before its body has come, and reads on. It says when the second one
-/// comes, and answers with its body.
-fn early_then_patient(second: Sender<()>) -> SocketAddr {
+type Respond = SendResponse<Cursor<Vec<u8>>>;
+
+/// A server of HTTP/2 with this window for each stream, which does this with each request of its one connection.
+fn server(
+    window: usize,
+    mut serve: impl FnMut(http::Request<RecvStream>, Respond) + Send + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = listener.local_addr().expect("an address");
     listener.set_nonblocking(true).expect("a socket");
@@ -24,36 +28,41 @@ fn early_then_patient(second: Sender<()>) -> SocketAddr {
             let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
             let (stream, _) = listener.accept().await.expect("a connection");
             let mut connection = h2::server::Builder::new()
-                .initial_window_size(PIECE as u32)
+                .initial_window_size(window as u32)
                 .handshake(stream)
                 .await
                 .expect("HTTP/2");
-            let mut attempts = 0;
             while let Some(Ok((request, respond))) = connection.accept().await {
-                attempts += usize::from(request.method() == http::Method::PUT);
-                match attempts {
-                    0 => drop(tokio::spawn(echo(request.into_body(), respond))),
-                    1 => drop(tokio::spawn(refuse(request.into_body(), respond))),
-                    _ => {
-                        second.send(()).expect("the test");
-                        tokio::spawn(echo(request.into_body(), respond));
-                    }
-                }
+                serve(request, respond);
             }
         });
     });
     address
 }
 
-async fn refuse(body: RecvStream, mut respond: SendResponse<Cursor<Vec<u8>>>) {
-    let response = http::Response::builder().status(503).body(()).expect("a response");
+/// A gateway before this server, which tries a refused request again, and a connection to it.
+fn before(server: SocketAddr, certificates: &Certificates) -> (Gateway, Configuration, Client) {
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let routes = "routes: [{upstream: web, retry: {on: [503], idempotent_only: off}}]";
+    let upstreams = format!("web: {{servers: ['{server}'], protocol: http2}}");
+    let file = Configuration::new(&document(&[listener(&pair, routes)], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let mut client = Connector::new(certificates).http(gateway.address(0)).expect("a connection");
+    // By then, the gateway knows the server's window.
+    assert_eq!(client.get("/").expect("an answer").status, 200);
+    (gateway, file, client)
+}
+
+/// Answers with this status before the body has come, and reads on.
+async fn answer_early(status: u16, body: RecvStream, mut respond: Respond) {
+    let response = http::Response::builder().status(status).body(()).expect("a response");
     respond.send_response(response, true).expect("sending");
     // The window that opens then wakes whoever sends this body, though another does by now.
     tokio::time::sleep(Duration::from_millis(100)).await;
     let _ = read(body).await;
 }
 
-async fn echo(body: RecvStream, mut respond: SendResponse<Cursor<Vec<u8>>>) {
+async fn echo(body: RecvStream, mut respond: Respond) {
     let Ok(body) = read(body).await else { return };
     let mut stream = respond.send_response(http::Response::new(()), false).expect("sending");
     stream.send_data(Cursor::new(body), true).expect("sending");
@@ -76,16 +85,20 @@ fn the_newest_has_all_of_the_body() {
     // More than is buffered for another attempt.
     const PIECES: usize = 25;
     let (second, begun) = channel();
-    let server = early_then_patient(second);
+    let mut attempts = 0;
+    let server = server(PIECE, move |request, respond| {
+        attempts += usize::from(request.method() == http::Method::PUT);
+        if attempts == 1 {
+            tokio::spawn(answer_early(503, request.into_body(), respond));
+            return;
+        }
+        if attempts > 1 {
+            second.send(()).expect("the test");
+        }
+        tokio::spawn(echo(request.into_body(), respond));
+    });
     let certificates = Certificates::new();
-    let pair = certificates.ecdsa("P-256", &["localhost"]);
-    let routes = "routes: [{upstream: web, retry: {on: [503], idempotent_only: off}}]";
-    let upstreams = format!("web: {{servers: ['{server}'], protocol: http2}}");
-    let file = Configuration::new(&document(&[listener(&pair, routes)], &upstreams));
-    let gateway = Gateway::with_config(&file.path(), 1);
-    let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
-    // By then, the gateway knows the server's window.
-    assert_eq!(client.get("/").expect("an answer").status, 200);
+    let (gateway, _file, mut client) = before(server, &certificates);
     let body: Vec<u8> = (0..PIECE * PIECES).map(|index| b'a' + (index / PIECE) as u8).collect();
     let head = format!("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
     client.send(head.as_bytes()).expect("sending");
@@ -99,4 +112,68 @@ fn the_newest_has_all_of_the_body() {
     let response = client.response().expect("an answer");
     assert_eq!(response.status, 200, "{}", gateway.log());
     assert!(response.body == body, "{} bytes of {}", response.body.len(), body.len());
+}
+
+/// While it is decided that a request is sent again, and until it is, the server that has refused it takes more of its body
+/// than is remembered.
+#[test]
+fn none_begins_with_a_body_of_which_the_beginning_is_gone() {
+    const LENGTH: usize = 200 << 10;
+    let (refused, is_refused) = channel();
+    let mut puts = 0;
+    let server = server(1 << 20, move |request, respond| {
+        puts += usize::from(request.method() == http::Method::PUT);
+        if puts % 2 == 0 {
+            drop(tokio::spawn(echo(request.into_body(), respond)));
+            return;
+        }
+        let refused = refused.clone();
+        tokio::spawn(async move {
+            let (body, mut respond) = (request.into_body(), respond);
+            let response = http::Response::builder().status(503).body(()).expect("a response");
+            respond.send_response(response, true).expect("sending");
+            refused.send(()).expect("the test");
+            let _ = read(body).await;
+        });
+    });
+    let certificates = Certificates::new();
+    let (gateway, _file, mut client) = before(server, &certificates);
+    // The time between two attempts is random.
+    for round in 0..20 {
+        let head = format!("PUT /{round} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LENGTH}\r\n\r\n");
+        client.send(head.as_bytes()).expect("sending");
+        client.send(&[b'a'; PIECE]).expect("sending");
+        is_refused.recv_timeout(Duration::from_secs(20)).expect("a first attempt");
+        client.send(&vec![b'b'; LENGTH - PIECE]).expect("sending");
+        let response = client.response().expect("an answer");
+        // It may have taken too much before it was known that it refuses.
+        if response.status == 503 {
+            client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
+            continue;
+        }
+        assert_eq!((response.status, response.body.len()), (200, LENGTH), "{round}: {}", gateway.log());
+        assert!(response.body.starts_with(&[b'a'; PIECE]), "{round}: another beginning");
+    }
+}
+
+/// An exchange that is over is over for the connection to the server, too, which would read on.
+#[test]
+fn what_is_left_of_a_body_is_no_request() {
+    let (asked, paths) = channel();
+    let server = server(1 << 20, move |request, respond| {
+        asked.send(request.uri().path().to_owned()).expect("the test");
+        tokio::spawn(answer_early(200, request.into_body(), respond));
+    });
+    let certificates = Certificates::new();
+    let (gateway, _file, mut client) = before(server, &certificates);
+    client
+        .send(b"POST /upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nbegin")
+        .expect("sending");
+    assert_eq!(client.response().expect("an early answer").status, 200);
+    thread::sleep(Duration::from_millis(400));
+    let _ = client.send(b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let second = client.response();
+    assert!(second.is_err(), "{:?}\n{}", second.map(|response| response.status), gateway.log());
+    let asked: Vec<_> = paths.try_iter().collect();
+    assert_eq!(asked, ["/", "/upload"]);
 }

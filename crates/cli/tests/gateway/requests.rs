@@ -239,6 +239,24 @@ fn informational_responses_pass() {
 }
 
 #[test]
+fn informational_responses_come_before_the_response_that_came_with_them() {
+    let hints = server(|mut tcp| {
+        let _ = tcp.write_all(
+            b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </more.css>\r\n\r\n\
+              HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nfour",
+        );
+        thread::sleep(Duration::from_millis(300));
+        let _ = tcp.write_all(b"more");
+    });
+    let (certificates, gateway, _file) = before(hints, "", "");
+    for client in CLIENTS {
+        let seen = curl(&gateway, &certificates, &[client, "-i"], "/").to_ascii_lowercase();
+        let places = ["</style.css>", "</more.css>", " 200", "fourmore"].map(|part| seen.find(part));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{client}: {seen}");
+    }
+}
+
+#[test]
 fn a_client_that_waits_for_100_gets_it() {
     let nginx = Nginx::new("dav_methods PUT;");
     let (certificates, gateway, _file) = before(nginx.address(), "", "");

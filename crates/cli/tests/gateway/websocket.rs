@@ -71,6 +71,22 @@ fn a_refused_upgrade_is_an_ordinary_answer() {
     }
 }
 
+/// Nobody would read it once the server has agreed.
+#[test]
+fn a_handshake_has_no_body() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let gateway = Gateway::with_flags(&pair, &["--upstream", &echo_server().to_string()]);
+    for body in ["Content-Length: 100000\r\n\r\nx", "Transfer-Encoding: chunked\r\n\r\n"] {
+        let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
+        let head = "GET /chat HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        client.send(format!("{head}{body}").as_bytes()).expect("sending");
+        assert_eq!(client.response().expect("an answer").status, 400, "{body}");
+        assert!(client.is_closed(), "{body}");
+    }
+}
+
 /// Every socket is a connection of its own to the server, and only the first of them a full handshake.
 #[test]
 fn sockets_to_a_server_with_tls_resume() {

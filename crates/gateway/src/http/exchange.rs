@@ -3,6 +3,7 @@
 use super::{
     ErrorPages, HttpConnection,
     envoy_headers::ATTEMPT_COUNT,
+    replay::EndOfBody,
     request::Request,
     request_id::REQUEST_ID,
     trace::{Ended, Trace},
@@ -31,6 +32,8 @@ pub(super) struct Exchange {
     /// Counts as busy for as long as it is here.
     pub(super) server: Option<Server>,
     pub(super) error: Option<&'static str>,
+    /// Of the request, if it is on its way to a server.
+    pub(super) body: Option<EndOfBody>,
     /// For whom the request was sent.
     pub(super) client: SocketAddr,
     /// What the client reads of errors, where the configuration says it.
@@ -88,6 +91,7 @@ impl Exchange {
             upstream: None,
             server: None,
             error: None,
+            body: None,
             client: request.sender.client,
             pages: None,
             replies: None,

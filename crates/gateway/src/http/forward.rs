@@ -91,7 +91,7 @@ pub(super) async fn forward(
     let sticks = upstream.model().balance == Balance::Hash && !to.hash.is_empty();
     let sticky = sticks.then(|| Stickiness::of(request, &to.hash, exchange.http.connection.tls));
     let (body, client) = match request.websocket {
-        true => (Replay::empty(), Some(body)),
+        true => (Replay::empty(), Some(body).filter(|_| request.is_multiplexed())),
         false => {
             let taps = if to.mirrors.is_empty() {
                 Vec::new()
@@ -101,6 +101,7 @@ pub(super) async fn forward(
             (Replay::new(body, taps), None)
         }
     };
+    exchange.body = body.end();
     let mut forwarding = Forwarding {
         destination: Destination {
             request,
@@ -131,6 +132,7 @@ pub(super) async fn forward(
             Ok(response) => return forwarding.finish(response, exchange).into(),
             Err(error) if forwarding.tries_again(&error) => {}
             Err(error) => {
+                exchange.body = None;
                 match &error {
                     AttemptError::Exchange { error, .. } => exchange.fail(error, "no response"),
                     AttemptError::Connect(error) => {
@@ -305,14 +307,16 @@ impl Forwarding<'_> {
     }
 
     fn is_to_be_tried_again(&mut self, status: StatusCode) -> bool {
-        !status.is_informational() && self.policy_allows(Failure::Status(status.as_u16())) && self.may_retry()
+        !status.is_informational()
+            && self.policy_allows(Failure::Status(status.as_u16()))
+            && self.may_retry()
+            && self.body.begin_again()
     }
 
     /// Whether the route's policy tries such a failure again.
     fn policy_allows(&self, failure: Failure) -> bool {
         let Some(policy) = &self.destination.to.retry else { return false };
         self.tried.len() <= policy.retries as usize
-            && self.body.is_repeatable()
             && !self.destination.request.websocket
             && self.whole.is_none_or(|whole| Instant::now() < whole)
             && retry::is_allowed(policy, failure, self.destination.request.method.is_idempotent())
@@ -330,7 +334,7 @@ impl Forwarding<'_> {
         if matches!(error, AttemptError::Connect(_)) {
             self.destination.upstream.counters.connect_failures.add();
         }
-        self.is_allowed_again(error) && self.may_retry()
+        self.is_allowed_again(error) && self.may_retry() && self.body.begin_again()
     }
 
     fn is_allowed_again(&self, error: &AttemptError) -> bool {
@@ -347,7 +351,7 @@ impl Forwarding<'_> {
                 let unseen = matches!(error, ExchangeError::NotSent | ExchangeError::Refused);
                 let closed = *reused && matches!(error, ExchangeError::Broken(_));
                 let safe = unseen || closed && self.destination.request.method.is_idempotent();
-                within && safe && self.body.is_repeatable()
+                within && safe
             }
         }
     }

@@ -195,7 +195,12 @@ fn service(
         let (http, informational, tunnel) = (Arc::clone(&http), informational.clone(), Arc::clone(&tunnel));
         Box::pin(async move {
             let request = request.map(|body| ClientBody::http1(body, &http.connection));
-            Ok(match service::serve(&http, request, &informational).await {
+            let outcome = service::serve(&http, request, &informational).await;
+            // Those that came together with the response go first: the connection writes them when this yields.
+            while !informational.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            Ok(match outcome {
                 Outcome::Response(response) => response,
                 Outcome::Tunnel(response, begun) => {
                     *tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);

@@ -17,6 +17,10 @@ impl Informational {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(response);
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     pub(super) fn take(&self) -> Vec<Response<()>> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -20,7 +20,8 @@ const MOST_REMEMBERED: usize = 64 * 1024;
 pub(super) struct Replay(Option<Arc<Mutex<Shared>>>);
 
 struct Shared {
-    source: ClientBody,
+    /// `None` once the exchange is over.
+    source: Option<ClientBody>,
     size: SizeHint,
     pieces: Vec<Bytes>,
     remembered: usize,
@@ -53,7 +54,7 @@ impl Replay {
         }
         Self(Some(Arc::new(Mutex::new(Shared {
             size: source.size_hint(),
-            source,
+            source: Some(source),
             pieces: Vec::new(),
             remembered: 0,
             trailers: None,
@@ -71,9 +72,19 @@ impl Replay {
         Self(None)
     }
 
-    /// Whether another attempt can send all of it.
-    pub(super) fn is_repeatable(&self) -> bool {
-        self.0.as_ref().is_none_or(|shared| !lock(shared).overflowed)
+    /// Whether another attempt can send all of it; then the one before reads no further. Its connection may drive it still,
+    /// and would read on until the beginning is not remembered any more.
+    pub(super) fn begin_again(&self) -> bool {
+        self.0.as_ref().is_none_or(|shared| {
+            let mut state = lock(shared);
+            state.attempts += usize::from(!state.overflowed);
+            !state.overflowed
+        })
+    }
+
+    /// What ends it with its exchange.
+    pub(super) fn end(&self) -> Option<EndOfBody> {
+        self.0.clone().map(EndOfBody)
     }
 
     /// Why there is no answer, if that is the client's doing: a connection of HTTP/2 to a server tells of the reset alone
@@ -103,6 +114,22 @@ impl Replay {
     }
 }
 
+/// When it is dropped, nobody reads the client's body any more. A connection of HTTP/2 to a server that has answered early
+/// would go on, while the client's connection is taken for one that is idle.
+pub(super) struct EndOfBody(Arc<Mutex<Shared>>);
+
+impl Drop for EndOfBody {
+    fn drop(&mut self) {
+        let source = lock(&self.0).source.take();
+        drop(source);
+    }
+}
+
+/// Resets the stream of an attempt that is over.
+fn over() -> BoxError {
+    h2::Error::from(h2::Reason::CANCEL).into()
+}
+
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -110,7 +137,8 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 impl Shared {
     /// The next piece from the client.
     fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = match ready!(Pin::new(&mut self.source).poll_frame(context)) {
+        let Some(source) = &mut self.source else { return Poll::Ready(Some(Err(over()))) };
+        let frame = match ready!(Pin::new(source).poll_frame(context)) {
             None => {
                 self.complete = true;
                 self.end();
@@ -135,10 +163,14 @@ impl Shared {
             }
         }
         self.taps.iter_mut().for_each(|tap| tap.push(&frame));
-        if self.complete || self.source.is_end_stream() {
+        if self.complete || self.source_has_ended() {
             self.end();
         }
         Poll::Ready(Some(Ok(frame)))
+    }
+
+    fn source_has_ended(&self) -> bool {
+        self.source.as_ref().is_some_and(ClientBody::is_end_stream)
     }
 
     fn end(&mut self) {
@@ -162,7 +194,7 @@ impl Body for Attempt {
         let mut shared = lock(&shared);
         if self.number != shared.attempts {
             // Its response has come already, or its connection drives it still: the rest is for another.
-            return Poll::Ready(Some(Err("the request is sent again".into())));
+            return Poll::Ready(Some(Err(over())));
         }
         if let Some(piece) = shared.pieces.get(self.position) {
             self.position += 1;
@@ -180,7 +212,7 @@ impl Body for Attempt {
 
     fn is_end_stream(&self) -> bool {
         let shared = lock(&self.shared);
-        let complete = shared.complete || shared.source.is_end_stream();
+        let complete = shared.complete || shared.source_has_ended();
         complete && self.position >= shared.pieces.len() && (self.ended || shared.trailers.is_none())
     }
 

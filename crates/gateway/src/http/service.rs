@@ -19,6 +19,7 @@ use super::{
 };
 use crate::telemetry::access::access_denied;
 use http::Version;
+use http_body::Body;
 use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
 use std::sync::{Arc, atomic::Ordering};
 
@@ -64,6 +65,11 @@ pub(super) fn serve<'a>(
         }
         if let Some((status, problem)) = request.malformed {
             return Answer { request: &request, route: None, exchange }.text(status, problem).into();
+        }
+        if request.websocket && !request.is_multiplexed() && !body.is_end_stream() {
+            // What follows the header belongs to the new protocol, or to nobody knows what.
+            let bodies = "A WebSocket handshake has no body.\n";
+            return Answer { request: &request, route: None, exchange }.text(400, bodies).into();
         }
         if !http.chain.may_serve(request_view::without_port(request.host())) {
             // RFC 9110 section 15.5.20: the client comes again, by a connection of its own for this host.

@@ -17,7 +17,7 @@ pub(super) struct Tunnel {
     pub(super) server: ServerStream,
     /// What the server has sent already.
     pub(super) ahead: Bytes,
-    /// The stream of a client of HTTP/2.
+    /// The stream of a client of HTTP/2 or 3.
     pub(super) client: Option<ClientBody>,
     pub(super) idle: Duration,
     pub(super) exchange: Box<Exchange>,
