@@ -31,20 +31,23 @@ impl SubscriptionManager {
         }
     }
 
-    /// Subscribes each stream to what is required of it now, and opens those that are missing.
+    /// Subscribes each stream to what is required of it now, opens those that are missing, and ends those of which
+    /// nothing is.
     fn subscribe(&mut self) {
         let required = {
             let store = self.state.store();
             self.control_planes.required_streams(store.dynamic(), &store.references())
         };
-        for (key, subscriptions) in &self.open {
-            let interests =
-                required.iter().find(|(required, _)| required == key).map(|(_, interests)| interests);
+        self.open.retain(|(key, subscriptions)| {
+            let Some((_, interests)) = required.iter().find(|(required, _)| required == key) else {
+                subscriptions.end();
+                return false;
+            };
             for kind in key.resource_types() {
-                let interest = interests.and_then(|interests| interests.get(&kind)).cloned();
-                subscriptions.subscribe(kind, interest.unwrap_or_default());
+                subscriptions.subscribe(kind, interests.get(&kind).cloned().unwrap_or_default());
             }
-        }
+            true
+        });
         for (key, interests) in required {
             if self.open.iter().any(|(open, _)| *open == key) {
                 continue;

@@ -14,7 +14,10 @@ use prost::Message;
 use std::{
     collections::BTreeMap,
     pin::{Pin, pin},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 use tokio::sync::{Notify, mpsc};
@@ -39,6 +42,7 @@ pub struct Subscriptions(Arc<Shared>);
 struct Shared {
     wanted: Mutex<BTreeMap<ResourceType, Interest>>,
     changed: Notify,
+    ended: AtomicBool,
 }
 
 impl Subscriptions {
@@ -49,6 +53,26 @@ impl Subscriptions {
             wanted.insert(kind, interest);
             self.0.changed.notify_one();
         }
+    }
+
+    /// Nothing more is wanted, ever: the stream ends once its handler has taken what has come.
+    pub fn end(&self) {
+        self.0.ended.store(true, Ordering::Relaxed);
+        self.0.changed.notify_one();
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.ended.load(Ordering::Relaxed)
+    }
+
+    /// Waits, unless nothing is wanted any more.
+    async fn wait(&self, duration: Duration) {
+        let until_end = async {
+            while !self.has_ended() {
+                self.0.changed.notified().await;
+            }
+        };
+        let _ = tokio::time::timeout(duration, until_end).await;
     }
 
     fn current(&self) -> BTreeMap<ResourceType, Interest> {
@@ -72,7 +96,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Keeps the stream up until it is dropped. Each failure is told to the handler, and tried again after a while.
+    /// Keeps the stream up until [`Subscriptions::end`]. Each failure is told to the handler, and tried again after a
+    /// while.
     pub async fn run(self, subscriptions: Subscriptions, mut handler: impl UpdateHandler) {
         let mut stream = Stream::new(self.dialect, self.node.clone(), self.limits);
         let mut backoff = Backoff::CONNECTIONS;
@@ -98,9 +123,12 @@ impl Client {
                 }
             };
             handler.connection_changed(Err(&lost));
+            if subscriptions.has_ended() {
+                return;
+            }
             let wait = backoff.wait(fastrand::f64());
             tracing::warn!(control_plane = self.control_plane.name, %lost, ?wait, "no stream to the control plane");
-            tokio::time::sleep(wait).await;
+            subscriptions.wait(wait).await;
         }
     }
 
@@ -127,6 +155,9 @@ impl Client {
         let mut opening = pin!(self.open::<Q, S>(channel, outgoing));
         let mut opened = None;
         loop {
+            if subscriptions.has_ended() {
+                return "nothing more is wanted of it".to_owned();
+            }
             apply_subscriptions(stream, subscriptions);
             // Before the stream is opened nobody reads, but there is room for as much as can be said until then.
             if let Err(reason) = send::<Q>(stream, &requests).await {
