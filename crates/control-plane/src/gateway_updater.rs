@@ -42,43 +42,65 @@ impl GatewayUpdater {
     }
 
     /// Puts as much of a diff into service as possible; returns what is wrong with the rest.
-    async fn apply(&self, kind: ResourceType, diff: &ResourceDiff) -> Vec<Rejection> {
-        let mut excluded: BTreeMap<String, String> = BTreeMap::new();
+    async fn apply(&self, kind: ResourceType, diff: &mut ResourceDiff) -> Vec<Rejection> {
+        let mut excluded = Excluded::new();
+        let mut reason = "the rest of this response could not be put into service without it".to_owned();
         // All problems are reported at once, so the second attempt succeeds, or the blame was wrong.
         for _ in 0..MAX_ATTEMPTS {
-            let transition = self.state.store().transition(diff, &excluded, kind);
-            let problems = match self.put_into_service(transition).await {
-                Ok(()) => {
-                    let rejected = excluded.into_iter();
-                    return rejected.map(|(name, reason)| Rejection { name, reason }).collect();
-                }
-                Err(problems) => problems,
+            let Err(problems) = self.attempt(kind, diff, &excluded).await else {
+                return rejections(excluded);
             };
-            let before = excluded.len();
-            for name in diff.changed_names() {
-                let origin = origin(kind, name);
-                let blamed = problems.iter().filter(|problem| problem.concerns(&origin));
-                let blamed: Vec<String> = blamed.map(ToString::to_string).collect();
-                if !blamed.is_empty() {
-                    excluded.entry(name.to_owned()).or_insert_with(|| blamed.join("; "));
-                }
-            }
-            if excluded.len() == before {
-                let reason = problems.lines().join("; ");
-                let all = diff
-                    .changed_names()
-                    .map(str::to_owned)
-                    .chain(diff.changed_names().next().is_none().then(String::new));
-                return all.map(|name| Rejection { name, reason: reason.clone() }).collect();
+            if !self.blame(kind, diff, &problems, &mut excluded) {
+                reason = problems.lines().join("; ");
+                break;
             }
         }
-        let reason = "the rest of this response could not be put into service without it";
-        diff.changed_names()
-            .map(|name| Rejection {
-                name: name.to_owned(),
-                reason: excluded.get(name).cloned().unwrap_or_else(|| reason.to_owned()),
-            })
-            .collect()
+        for name in diff.changed_names() {
+            excluded.entry(name.to_owned()).or_insert_with(|| reason.clone());
+        }
+        if excluded.is_empty() {
+            excluded.insert(String::new(), reason);
+        }
+        // What goes, goes all the same.
+        if diff.takes_away() && self.attempt(kind, diff, &excluded).await.is_err() {
+            diff.close_nothing();
+        }
+        rejections(excluded)
+    }
+
+    async fn attempt(
+        &self,
+        kind: ResourceType,
+        diff: &ResourceDiff,
+        excluded: &Excluded,
+    ) -> Result<(), Diagnostics> {
+        let transition = self.state.store().transition(diff, excluded, kind);
+        self.put_into_service(transition).await
+    }
+
+    /// Excludes the resources of a diff which these problems are about, and closes those that decide who is let in.
+    /// Returns whether there were any.
+    fn blame(
+        &self,
+        kind: ResourceType,
+        diff: &mut ResourceDiff,
+        problems: &Diagnostics,
+        excluded: &mut Excluded,
+    ) -> bool {
+        let before = excluded.len();
+        let names: Vec<String> = diff.changed_names().map(str::to_owned).collect();
+        for name in names {
+            let origin = origin(kind, &name);
+            let blamed = || problems.iter().filter(|problem| problem.concerns(&origin));
+            if blamed().next().is_none() || excluded.contains_key(&name) {
+                continue;
+            }
+            if self.state.store().closes(kind, &name, blamed()) {
+                diff.close(&name);
+            }
+            excluded.insert(name, blamed().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+        }
+        excluded.len() > before
     }
 
     async fn put_into_service(&self, transition: Transition) -> Result<(), Diagnostics> {
@@ -103,17 +125,20 @@ impl UpdateHandler for GatewayUpdater {
         for warning in warnings.lines() {
             tracing::warn!("{warning}");
         }
-        let mut rejections = diff.rejections.clone();
+        let mut rejections = std::mem::take(&mut diff.rejections);
         if !diff.is_empty() {
-            rejections.extend(self.apply(update.kind, &diff).await);
+            rejections.extend(self.apply(update.kind, &mut diff).await);
+        }
+        for rejection in &mut rejections {
+            rejection.closed = diff.closes(&rejection.name);
         }
         drop(exclusive);
         self.updates.applied.notify_one();
         let accepted = rejections.is_empty() && update.unreadable.is_empty();
         self.state.stats.count_response(update.kind, accepted);
-        for Rejection { name, reason } in update.unreadable.iter().chain(&rejections) {
+        for Rejection { name, reason, closed } in update.unreadable.iter().chain(&rejections) {
             let resource = origin(update.kind, name);
-            if diff.closes(name) {
+            if *closed {
                 tracing::error!(%resource, reason, "rejected, and closed: it decides who is let in");
                 self.state.stats.count_closed(update.kind);
             } else {
@@ -122,7 +147,7 @@ impl UpdateHandler for GatewayUpdater {
         }
         {
             let mut refusals = self.state.refusals();
-            refusals.note(update, &rejections, |name| diff.closes(name));
+            refusals.note(update, &rejections);
             self.state.stats.show_refused(update.kind, refusals.count(update.kind));
         }
         for (listener, missing) in self.state.store().warming_listeners() {
@@ -136,6 +161,13 @@ impl UpdateHandler for GatewayUpdater {
         self.state.stats.count_connection(&self.resource_types, self.connected, connected);
         self.connected = connected;
     }
+}
+
+/// What of a diff is left out, by name, and why.
+type Excluded = BTreeMap<String, String>;
+
+fn rejections(excluded: Excluded) -> Vec<Rejection> {
+    excluded.into_iter().map(|(name, reason)| Rejection::new(name, reason)).collect()
 }
 
 const MAX_ATTEMPTS: usize = 3;

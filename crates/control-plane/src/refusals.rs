@@ -24,8 +24,8 @@ struct Refusal {
 }
 
 impl Refusals {
-    /// Takes note of an update, of which `rejections` were refused; `closes` says what was closed for it.
-    pub(crate) fn note(&mut self, update: &Update, rejections: &[Rejection], closes: impl Fn(&str) -> bool) {
+    /// Takes note of an update, of which `rejections` were refused.
+    pub(crate) fn note(&mut self, update: &Update, rejections: &[Rejection]) {
         let kind = update.kind;
         let refused = || update.unreadable.iter().chain(rejections);
         let still: BTreeSet<&str> = refused().map(|rejection| rejection.name.as_str()).collect();
@@ -36,9 +36,9 @@ impl Refusals {
                 || update.complete && kind.is_complete()
         };
         self.0.retain(|(of, name), _| *of != kind || still.contains(name.as_str()) || !gone(name));
-        for Rejection { name, reason } in refused() {
+        for Rejection { name, reason, closed } in refused() {
             let key = (kind, name.clone());
-            let closed = closes(name) || self.0.get(&key).is_some_and(|before| before.closed);
+            let closed = *closed || self.0.get(&key).is_some_and(|before| before.closed);
             if self.0.len() < MOST || self.0.contains_key(&key) {
                 self.0.insert(key, Refusal { reason: reason.clone(), closed });
             }

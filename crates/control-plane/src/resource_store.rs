@@ -5,7 +5,7 @@
 
 use crate::trust::{OnRefusedPolicy, Trust};
 use quadrille_config::{
-    Diagnostics, Warnings,
+    Diagnostic, Diagnostics, Warnings,
     model::{Gateway, Origin},
 };
 use quadrille_envoy::{
@@ -132,7 +132,7 @@ impl ResourceStore {
             if self.digests.get(&(kind, name.clone())) == Some(&resource.digest) {
                 continue;
             }
-            let reject = |reason: String| Rejection { name: name.clone(), reason };
+            let reject = |reason: String| Rejection::new(name, reason);
             if self.bootstrap.resources.contains(kind, name) {
                 diff.rejections.push(reject("the bootstrap has one of this name already".to_owned()));
                 continue;
@@ -144,8 +144,8 @@ impl ResourceStore {
                     diff.changed.push(Changed { read: found, digest: resource.digest });
                 }
                 Err(errors) => {
-                    if self.closes(kind, name, &errors) {
-                        diff.closed.push(name.clone());
+                    if self.closes(kind, name, errors.iter()) {
+                        diff.close(name);
                     }
                     diff.rejections.push(reject(errors.lines().join("; ")));
                 }
@@ -162,11 +162,16 @@ impl ResourceStore {
     }
 
     /// Whether what is in service under this name goes, because it was refused for who is let in.
-    fn closes(&self, kind: ResourceType, name: &str, errors: &Diagnostics) -> bool {
+    pub(crate) fn closes<'d>(
+        &self,
+        kind: ResourceType,
+        name: &str,
+        mut errors: impl Iterator<Item = &'d Diagnostic>,
+    ) -> bool {
         self.trust.on_refused_policy == OnRefusedPolicy::Close
             && matches!(kind, ResourceType::Listener | ResourceType::Routes)
             && self.known.contains(kind, name)
-            && errors.iter().any(decides_access)
+            && errors.any(decides_access)
     }
 
     /// Names that the control plane no longer has. Routes, endpoints and secrets stay for as long as they are
@@ -242,6 +247,21 @@ impl ResourceStore {
 impl ResourceDiff {
     pub(crate) fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty() && self.closed.is_empty()
+    }
+
+    /// Whether something goes.
+    pub(crate) fn takes_away(&self) -> bool {
+        !(self.removed.is_empty() && self.closed.is_empty())
+    }
+
+    /// What is in service under this name goes.
+    pub(crate) fn close(&mut self, name: &str) {
+        self.closed.push(name.to_owned());
+    }
+
+    /// Nothing is closed, because that could not be put into service either.
+    pub(crate) fn close_nothing(&mut self) {
+        self.closed.clear();
     }
 
     /// Whether what was refused under this name is closed.

@@ -194,6 +194,53 @@ fn what_cannot_decide_who_is_let_in_is_closed() {
     }
 }
 
+/// Some of what is refused about a rule is known only where its listener is read as a whole.
+#[test]
+fn whatever_keeps_a_listener_from_guarding_itself_closes_it() {
+    let range = |kind: &str| json!({ kind: { "address_prefix": "10.0.0.0", "prefix_len": 8 } });
+    let behind_proxies = guarded("l", "a", &range("remote_ip"));
+    let mut announced = guarded("l", "a", &range("direct_remote_ip"));
+    announced["listener_filters"] = json!([{ "name": "proxy", "typed_config": {
+        "@type": "type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol" } }]);
+    let mut matcher = listener("l", "a");
+    let rbac = json!({
+        "@type": "type.googleapis.com/envoy.extensions.filters.network.rbac.v3.RBAC",
+        "stat_prefix": "x",
+        "matcher": { "on_no_match": { "action": { "name": "deny", "typed_config": {
+            "@type": "type.googleapis.com/envoy.config.rbac.v3.Action", "name": "deny", "action": "DENY" } } } },
+    });
+    let filters = matcher["filter_chains"][0]["filters"].as_array_mut().unwrap();
+    filters.insert(0, json!({ "name": "rbac", "typed_config": rbac }));
+    let certificates = |validation: Value, required: bool| {
+        let mut asked = listener("l", "a");
+        let pem = json!({ "inline_string": "x" });
+        asked["filter_chains"][0]["transport_socket"] = json!({ "name": "tls", "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+            "require_client_certificate": required,
+            "common_tls_context": {
+                "tls_certificates": [{ "certificate_chain": pem, "private_key": pem }],
+                "validation_context": validation,
+            },
+        } });
+        asked
+    };
+    let unverified = certificates(json!({}), true);
+    let by_the_system = certificates(json!({ "system_root_certs": {} }), false);
+    for (what, guard) in [
+        ("`remote_ip`", behind_proxies),
+        ("`direct_remote_ip`", announced),
+        ("matcher", matcher),
+        ("without a `trusted_ca`", unverified),
+        ("the system's CAs", by_the_system),
+    ] {
+        let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
+        commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
+        let diff = store.diff(&update(ResourceType::Listener, &[guard]));
+        assert!(diff.rejections[0].reason.contains(what), "{what}: {:?}", diff.rejections);
+        assert!(diff.closes("l"), "{what}: {:?}", diff.rejections);
+    }
+}
+
 /// Rules for a part of the routes come with the routes.
 #[test]
 fn routes_that_cannot_decide_who_is_let_in_close_their_listeners() {

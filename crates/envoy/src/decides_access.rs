@@ -5,11 +5,12 @@ use quadrille_config::Diagnostic;
 /// Whether what was refused decides, or may decide, who is let in: a filter of connections or of requests, its rules, or
 /// what is asked of clients' certificates. Known by the path of the field.
 pub fn decides_access(diagnostic: &Diagnostic) -> bool {
-    const INSIDE: [&str; 6] = [
+    const INSIDE: [&str; 7] = [
         "http_filters[",
         "typed_per_filter_config",
         ".rate_limits[",
         ".typed_config.rules",
+        ".typed_config.matcher",
         "validation_context",
         "require_client_certificate",
     ];
@@ -33,6 +34,7 @@ mod tests {
         for path in [
             "filter_chains[0].filters[0]",
             "filter_chains[0].filters[0].typed_config.rules.policies.p.principals[0].metadata",
+            "filter_chains[0].filters[0].typed_config.matcher",
             "filter_chains[0].filters[1].typed_config.http_filters[0]",
             "default_filter_chain.filters[1].typed_config.http_filters[0].typed_config.rules.action",
             "virtual_hosts[0].routes[2].typed_per_filter_config.rbac",

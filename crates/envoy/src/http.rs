@@ -25,7 +25,7 @@ use crate::{
     values::{enumeration, number},
 };
 use quadrille_config::{
-    Problem,
+    Diagnostic, Problem,
     model::{
         AccessLog, AccessRules, AccessStep, Compression, EnvoyHeaders, ForwardedCertificate, HttpTracing,
         LocalReplies, Paths, Place, RequestIds, RequestLimits, RouteTable, StripPort,
@@ -241,10 +241,15 @@ fn believes_nobody(message: &Message<'_>, behind_proxies: Option<&Place>) -> Opt
     match (&hops, behind_proxies) {
         (None, Some(_)) if message.flag("use_remote_address") => {}
         (_, Some(place)) => {
-            return message.field().fail(Problem::new(
-                format!("`remote_ip` of RBAC ({place}) is refused: `x-forwarded-for` is not believed here"),
-                "say `use_remote_address: true` without `xff_num_trusted_hops`, or ask for `direct_remote_ip`",
+            // At the rule, by whose place the listener is known to guard something.
+            message.field().report(Diagnostic::new(
+                place,
+                Problem::new(
+                    "`remote_ip` is refused: `x-forwarded-for` is not believed by this connection manager",
+                    "say `use_remote_address: true` without `xff_num_trusted_hops`, or ask for `direct_remote_ip`",
+                ),
             ));
+            return None;
         }
         (Some(hops), None) => {
             let text =

@@ -15,7 +15,7 @@ use crate::{
     values::{enumeration, number},
 };
 use quadrille_config::{
-    Problem,
+    Diagnostic, Problem,
     model::{
         AccessLog, ChainMatch, Inspection, Limits, Place, Ports, ProxyProtocolIn, Redirected, Timeouts,
         Transport, Weighted,
@@ -236,10 +236,17 @@ fn knows_who_stands_before<'a>(
         chain.access.iter().find_map(|access| access.direct.as_ref()).or(of_requests)
     };
     match chains.find_map(asks) {
-        Some(place) => message.field().fail(Problem::new(
-            format!("the PROXY protocol beside `direct_remote_ip` of RBAC ({place}) is refused"),
-            "ask for `source_ip`, which is the client that is announced",
-        )),
+        Some(place) => {
+            // At the rule, by whose place the listener is known to guard something.
+            message.field().report(Diagnostic::new(
+                place,
+                Problem::new(
+                    "`direct_remote_ip` beside the PROXY protocol is refused",
+                    "ask for `source_ip`, which is the client that is announced",
+                ),
+            ));
+            None
+        }
         None => Some(()),
     }
 }

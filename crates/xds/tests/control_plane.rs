@@ -43,7 +43,7 @@ impl UpdateHandler for Keeper {
         let mut rejections = Vec::new();
         for resource in &update.resources {
             if resource.tree.get("generic_secret").is_some() {
-                rejections.push(Rejection { name: resource.name.clone(), reason: "not for TLS".into() });
+                rejections.push(Rejection::new(&resource.name, "not for TLS"));
             } else {
                 *kept.resources.entry((update.kind, resource.name.clone())).or_default() += 1;
             }
@@ -297,4 +297,25 @@ fn ten_thousand_routes_and_a_thousand_secrets_are_read_within_a_second() {
     let took = started.elapsed();
     println!("10,000 routes and 1,000 secrets: fetched and read in {took:?}");
     assert!(took < Duration::from_secs(20), "{took:?}; a busy machine may be slow, but not that slow");
+}
+
+#[test]
+fn a_client_of_whom_nothing_is_wanted_ends() {
+    let Some(server) = Server::start(&[]) else { return };
+    let running = Running::new();
+    let nobody: Arc<dyn Connect> = Arc::new(Tcp("127.0.0.1:1".to_owned()));
+    let somebody: Arc<dyn Connect> = Arc::new(Tcp(server.address.clone()));
+    for (connect, connected) in [(somebody, true), (nobody, false)] {
+        let (subscriptions, keeper) = (Subscriptions::default(), Keeper::default());
+        subscriptions.subscribe(ResourceType::Cluster, Interest::Wildcard);
+        let client = client(connect, Dialect::Delta, None);
+        let task = running.0.spawn(client.run(subscriptions.clone(), keeper.clone()));
+        keeper.wait("where it is to end", |kept| {
+            kept.connected == connected && connected == kept.losses.is_empty()
+        });
+        subscriptions.end();
+        let ended = running.0.block_on(async { tokio::time::timeout(Duration::from_secs(5), task).await });
+        ended.expect("it goes on").unwrap();
+        keeper.wait("told", |kept| !kept.connected && !kept.losses.is_empty());
+    }
 }

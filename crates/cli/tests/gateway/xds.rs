@@ -184,6 +184,38 @@ fn what_is_refused_stands_on_the_page_of_readiness() {
     }
 }
 
+/// That a CA's certificate is damaged is found only when the listener is made.
+#[test]
+fn what_can_be_read_and_cannot_guard_is_closed() {
+    let Some(mut driven) = Driven::new(true) else { return };
+    let mut guarded = driven.snapshot.listener();
+    let port = ports::free();
+    guarded["name"] = json!("guarded");
+    guarded["address"]["socket_address"]["port_value"] = json!(port);
+    driven.snapshot.more_listeners = vec![guarded.clone()];
+    driven.apply();
+    let open = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+    eventually("the listener is not there", open);
+    let mut damaged = guarded.clone();
+    let tls = &mut damaged["filter_chains"][0]["transport_socket"]["typed_config"];
+    tls["require_client_certificate"] = json!(true);
+    tls["common_tls_context"]["validation_context"] = json!({ "trusted_ca": { "inline_string": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" } });
+    driven.snapshot.more_listeners = vec![damaged];
+    driven.snapshot.answer = Some("new".into());
+    let before = driven.server.requests();
+    driven.apply();
+    let reason = driven.wait_for_nack(before);
+    assert!(reason.contains("listener guarded") && reason.contains("trusted_ca"), "{reason}");
+    eventually("the listener is not closed", || !open());
+    assert_eq!(driven.gateway.metric("quadrille_xds_closed_total", &["lds"]), 1.0);
+    let (_, text) = ready(&driven.gateway);
+    assert!(text.contains("refused: listener guarded (closed): "), "{text}");
+    eventually("the rest was not taken", || driven.get("/").as_deref() == Some("new"));
+    driven.snapshot.more_listeners = vec![guarded];
+    driven.apply();
+    eventually("the listener does not come back", open);
+}
+
 fn bad_secret(delta: bool) {
     let Some(mut driven) = Driven::new(delta) else { return };
     let serial = driven.serial();

@@ -91,7 +91,7 @@ fn the_client_behind_proxies_is_not_known_here() {
     let (ours, hops) = ("          use_remote_address: true\n", "          xff_num_trusted_hops: 1\n");
     assert_eq!(rules(&(remote.clone() + ours)).len(), 1);
     for text in [remote.clone(), remote + ours + hops] {
-        assert!(problems(&text).contains("`remote_ip` of RBAC"), "{text}");
+        assert!(problems(&text).contains("`remote_ip` is refused"), "{text}");
     }
     let direct = policy(ANY, "direct_remote_ip: { address_prefix: 10.0.0.0, prefix_len: 8 }");
     assert!(
@@ -102,7 +102,7 @@ fn the_client_behind_proxies_is_not_known_here() {
         "    filter_chains:",
         "    listener_filters: [ { name: envoy.filters.listener.proxy_protocol } ]\n    filter_chains:",
     );
-    assert!(problems(&announced).contains("the PROXY protocol beside `direct_remote_ip` of RBAC"));
+    assert!(problems(&announced).contains("`direct_remote_ip` beside the PROXY protocol"));
 }
 
 #[test]

@@ -43,7 +43,8 @@ pub(crate) struct DownstreamTls {
     ticket_keys: Option<From<(Vec<Source>, Place)>>,
     /// What this context says about sessions, which are the process's.
     pub(crate) sessions: Sessions,
-    place: Place,
+    /// Of what is asked of clients.
+    client_auth_place: Place,
     /// What it was resolved to last, and from which secrets: what has not changed must be the same object.
     resolved: Mutex<Option<(Vec<Arc<Secret>>, Resolved)>>,
 }
@@ -83,6 +84,9 @@ pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
             .fail(Problem::new("there is no certificate", "write `tls_certificates`, or name a secret"));
     }
     let (validation, validation_secret) = validations(&common)?;
+    let asks_clients = message
+        .get("require_client_certificate")
+        .or_else(|| VALIDATIONS.iter().find_map(|kind| common.get(kind)));
     let tls = DownstreamTls {
         policy,
         certificates,
@@ -91,14 +95,14 @@ pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
         required: message.flag("require_client_certificate"),
         ticket_keys: keys_of_tickets(&message)?,
         sessions: sessions(&message)?,
-        place: field.place(),
+        client_auth_place: asks_clients.as_ref().unwrap_or(field).place(),
         resolved: Mutex::default(),
     };
     // What is complete can be validated at once.
     if tls.validation_secret.is_none()
         && let Err(reason) = tls.client_auth(None)
     {
-        return field.fail(reason);
+        return asks_clients.as_ref().unwrap_or(field).fail(reason);
     }
     Some(tls)
 }
@@ -130,10 +134,13 @@ fn alpn(common: &Message<'_>) -> Vec<String> {
     protocols.map(|protocol| protocol.trim().to_owned()).filter(|protocol| !protocol.is_empty()).collect()
 }
 
+/// Where a context says what is asked of the other side.
+const VALIDATIONS: [&str; 3] =
+    ["validation_context", "validation_context_sds_secret_config", "combined_validation_context"];
+
 /// What is asked of the other side, here and in a secret.
 pub(super) fn validations(common: &Message<'_>) -> Option<(Option<Validation>, Option<SecretReference>)> {
-    let kinds = ["validation_context", "validation_context_sds_secret_config", "combined_validation_context"];
-    match common.one_of(&kinds) {
+    match common.one_of(&VALIDATIONS) {
         None => Some((None, None)),
         Some(("validation_context", field)) => Some((Some(validation(&field)?), None)),
         Some(("validation_context_sds_secret_config", field)) => {
@@ -234,7 +241,7 @@ impl DownstreamTls {
                 _ => return wrong(reference, "`session_ticket_keys`"),
             },
         };
-        let refused = |problem: Problem| Diagnostic::new(&self.place, problem);
+        let refused = |problem: Problem| Diagnostic::new(&self.client_auth_place, problem);
         let client_auth = self.client_auth(checked).map_err(refused)?;
         let policy = TlsPolicy { client_auth, ..self.policy.clone() };
         Ok(Resolved { tls: Arc::new(Tls { certificates, policy }), ticket_keys })

@@ -114,6 +114,10 @@ impl Stream {
         for name in &update.removed {
             subscription.accepted.remove(name);
         }
+        // The server would not send it again to somebody who says to have it.
+        for closed in rejections.iter().filter(|rejection| rejection.closed) {
+            subscription.accepted.remove(&closed.name);
+        }
         if self.dialect == Dialect::Delta {
             let rejected: BTreeSet<&str> =
                 rejections.iter().map(|rejection| rejection.name.as_str()).collect();

@@ -106,7 +106,7 @@ fn a_refused_response_is_answered_with_the_version_before_it_and_the_reason() {
     accept(&mut stream, response(ResourceType::Secret, "v1", "n1", vec![secret("a")]));
     sotw(&mut stream).unwrap();
     let update = stream.receive(response(ResourceType::Secret, "v2", "n2", vec![secret("a")])).unwrap();
-    let rejection = Rejection { name: "a".into(), reason: "tls_certificate: no key".into() };
+    let rejection = Rejection::new("a", "tls_certificate: no key");
     stream.answer(Instant::now(), &update, &[rejection]);
     let nack = sotw(&mut stream).unwrap();
     assert_eq!((nack.version_info.as_str(), nack.response_nonce.as_str()), ("v1", "n2"));
@@ -191,10 +191,7 @@ fn what_nobody_has_asked_for_is_left_out_and_a_second_of_a_name_refused() {
     let resources = vec![secret("a"), secret("other"), secret("a")];
     let update = stream.receive(response(ResourceType::Secret, "v1", "n1", resources)).unwrap();
     assert_eq!(update.resources.iter().map(|resource| resource.name.as_str()).collect::<Vec<_>>(), ["a"]);
-    assert_eq!(
-        update.unreadable,
-        [Rejection { name: "a".into(), reason: "there are two of this name".into() }]
-    );
+    assert_eq!(update.unreadable, [Rejection::new("a", "there are two of this name")]);
 }
 
 #[test]
@@ -266,7 +263,7 @@ fn delta_says_on_a_new_connection_what_it_keeps() {
     let update =
         stream.receive(delta_response(ResourceType::Secret, "n2", &[("2", secret("a"))], &["c"])).unwrap();
     assert_eq!(update.removed, ["c"]);
-    stream.answer(Instant::now(), &update, &[Rejection { name: "a".into(), reason: "bad".into() }]);
+    stream.answer(Instant::now(), &update, &[Rejection::new("a", "bad")]);
     let nack = delta(&mut stream).unwrap();
     assert_eq!(
         (nack.response_nonce.as_str(), nack.error_detail.unwrap().message.as_str()),
@@ -277,6 +274,22 @@ fn delta_says_on_a_new_connection_what_it_keeps() {
     known.sort();
     let versions = [("a".to_owned(), "1".to_owned()), ("b".to_owned(), "1".to_owned())];
     assert_eq!(known, versions, "a's second version was refused, c is gone");
+}
+
+#[test]
+fn delta_does_not_claim_to_have_what_was_closed() {
+    let mut stream = stream(Dialect::Delta);
+    stream.subscribe(ResourceType::Secret, names(&["a", "b"]));
+    delta(&mut stream).unwrap();
+    let both = [("1", secret("a")), ("1", secret("b"))];
+    accept(&mut stream, delta_response(ResourceType::Secret, "n1", &both, &[]));
+    delta(&mut stream).unwrap();
+    let update =
+        stream.receive(delta_response(ResourceType::Secret, "n2", &[("2", secret("a"))], &[])).unwrap();
+    stream.answer(Instant::now(), &update, &[Rejection { closed: true, ..Rejection::new("a", "bad") }]);
+    stream.connected();
+    let known = delta(&mut stream).unwrap().initial_resource_versions;
+    assert_eq!(known.keys().collect::<Vec<_>>(), ["b"], "the server would not send a's first version again");
 }
 
 #[test]
@@ -312,8 +325,7 @@ fn a_heartbeat_changes_nothing() {
 
 #[test]
 fn a_nack_is_bounded_and_says_how_much_it_leaves_out() {
-    let many: Vec<_> =
-        (0..1000).map(|n| Rejection { name: n.to_string(), reason: "x".repeat(10_000) }).collect();
+    let many: Vec<_> = (0..1000).map(|n| Rejection::new(n.to_string(), "x".repeat(10_000))).collect();
     let detail = update::nack_detail(ResourceType::Secret, many.iter()).unwrap();
     assert!(detail.len() < 10_000, "{}", detail.len());
     assert!(detail.ends_with("and 999 more"), "{}", &detail[detail.len() - 30..]);
@@ -330,7 +342,7 @@ fn a_server_that_repeats_what_was_refused_waits_longer_and_longer_for_its_nack()
         let update = stream
             .receive(response(ResourceType::Secret, "2", &round.to_string(), vec![secret("a")]))
             .unwrap();
-        stream.answer(now, &update, &[Rejection { name: "a".into(), reason: "bad".into() }]);
+        stream.answer(now, &update, &[Rejection::new("a", "bad")]);
         let wait = stream.next_deadline().map_or(Duration::ZERO, |time| time - now);
         assert_eq!(stream.next_request(now).is_some(), wait.is_zero());
         now += wait;
@@ -352,7 +364,7 @@ fn a_nack_that_waits_goes_with_whatever_else_is_to_be_said() {
     stream.next_request(now).unwrap();
     for nonce in ["1", "2"] {
         let update = stream.receive(response(ResourceType::Secret, "2", nonce, vec![secret("a")])).unwrap();
-        stream.answer(now, &update, &[Rejection { name: "a".into(), reason: "bad".into() }]);
+        stream.answer(now, &update, &[Rejection::new("a", "bad")]);
         if nonce == "1" {
             sotw(&mut stream).unwrap();
         }

@@ -50,6 +50,15 @@ pub struct Rejection {
     pub name: String,
     /// With the path of the field. No secret must be in it.
     pub reason: String,
+    /// What was accepted under this name before is out of service too.
+    pub closed: bool,
+}
+
+impl Rejection {
+    /// Of a resource whose last good version stays in service.
+    pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { name: name.into(), reason: reason.into(), closed: false }
+    }
 }
 
 /// Collects the resources of one response.
@@ -141,7 +150,7 @@ impl<'l> UpdateBuilder<'l> {
     }
 
     fn refuse(&mut self, name: &str, reason: String) {
-        self.unreadable.push(Rejection { name: name.to_owned(), reason });
+        self.unreadable.push(Rejection::new(name, reason));
     }
 
     /// Refuses everything if with these others there are too many.
@@ -177,7 +186,7 @@ pub(super) fn nack_detail<'r>(
 ) -> Option<String> {
     let mut detail = String::new();
     let mut left = 0;
-    for (count, Rejection { name, reason }) in faults.enumerate() {
+    for (count, Rejection { name, reason, .. }) in faults.enumerate() {
         if count >= MAX_NAMED || detail.len() > MAX_DETAIL {
             left += 1;
             continue;
