@@ -3,7 +3,7 @@
 use crate::{
     common::{Address, duration},
     config_source::{ConfigSource, config_source},
-    endpoints::{Endpoint, assigned_endpoints},
+    endpoints::{Endpoint, assigned_endpoints, shared_by_locality},
     filters,
     health::health,
     original_destination::{original_destination, source_addresses},
@@ -22,7 +22,7 @@ use quadrille_config::{
         Upstream, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
     },
 };
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// `envoy.config.cluster.v3.Cluster`.
 #[derive(Clone, Debug)]
@@ -272,8 +272,8 @@ impl Cluster {
         endpoints: &[Endpoint],
         secrets: &BTreeMap<String, Arc<Secret>>,
     ) -> Result<Upstream, Diagnostic> {
-        let server = |endpoint: &Endpoint| Server {
-            weight: if self.by_locality { endpoint.weight_in_locality() } else { endpoint.weight },
+        let server = |(endpoint, weight): (&Endpoint, NonZeroUsize)| Server {
+            weight,
             priority: endpoint.priority,
             transport: self
                 .matches
@@ -282,7 +282,11 @@ impl Cluster {
                 .map_or(0, |at| at + 1),
             ..Server::new(endpoint.address.as_server(), endpoint.place.clone())
         };
-        let mut upstream = Upstream::new(endpoints.iter().map(server).collect(), self.place.clone());
+        let servers = match self.by_locality {
+            true => shared_by_locality(endpoints).map(server).collect(),
+            false => endpoints.iter().map(|endpoint| server((endpoint, endpoint.weight))).collect(),
+        };
+        let mut upstream = Upstream::new(servers, self.place.clone());
         upstream.original_destination = self.original_destination.clone();
         upstream.source_addresses = self.source_addresses.clone();
         upstream.balance = self.balance;

@@ -11,7 +11,10 @@ use quadrille_config::{
     model::Place,
     yaml::{Node, Value},
 };
-use std::{collections::BTreeMap, num::NonZeroUsize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::{NonZeroU32, NonZeroUsize},
+};
 
 /// `envoy.config.endpoint.v3.ClusterLoadAssignment`.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +39,7 @@ pub struct Endpoint {
 /// What the servers of a locality get together, relative to other localities of their priority.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalityShare {
+    /// 0 if it has none: it gets nothing beside others that have one.
     weight: u32,
     /// The sum of its servers' own weights.
     servers: usize,
@@ -45,12 +49,28 @@ pub(crate) struct LocalityShare {
 const LOCALITY_UNIT: usize = 1000;
 
 impl Endpoint {
-    /// Its weight among all servers of its priority, where localities share the load by theirs.
-    pub(crate) fn weight_in_locality(&self) -> NonZeroUsize {
+    /// Its weight among all servers of its priority, where localities share the load by theirs; `None` if its locality
+    /// gets nothing.
+    fn weight_in_locality(&self) -> Option<NonZeroUsize> {
         let LocalityShare { weight, servers } = self.locality;
-        let units = (weight as usize).saturating_mul(LOCALITY_UNIT).saturating_mul(self.weight.get());
-        NonZeroUsize::new(units / servers.max(1)).unwrap_or(NonZeroUsize::MIN)
+        let weight = NonZeroU32::new(weight)?;
+        let units = (weight.get() as usize).saturating_mul(LOCALITY_UNIT).saturating_mul(self.weight.get());
+        Some(NonZeroUsize::new(units / servers.max(1)).unwrap_or(NonZeroUsize::MIN))
     }
+}
+
+/// The servers that get something, with their weights, where localities share the load. Those of a priority in which no
+/// locality has a weight share it by their own.
+pub(crate) fn shared_by_locality(endpoints: &[Endpoint]) -> impl Iterator<Item = (&Endpoint, NonZeroUsize)> {
+    let weighted: BTreeSet<u32> =
+        endpoints.iter().filter(|server| server.locality.weight > 0).map(|server| server.priority).collect();
+    endpoints.iter().filter_map(move |server| {
+        let weight = match weighted.contains(&server.priority) {
+            true => server.weight_in_locality()?,
+            false => server.weight,
+        };
+        Some((server, weight))
+    })
 }
 
 /// Single values by name, of the metadata of a server or of a condition on it.
@@ -75,7 +95,7 @@ pub(crate) fn assigned_endpoints(field: &Field<'_>) -> Option<(String, Endpoints
 fn locality_endpoints(locality: &Message<'_>) -> Option<Vec<Endpoint>> {
     let shared = labels_of(locality);
     let priority = locality.number("priority").unwrap_or_default();
-    let weight = locality.number("load_balancing_weight").unwrap_or(1);
+    let weight = locality.number("load_balancing_weight").unwrap_or_default();
     let mut servers = Vec::new();
     for item in locality.list("lb_endpoints") {
         servers.extend(endpoint(&item, &shared)?);
@@ -118,7 +138,7 @@ fn endpoint(field: &Field<'_>, shared: &Labels) -> Option<Option<Endpoint>> {
         weight: weight.unwrap_or(NonZeroUsize::MIN),
         labels,
         priority: 0,
-        locality: LocalityShare { weight: 1, servers: 1 },
+        locality: LocalityShare { weight: 0, servers: 1 },
         place: field.place(),
     };
     Some((!out).then_some(endpoint))

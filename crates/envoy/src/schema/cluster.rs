@@ -189,7 +189,12 @@ pub(crate) const LOCALITY_ENDPOINTS: Schema = Schema {
         ("lb_endpoints", Read("")),
         ("load_balancer_endpoints", Refused("write `lb_endpoints`")),
         ("leds_cluster_locality_config", Refused("servers are not fetched one by one")),
-        ("load_balancing_weight", Read("with `locality_weighted_lb_config`")),
+        (
+            "load_balancing_weight",
+            Read(
+                "with `locality_weighted_lb_config`: a locality without one gets nothing beside others that have one",
+            ),
+        ),
         ("priority", Read("the first that has a healthy server takes all")),
         ("proximity", Ignored("")),
         ("metadata", Read("what `transport_socket_matches` looks for")),

@@ -42,7 +42,12 @@ pub(crate) const UPSTREAM_TLS: Schema = Schema {
     name: "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
     fields: &[
         ("common_tls_context", Read("")),
-        ("sni", Read("also the name that is verified, unless the validation context says otherwise")),
+        (
+            "sni",
+            Read(
+                "sent, and not verified: `match_typed_subject_alt_names` says which names a certificate must have",
+            ),
+        ),
         ("auto_host_sni", Accepted("without `sni`, the server's host is sent")),
         ("allow_renegotiation", Refused("renegotiation is never allowed")),
         ("max_session_keys", Ignored("connections are kept rather than sessions")),

@@ -159,12 +159,18 @@ fn localities_share_the_load_by_their_weights() {
       - load_balancing_weight: 20
         lb_endpoints: [ { endpoint: { address: { socket_address: { address: 10.0.0.3, port_value: 80 } } } } ]
 ";
-    let weights = |common: &str| {
+    let weights = |text: &str, common: &str| {
         let gateway = gateway(&text.replace("COMMON", common));
         gateway.upstreams["c"].servers.iter().map(|server| server.weight.get()).collect::<Vec<_>>()
     };
-    assert_eq!(weights("{}"), [1, 3, 1]);
-    assert_eq!(weights("{ locality_weighted_lb_config: {} }"), [20_000, 60_000, 20_000]);
+    const BY_LOCALITY: &str = "{ locality_weighted_lb_config: {} }";
+    assert_eq!(weights(text, "{}"), [1, 3, 1]);
+    assert_eq!(weights(text, BY_LOCALITY), [20_000, 60_000, 20_000]);
+    let one_of_them = text.replace("load_balancing_weight: 20\n        lb_endpoints", "lb_endpoints");
+    assert_eq!(weights(&one_of_them, "{}"), [1, 3, 1]);
+    assert_eq!(weights(&one_of_them, BY_LOCALITY), [20_000, 60_000], "the other gets nothing");
+    let none = one_of_them.replace("load_balancing_weight: 80\n        lb_endpoints", "lb_endpoints");
+    assert_eq!(weights(&none, BY_LOCALITY), [1, 3, 1], "all servers share it alike");
 }
 
 #[test]
