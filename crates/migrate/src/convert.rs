@@ -20,39 +20,64 @@ pub enum Outcome {
     Unreadable,
 }
 
-/// Decides about one row's column: `stored` is what the column for envelopes holds, `source` what the column that is
-/// read holds (the same if it is one column).
+/// What one row holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Held<'a> {
+    /// In one column, which is read and written.
+    InPlace(Option<&'a [u8]>),
+    /// In two.
+    Apart {
+        /// In the one for envelopes. An empty one is what `NOT NULL` gives a row that has none yet.
+        envelope: Option<&'a [u8]>,
+        /// In the one that is read.
+        source: Option<&'a [u8]>,
+    },
+}
+
+/// Decides about one row's column.
 pub fn convert(
     field: &Field,
     from: &Source,
-    stored: Option<&[u8]>,
-    source: Option<&[u8]>,
+    held: Held<'_>,
     index_bits: Option<u32>,
     row: &str,
 ) -> Result<Outcome, Error> {
     let row = row.as_bytes();
-    let Some(value) = stored.or(source) else { return Ok(Outcome::Done) };
-    let is_separate = stored.is_none();
-    let plain = match (field.needs_rotation(value), from) {
-        (Ok(false), _) if !is_separate => return Ok(Outcome::Done),
-        (Ok(_), _) if !is_separate => field.decrypt(value, row),
-        // Raw ciphertexts begin with any byte, and what is decrypted wrongly is no text.
-        (_, Source::Mcrypt(mcrypt)) if mcrypt.reads_only_text() => mcrypt.decrypt(value),
-        // What looks like an envelope and is none of ours must not be encrypted again: its key is missing.
-        _ if looks_like_envelope(value) => Err(Error::Unreadable),
-        (_, Source::Envelopes) => Err(Error::Unreadable),
-        (_, Source::Legacy(legacy)) => legacy.decrypt(value),
-        (_, Source::Mcrypt(mcrypt)) => mcrypt.decrypt(value),
-        (_, Source::Plain) => Ok(value.to_vec()),
+    let rotated = |envelope: &[u8]| match field.needs_rotation(envelope) {
+        Ok(true) => Some(field.decrypt(envelope, row)),
+        Ok(false) => None,
+        Err(error) => Some(Err(error)),
+    };
+    let plain = match held {
+        Held::InPlace(None) => None,
+        Held::InPlace(Some(value)) if field.needs_rotation(value).is_ok() => rotated(value),
+        Held::InPlace(Some(value)) => Some(older(from, value)),
+        Held::Apart { envelope: Some(envelope), .. } if !envelope.is_empty() => rotated(envelope),
+        Held::Apart { source, .. } => source.map(|source| older(from, source)),
     };
     let plain = match plain {
-        Ok(plain) => Zeroizing::new(plain),
-        Err(Error::Unreadable) => return Ok(Outcome::Unreadable),
-        Err(error) => return Err(error),
+        None => return Ok(Outcome::Done),
+        Some(Ok(plain)) => Zeroizing::new(plain),
+        Some(Err(Error::Unreadable)) => return Ok(Outcome::Unreadable),
+        Some(Err(error)) => return Err(error),
     };
     let envelope = field.encrypt(&plain, row)?;
     let index = index_bits.map(|bits| field.blind_index(&plain, bits)).transpose()?;
     Ok(Outcome::Replaced { envelope, index })
+}
+
+/// The plain text of a value that is no envelope of these keys.
+fn older(from: &Source, value: &[u8]) -> Result<Vec<u8>, Error> {
+    match from {
+        // Raw ciphertexts begin with any byte, and what is decrypted wrongly is no text.
+        Source::Mcrypt(mcrypt) if mcrypt.reads_only_text() => mcrypt.decrypt(value),
+        // What looks like an envelope and is none of ours must not be encrypted again: its key is missing.
+        _ if looks_like_envelope(value) => Err(Error::Unreadable),
+        Source::Envelopes => Err(Error::Unreadable),
+        Source::Legacy(legacy) => legacy.decrypt(value),
+        Source::Mcrypt(mcrypt) => mcrypt.decrypt(value),
+        Source::Plain => Ok(value.to_vec()),
+    }
 }
 
 /// The version and the length of an envelope; neither plain text nor the older form begins with that byte.
@@ -84,6 +109,11 @@ mod tests {
         Box::new(Legacy::new(&[1; 32], &[2; 32]).expect("keys"))
     }
 
+    /// Of a row without an envelope.
+    fn apart(source: &[u8]) -> Held<'_> {
+        Held::Apart { envelope: None, source: Some(source) }
+    }
+
     #[track_caller]
     fn replaced(outcome: Outcome, field: &Field) -> (Vec<u8>, Option<String>) {
         match outcome {
@@ -101,7 +131,7 @@ mod tests {
         let older = old.encrypt(b"x", b"1").expect("encrypts");
         for source in [Source::Envelopes, Source::Legacy(legacy()), Source::Plain] {
             let decide = |value: &[u8]| {
-                convert(&new, &source, Some(value), Some(value), Some(64), "1").expect("decides")
+                convert(&new, &source, Held::InPlace(Some(value)), Some(64), "1").expect("decides")
             };
             assert_eq!(decide(&current), Outcome::Done);
             let (plain, index) = replaced(decide(&older), &new);
@@ -115,8 +145,9 @@ mod tests {
         let Rings { new, .. } = rings();
         let older = legacy().encrypt(b"x").expect("encrypts");
         for (source, value) in [(Source::Legacy(legacy()), older.as_bytes()), (Source::Plain, b"x")] {
-            for stored in [None, Some(value)] {
-                let outcome = convert(&new, &source, stored, Some(value), None, "1").expect("decides");
+            let empty = Held::Apart { envelope: Some(b""), source: Some(value) };
+            for held in [Held::InPlace(Some(value)), apart(value), empty] {
+                let outcome = convert(&new, &source, held, None, "1").expect("decides");
                 assert_eq!(replaced(outcome, &new), (b"x".to_vec(), None));
             }
         }
@@ -135,36 +166,30 @@ mod tests {
         // Of libmcrypt.
         let key: Vec<u8> = (0..16).map(|i| i * 7 + 3).collect();
         let stored = b"6351bf544ac447de31d5e6270c9f37e9";
-        let decide = |key: &[u8], stored: Option<&[u8]>| {
+        let decide = |key: &[u8], held: Held<'_>| {
             let mcrypt = Mcrypt::new(key, form, McryptVector::Front).expect("a key");
-            let source = Source::Mcrypt(Box::new(mcrypt));
-            convert(
-                &new,
-                &source,
-                stored,
-                Some(stored.unwrap_or(b"6351bf544ac447de31d5e6270c9f37e9")),
-                None,
-                "1",
-            )
-            .expect("decides")
+            convert(&new, &Source::Mcrypt(Box::new(mcrypt)), held, None, "1").expect("decides")
         };
-        for stored in [Some(&stored[..]), None] {
-            assert_eq!(replaced(decide(&key, stored), &new), (b"+49 30 1234567".to_vec(), None));
-            assert_eq!(decide(&[1; 16], stored), Outcome::Unreadable);
+        for held in [Held::InPlace(Some(stored)), apart(stored)] {
+            assert_eq!(replaced(decide(&key, held), &new), (b"+49 30 1234567".to_vec(), None));
+            assert_eq!(decide(&[1; 16], held), Outcome::Unreadable);
         }
         let current = new.encrypt(b"x", b"1").expect("encrypts");
-        assert_eq!(decide(&key, Some(&current)), Outcome::Done);
+        assert_eq!(decide(&key, Held::InPlace(Some(&current))), Outcome::Done);
         let stranger = rings().new.encrypt(b"x", b"1").expect("encrypts");
-        assert_eq!(decide(&key, Some(&stranger)), Outcome::Unreadable);
+        assert_eq!(decide(&key, Held::InPlace(Some(&stranger))), Outcome::Unreadable);
     }
 
     #[test]
     fn what_has_an_envelope_already_does_not_look_at_its_source() {
         let Rings { new, .. } = rings();
         let current = new.encrypt(b"new", b"1").expect("encrypts");
-        let outcome =
-            convert(&new, &Source::Plain, Some(&current), Some(b"old"), None, "1").expect("decides");
-        assert_eq!(outcome, Outcome::Done);
+        let decide = |envelope: &[u8]| {
+            let held = Held::Apart { envelope: Some(envelope), source: Some(b"old") };
+            convert(&new, &Source::Plain, held, None, "1").expect("decides")
+        };
+        assert_eq!(decide(&current), Outcome::Done);
+        assert_eq!(decide(b"no envelope"), Outcome::Unreadable, "whatever that is, it is not its source");
     }
 
     #[test]
@@ -173,25 +198,27 @@ mod tests {
         let Rings { new, .. } = rings();
         let moved = new.encrypt(b"x", b"2").expect("encrypts");
         for source in [Source::Envelopes, Source::Legacy(legacy()), Source::Plain] {
-            for stored in [None, Some(&stranger[..])] {
-                let outcome = convert(&new, &source, stored, Some(&stranger), None, "1").expect("decides");
+            for held in [Held::InPlace(Some(&stranger)), apart(&stranger)] {
+                let outcome = convert(&new, &source, held, None, "1").expect("decides");
                 assert_eq!(outcome, Outcome::Unreadable);
             }
         }
         let older = {
             let Rings { old, new } = rings();
             let value = old.encrypt(b"x", b"2").expect("encrypts");
-            convert(&new, &Source::Plain, Some(&value), Some(&value), None, "1").expect("decides")
+            convert(&new, &Source::Plain, Held::InPlace(Some(&value)), None, "1").expect("decides")
         };
         assert_eq!(older, Outcome::Unreadable, "another row's envelope");
-        let separate = convert(&new, &Source::Plain, None, Some(&moved), None, "1").expect("decides");
+        let separate = convert(&new, &Source::Plain, apart(&moved), None, "1").expect("decides");
         assert_eq!(separate, Outcome::Unreadable);
     }
 
     #[test]
     fn nulls_are_done_and_what_cannot_be_read_stays() {
         let Rings { new, .. } = rings();
-        let decide = |source: &Source, value| convert(&new, source, None, value, None, "1").expect("decides");
+        let decide = |source: &Source, value| {
+            convert(&new, source, Held::Apart { envelope: None, source: value }, None, "1").expect("decides")
+        };
         assert_eq!(decide(&Source::Plain, None), Outcome::Done);
         assert_eq!(decide(&Source::Envelopes, Some(b"text")), Outcome::Unreadable);
         assert_eq!(decide(&Source::Legacy(legacy()), Some(b"text")), Outcome::Unreadable);

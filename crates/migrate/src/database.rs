@@ -12,6 +12,12 @@ pub trait Database {
     /// The columns of a table by their names; empty if there is no such table.
     fn columns(&mut self, table: &str) -> Result<HashMap<String, ColumnType>, Error>;
 
+    /// Whether rows stay locked until their transaction ends, and `id` names one each.
+    ///
+    /// # Errors
+    /// Says which is missing.
+    fn can_replace_rows(&mut self, table: &str, id: &str) -> Result<(), Error>;
+
     /// The one number that a query gives.
     fn count(&mut self, query: &str) -> Result<u64, Error>;
 
@@ -42,6 +48,8 @@ pub struct ColumnType {
     pub name: String,
     /// Whether it holds bytes as they are.
     pub is_binary: bool,
+    /// Whether it adds zeros up to its length.
+    pub is_padded: bool,
 }
 
 /// A row that was selected.
@@ -81,4 +89,12 @@ pub struct Batch {
     pub updated: usize,
     /// The last row's id.
     pub last: Option<String>,
+}
+
+/// What an update has to change.
+///
+/// # Errors
+/// If it was more, or nothing: the transaction must not be committed.
+pub(crate) fn one_row(changed: u64) -> Result<(), Error> {
+    if changed == 1 { Ok(()) } else { Err(Error::Rows(changed)) }
 }

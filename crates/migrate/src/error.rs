@@ -17,6 +17,9 @@ pub enum Error {
         "the database ended the transaction in favour of another, again and again: try a smaller --batch"
     )]
     Conflict,
+    /// An id does not name one row.
+    #[error("an update would have changed {0} rows instead of one; nothing of its batch was written")]
+    Rows(u64),
     /// A field could not be encrypted.
     #[error("row {row}, column {column}: {source}")]
     Field {
@@ -27,4 +30,20 @@ pub enum Error {
         /// Why.
         source: quadrille_field::Error,
     },
+}
+
+impl Error {
+    pub(crate) fn not_unique(table: &str, id: &str) -> Self {
+        Self::Table(format!(
+            "{table}.{id} does not name one row each: it has no unique index of its own, or may be NULL; name \
+             the primary key by --id, or add such an index"
+        ))
+    }
+
+    pub(crate) fn without_transactions(table: &str, engine: &str) -> Self {
+        Self::Table(format!(
+            "{table} is kept by {engine}, which has no transactions: what the site writes meanwhile would be \
+             lost; change it first: ALTER TABLE {table} ENGINE = InnoDB"
+        ))
+    }
 }

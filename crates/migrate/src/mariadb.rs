@@ -2,7 +2,7 @@
 
 use crate::{
     Error,
-    database::{Batch, Bytes, ColumnType, Database, Dialect, Row, Update, Value},
+    database::{Batch, Bytes, ColumnType, Database, Dialect, Row, Update, Value, one_row},
 };
 use mysql::{
     AccessMode, Conn, IsolationLevel, Opts, Params, TxOpts, Value as Sql, from_value, prelude::Queryable,
@@ -15,7 +15,11 @@ pub(crate) struct MariaDb(Conn);
 impl MariaDb {
     pub(crate) fn connect(url: &str) -> Result<Self, Error> {
         let options = Opts::from_url(url).map_err(|error| Error::Address(error.to_string()))?;
-        Conn::new(options).map(Self).map_err(failed)
+        let mut connection = Conn::new(options).map_err(failed)?;
+        // Without it, the server cuts an envelope that is longer than its column, and only warns.
+        let strict = "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')";
+        connection.query_drop(strict).map_err(failed)?;
+        Ok(Self(connection))
     }
 }
 
@@ -30,9 +34,29 @@ impl Database for MariaDb {
         let rows: Vec<(String, String)> = self.0.exec(query, (table,)).map_err(failed)?;
         let kind = |name: String| {
             let name = name.to_lowercase();
-            ColumnType { is_binary: name.contains("binary") || name.contains("blob"), name }
+            ColumnType {
+                is_binary: name.contains("binary") || name.contains("blob"),
+                is_padded: name.starts_with("binary"),
+                name,
+            }
         };
         Ok(rows.into_iter().map(|(column, name)| (column, kind(name))).collect())
+    }
+
+    fn can_replace_rows(&mut self, table: &str, id: &str) -> Result<(), Error> {
+        let query = "SELECT t.engine FROM information_schema.tables t \
+                     JOIN information_schema.engines e ON e.engine = t.engine \
+                     WHERE t.table_schema = DATABASE() AND t.table_name = ? AND e.transactions <> 'YES'";
+        let engine: Option<String> = self.0.exec_first(query, (table,)).map_err(failed)?;
+        if let Some(engine) = engine {
+            return Err(Error::without_transactions(table, &engine));
+        }
+        let query = "SELECT index_name FROM information_schema.statistics \
+                     WHERE table_schema = DATABASE() AND table_name = ? AND non_unique = 0 \
+                     GROUP BY index_name \
+                     HAVING COUNT(*) = 1 AND MAX(column_name) = ? AND MAX(nullable) <> 'YES'";
+        let unique: Option<String> = self.0.exec_first(query, (table, id)).map_err(failed)?;
+        unique.map(drop).ok_or_else(|| Error::not_unique(table, id))
     }
 
     fn count(&mut self, query: &str) -> Result<u64, Error> {
@@ -64,6 +88,7 @@ impl Database for MariaDb {
                 let mut parameters: Vec<Sql> = values.into_iter().map(parameter).collect();
                 parameters.push(id.into());
                 transaction.exec_drop(&statement, Params::Positional(parameters)).map_err(failed)?;
+                one_row(transaction.affected_rows())?;
             }
         }
         transaction.commit().map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use crate::{
     Error,
-    database::{Batch, ColumnType, Database, Dialect, Row, Update, Value},
+    database::{Batch, ColumnType, Database, Dialect, Row, Update, Value, one_row},
 };
 use postgres::{
     Client, NoTls,
@@ -31,8 +31,17 @@ impl Database for PostgreSql {
         let query = "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute \
                      WHERE attrelid = to_regclass(quote_ident($1)) AND attnum > 0 AND NOT attisdropped";
         let rows = self.0.query(query, &[&table]).map_err(failed)?;
-        let kind = |name: String| ColumnType { is_binary: name == "bytea", name };
+        let kind = |name: String| ColumnType { is_binary: name == "bytea", is_padded: false, name };
         Ok(rows.iter().map(|row| (row.get(0), kind(row.get(1)))).collect())
+    }
+
+    fn can_replace_rows(&mut self, table: &str, id: &str) -> Result<(), Error> {
+        let query = "SELECT EXISTS (SELECT FROM pg_index i JOIN pg_attribute a \
+                     ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] \
+                     WHERE i.indrelid = to_regclass(quote_ident($1)) AND i.indisunique AND i.indisvalid \
+                     AND i.indpred IS NULL AND i.indnkeyatts = 1 AND a.attname = $2 AND a.attnotnull)";
+        let unique: bool = self.0.query_one(query, &[&table, &id]).map_err(failed)?.get(0);
+        if unique { Ok(()) } else { Err(Error::not_unique(table, id)) }
     }
 
     fn count(&mut self, query: &str) -> Result<u64, Error> {
@@ -64,7 +73,7 @@ impl Database for PostgreSql {
             for Update { id, values } in &updates {
                 let mut parameters: Vec<&(dyn ToSql + Sync)> = values.iter().map(parameter).collect();
                 parameters.push(id);
-                transaction.execute(&statement, &parameters).map_err(failed)?;
+                one_row(transaction.execute(&statement, &parameters).map_err(failed)?)?;
             }
         }
         transaction.commit().map_err(failed)?;

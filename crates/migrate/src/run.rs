@@ -2,7 +2,7 @@
 
 use crate::{
     Error,
-    convert::{Outcome, convert},
+    convert::{Held, Outcome, convert},
     database::{Batch, ColumnType, Database, Row, Update, Value},
     job::{Column, Job, Source},
     sql::Statements,
@@ -104,9 +104,15 @@ fn converted(
     let mut is_changed = false;
     for ((column, field), pair) in job.columns.iter().zip(fields).zip(row.values.chunks_exact(2)) {
         let [stored, source] = [&pair[0], &pair[1]].map(|value| value.as_deref().map(Vec::as_slice));
+        let held = match column.from == column.to {
+            true => Held::InPlace(stored),
+            false => Held::Apart { envelope: stored, source },
+        };
         let bits = column.index.as_ref().map(|index| index.bits);
-        let outcome = convert(field, &job.source, stored, source, bits, &row.id).map_err(|error| {
-            Error::Field { row: row.id.clone(), column: column.to.clone(), source: error }
+        let outcome = convert(field, &job.source, held, bits, &row.id).map_err(|error| Error::Field {
+            row: row.id.clone(),
+            column: column.to.clone(),
+            source: error,
         })?;
         let (envelope, index) = match outcome {
             Outcome::Replaced { envelope, index } => (Some(envelope), index),
@@ -154,13 +160,14 @@ fn checked(database: &mut dyn Database, job: &Job) -> Result<HashMap<String, Col
             .ok_or_else(|| Error::Table(format!("{table} has no column {name}; it has {}", known())))
     };
     find(&job.id)?;
+    database.can_replace_rows(table, &job.id)?;
     for column in &job.columns {
         find(&column.from)?;
         let to = find(&column.to)?;
-        if !to.is_binary {
+        if !to.is_binary || to.is_padded {
             return Err(Error::Table(format!(
-                "{table}.{} has the type {}, and envelopes are binary: write them to a column of type \
-                 bytea (PostgreSQL) or varbinary, blob (MariaDB)",
+                "{table}.{} has the type {}, and envelopes are binary, of any length: write them to a column \
+                 of type bytea (PostgreSQL) or varbinary, blob (MariaDB)",
                 column.to, to.name
             )));
         }

@@ -88,7 +88,10 @@ impl Writer<'_> {
         if column.from == column.to || matches!(self.job.source, Source::Envelopes) {
             other
         } else {
-            format!("{to} IS NULL AND {} IS NOT NULL OR {other}", self.name(&column.from))
+            let from = self.name(&column.from);
+            format!(
+                "({to} IS NULL OR length({to}) = 0) AND {from} IS NOT NULL OR length({to}) > 0 AND {other}"
+            )
         }
     }
 
@@ -99,6 +102,10 @@ impl Writer<'_> {
             let name = self.name(name);
             match self.dialect {
                 _ if is_binary => name,
+                // Applications read text in the character set of their connection, and ciphertext as it is.
+                Dialect::MariaDb if matches!(self.job.source, Source::Plain) => {
+                    format!("CAST(CONVERT({name} USING utf8mb4) AS BINARY)")
+                }
                 Dialect::MariaDb => format!("CAST({name} AS BINARY)"),
                 Dialect::PostgreSql => format!("convert_to({name}::text, 'UTF8')"),
             }

@@ -44,7 +44,7 @@ pub(crate) struct Migrate {
     /// The table.
     #[arg(long, value_name = "NAME")]
     table: String,
-    /// The column that names a row: the primary key, as the application gives it to encrypt().
+    /// The column that names a row, alone: the primary key, as the application gives it to encrypt().
     #[arg(long, value_name = "NAME", default_value = "id")]
     id: String,
     /// A column, or SOURCE:TARGET to read one and write envelopes to another. Fields are named after the target. May be
