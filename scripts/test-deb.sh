@@ -28,6 +28,8 @@ main() {
     next_version "$package"
     check "it upgrades" inside apt-get install --yes /next.deb
     check "the edited configuration stays" grep --quiet "127.0.0.1:$upstream" "$root/etc/quadrille/quadrille.yaml"
+    rm "$root/etc/quadrille/quadrille.yaml"
+    check "it is installed again where its configuration was removed" inside apt-get install --reinstall --yes /next.deb
     check "it is purged" inside apt-get purge --yes quadrille
     check "and leaves nothing" nothing_is_left
     echo "test-deb: $passed passed"

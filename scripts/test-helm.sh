@@ -24,6 +24,7 @@ main() {
     check "the configuration of the chart's own values passes \`quadrille check\`" default_configuration_is_good
     check "and so does the one of a DaemonSet with existing key servers" daemon_set_is_good
     check "the one of everything does" full_configuration_is_good
+    check "a policy lets HTTP/3 in where a listener has it" policy_knows_http3
     check "what the guide says renders" guide_renders
     without_a_cluster
     with_an_apiserver
@@ -138,6 +139,11 @@ full_configuration_is_good() {
     render --values "$work/values.yaml" >"$work/full.yaml"
     mount Deployment "$name" gateway <"$work/full.yaml" >"$work/gateway.arguments" &&
         "$quadrille" check "$work/gateway/quadrille.yaml"
+}
+
+policy_knows_http3() {
+    grep -F "{ port: $https, protocol: UDP }" "$work/full.yaml" >/dev/null &&
+        ! grep -F "{ port: $http, protocol: UDP }" "$work/full.yaml"
 }
 
 # Each block of values in the guide, on top of the first.

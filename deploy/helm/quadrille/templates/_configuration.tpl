@@ -99,3 +99,14 @@ redis_ca: fleet/redis-ca.crt
 {{- end }}
 {{- $ports | uniq | toJson }}
 {{- end }}
+
+{{/* Those that also serve HTTP/3: a list in JSON. */}}
+{{- define "quadrille.udpPorts" -}}
+{{- $ports := list }}
+{{- range .Values.configuration.listeners }}
+{{- if and .http3 (ne (toString .http3) "off") }}
+{{- $ports = append $ports (regexFind "[0-9]+$" (toString .address) | int) }}
+{{- end }}
+{{- end }}
+{{- $ports | uniq | toJson }}
+{{- end }}
