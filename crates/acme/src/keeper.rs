@@ -99,7 +99,7 @@ impl Keeper {
             self.obey(&wanted);
             self.ask_for_window(&wanted, now).await;
             self.warn_if_late(&wanted, now);
-            if self.due(&wanted) <= now {
+            if self.due(&wanted, now) <= now {
                 self.order(&wanted).await;
             }
         }
@@ -195,12 +195,13 @@ impl Keeper {
         }
     }
 
-    fn due(&self, wanted: &Wanted) -> UnixTime {
+    fn due(&self, wanted: &Wanted, now: UnixTime) -> UnixTime {
         let id = wanted.id();
         let Some(known) = self.known.get(&wanted.file) else { return UnixTime::MAX };
         let due = schedule::due(known.validity, known.window, known.chance);
-        due.max(self.progress.failures(&id).retry_at)
-            .max(schedule::soonest(self.progress.ordered_at(&id), known.validity))
+        let stored = |time| schedule::if_plausible(time, now);
+        due.max(stored(self.progress.failures(&id).retry_at))
+            .max(schedule::soonest(stored(self.progress.ordered_at(&id)), known.validity))
     }
 
     /// Asks the authority when it wants the certificate renewed. What it does not say, or says wrongly, is no harm: then
@@ -269,7 +270,8 @@ impl Keeper {
         self.look_at_progress();
         let before = modified(&wanted.file);
         let is_other = self.known.get(&wanted.file).is_some_and(|known| known.modified != before);
-        if !is_other && self.due(wanted) <= unix_now() {
+        let now = unix_now();
+        if !is_other && self.due(wanted, now) <= now {
             let before = Issued::read(&wanted.file);
             match turn.hold(self.obtain(wanted, before.as_ref(), &turn)).await {
                 Ok(issued) => self.obtained(wanted, &issued, before.as_ref(), &turn).await,

@@ -63,6 +63,14 @@ pub(crate) fn soonest(ordered_at: UnixTime, validity: Option<Validity>) -> UnixT
     ordered_at + validity.map_or(0, |validity| (validity.life() / 6).min(DAY))
 }
 
+/// A time that was stored; long ago, if it is so far ahead that another clock must have written it: nothing is put off for
+/// so long. A machine that starts with a wrong clock would keep a whole fleet from renewing.
+pub(crate) fn if_plausible(stored: UnixTime, now: UnixTime) -> UnixTime {
+    // Besides the longest wait of a day, what clocks of a fleet may differ by.
+    const FARTHEST: i64 = 30 * 3600;
+    if stored - now > FARTHEST { 0 } else { stored }
+}
+
 /// When to try again after one more failure. `counts` is whether the authority counts it, `wanted` how long the
 /// authority wants to be left alone.
 pub(crate) fn after_failure(
@@ -102,6 +110,17 @@ mod tests {
 
     const DAY: i64 = 24 * 3600;
     const NINETY: Validity = Validity { not_before: 0, not_after: 90 * DAY };
+
+    #[test]
+    fn what_a_clock_has_written_that_was_far_ahead_holds_nobody_up() {
+        let now = 20_000 * DAY;
+        assert_eq!(if_plausible(now + 200 * DAY, now), 0);
+        let wanted = Failures { count: 20, retry_at: now };
+        let longest = after_failure(wanted, true, Some(10 * DAY), Some(NINETY), 1.0, now).retry_at;
+        for stored in [0, now - DAY, now + 3600, longest] {
+            assert_eq!(if_plausible(stored, now), stored);
+        }
+    }
 
     #[test]
     fn without_a_word_from_the_authority_it_is_renewed_at_two_thirds_of_its_life() {

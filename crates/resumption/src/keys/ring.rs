@@ -125,15 +125,29 @@ impl Ring {
 
     /// This ring as it should be now: with a next key, without those whose tickets nobody accepts any more.
     pub fn advanced(&self, now: UnixTime, schedule: Schedule) -> Self {
-        let mut keys = self.keys.clone();
-        if self.next(now).is_none() {
-            let last = self.keys.last().map_or(now, |last| last.from);
+        let known = self.plausible(now, schedule);
+        let mut keys = known.keys.clone();
+        if known.next(now).is_none() {
+            let last = known.keys.last().map_or(now, |last| last.from);
             let from = (last + schedule.rotation).max(now + schedule.lead());
             keys.push(Scheduled { key: Arc::new(TicketKey::random()), from: whole(from) });
         }
         let dropped =
-            (0..self.keys.len()).take_while(|&index| !self.is_accepted(index, now, schedule)).count();
+            (0..known.keys.len()).take_while(|&index| !known.is_accepted(index, now, schedule)).count();
         keys.drain(..dropped.max(keys.len().saturating_sub(MOST)));
+        Self { keys, rotates: self.rotates }
+    }
+
+    /// This ring without keys that a clock has made which was far ahead: until their time comes, nobody would make another,
+    /// and one key would encrypt for so long.
+    fn plausible(&self, now: UnixTime, schedule: Schedule) -> Self {
+        let furthest = now + schedule.rotation * 2 + schedule.lead() + schedule.skew();
+        let mut keys = self.keys.clone();
+        keys.retain(|scheduled| scheduled.from <= furthest);
+        if keys.is_empty() {
+            // The clock was this process's own.
+            keys.push(Scheduled { from: whole(now), ..self.encrypting(now).clone() });
+        }
         Self { keys, rotates: self.rotates }
     }
 
@@ -260,6 +274,28 @@ mod tests {
         assert!(!accepts(&ring, &ring.keys()[0], now));
         let next = ring.advanced(now, SCHEDULE).next(now).unwrap().from;
         assert_eq!(next, now + SCHEDULE.lead(), "but a new one comes soon");
+    }
+
+    #[test]
+    fn a_clock_that_was_far_ahead_does_not_stop_the_rotation() {
+        let year = HOUR * 24 * 365;
+        let mut ring = fresh();
+        let ahead = ring.advanced(start() + year, SCHEDULE);
+        assert!(ahead.keys().iter().any(|scheduled| scheduled.from > start() + year));
+        let mut encrypted = std::collections::BTreeSet::new();
+        for hour in 0..48 {
+            let now = start() + HOUR * hour;
+            // The other's ring is seen again and again.
+            ring = ring.merged(&ahead).advanced(now, SCHEDULE);
+            encrypted.insert(*ring.encrypting(now).key.name());
+            assert!(ring.keys().len() <= 5, "{} keys", ring.keys().len());
+        }
+        assert_eq!(encrypted.len(), 4);
+        // A process whose own clock was set back goes on with its key, and rotates.
+        let (now, before) = (start() - year, fresh());
+        let after = before.advanced(now, SCHEDULE);
+        assert_eq!(after.encrypting(now).key.name(), before.keys()[0].key.name());
+        assert_eq!(after.next(now).unwrap().from, now + SCHEDULE.rotation);
     }
 
     #[test]
