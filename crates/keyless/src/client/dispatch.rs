@@ -296,6 +296,13 @@ impl<J: RemoteOperation> Dispatch<J> {
         ids.into_iter().filter_map(|id| self.finish(id, Err(Failure::Closed))).collect()
     }
 
+    /// How many places queues of operations have in use, over or not.
+    #[cfg(test)]
+    pub(super) fn queued(&self, servers: usize) -> usize {
+        let links = (0..servers).filter_map(|server| self.links.get(server));
+        self.unassigned.len() + links.map(|link| link.queue.len()).sum::<usize>()
+    }
+
     fn new_id(&mut self) -> u32 {
         loop {
             // Zero is for pings.
@@ -312,11 +319,12 @@ impl<J: RemoteOperation> Dispatch<J> {
         match self.links.choose(now, open.asked | open.refused_by) {
             Some(server) => {
                 open.asked |= bit(server);
-                self.links.enqueue(server, id);
+                self.enqueue(server, id);
                 None
             }
             // One that is not there now may know the key that the others do not.
             None if !open.impatient && !self.links.all_in(open.refused_by) => {
+                forget_over(&mut self.unassigned, &self.open);
                 self.unassigned.push_back(id);
                 None
             }
@@ -325,6 +333,13 @@ impl<J: RemoteOperation> Dispatch<J> {
                 self.finish(id, Err(failure))
             }
         }
+    }
+
+    fn enqueue(&mut self, server: usize, id: u32) {
+        if let Some(link) = self.links.get_mut(server) {
+            forget_over(&mut link.queue, &self.open);
+        }
+        self.links.enqueue(server, id);
     }
 
     /// Asks a second server, if there is one and few enough were asked twice.
@@ -345,7 +360,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         }
         let Some(server) = self.links.choose(now, open.asked | open.refused_by) else { return false };
         open.asked |= bit(server);
-        self.links.enqueue(server, id);
+        self.enqueue(server, id);
         true
     }
 
@@ -416,6 +431,15 @@ impl<J: RemoteOperation> RemoteOperation for Assignment<J> {
 
     fn accepts(&self, result: &[u8]) -> bool {
         self.job.accepts(result)
+    }
+}
+
+/// Drops operations that are over, once a queue has more of them than there are others: while no server takes anything, they
+/// come and go without anybody looking there.
+fn forget_over<J>(queue: &mut VecDeque<u32>, open: &HashMap<u32, Open<J>>) {
+    const FEW: usize = 64;
+    if queue.len() > 2 * open.len() + FEW {
+        queue.retain(|id| open.get(id).is_some_and(|open| open.result.is_none()));
     }
 }
 

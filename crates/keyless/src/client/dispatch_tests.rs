@@ -377,3 +377,20 @@ fn a_long_random_life() {
     assert!(done > 5_000, "{done}");
     assert_eq!(all.dispatch.due(), None);
 }
+
+#[test]
+fn operations_that_are_over_leave_no_trace_while_no_server_takes_them() {
+    let mut simulation = Simulation::new(1);
+    let leave_at_once = |simulation: &mut Simulation| {
+        for number in 0..10_000_u32 {
+            let job = Arc::new(Numbered(number.to_be_bytes()));
+            let id = simulation.dispatch.submit(simulation.now, job, false).unwrap();
+            simulation.dispatch.withdraw(id);
+            assert!(simulation.dispatch.queued(1) < 100, "{number}");
+        }
+    };
+    // Nothing is sent, as if its window were closed.
+    leave_at_once(&mut simulation);
+    simulation.dispatch.lost(simulation.now, 0);
+    leave_at_once(&mut simulation);
+}

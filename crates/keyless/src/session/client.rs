@@ -112,7 +112,10 @@ impl<O: RemoteOperation> ClientSession<O> {
                     }
                 }
                 Incoming::Message(Message::Ping { id, data }) => {
-                    self.writer.put(&Message::Pong { id, data });
+                    // A server that reads nothing waits for no answer.
+                    if self.writer.len() < MAX_UNSENT {
+                        self.writer.put(&Message::Pong { id, data });
+                    }
                 }
                 Incoming::Message(Message::Request(request)) => {
                     return Err(Violation::WrongSide(request.opcode).into());

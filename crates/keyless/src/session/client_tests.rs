@@ -340,3 +340,27 @@ fn another_server_may_be_asked_for_what_is_left_in_the_same_order() {
     assert_eq!(all.completed(), ("expired".to_owned(), Outcome::Expired));
     assert_eq!(all.session.into_operations(), [echo("b"), echo("d"), echo("e")]);
 }
+
+#[test]
+fn a_server_that_pings_and_reads_nothing_costs_little() {
+    for mode in MODES {
+        let mut simulation = Simulation::new(mode, KeepAlive::Off);
+        let mut server = Writer::new(mode);
+        for id in 1..=1000 {
+            assert!(server.put(&Message::Ping { id, data: &[7; 4000] }));
+            let bytes = server.unsent().to_vec();
+            server.advance(bytes.len());
+            simulation.session.receive(simulation.now, &bytes);
+            assert!(simulation.session.next_event(simulation.now).unwrap().is_none());
+        }
+        assert!(simulation.session.unsent().len() < 300 * 1024, "{mode:?}");
+        // Who reads again is answered again.
+        let first = simulation.sent();
+        assert!(first.len() > 10 && first[0] == "pong 1", "{first:?}");
+        assert!(server.put(&Message::Ping { id: 7, data: b"" }));
+        let bytes = server.unsent().to_vec();
+        simulation.session.receive(simulation.now, &bytes);
+        assert!(simulation.session.next_event(simulation.now).unwrap().is_none());
+        assert_eq!(simulation.sent(), ["pong 7"]);
+    }
+}

@@ -9,6 +9,9 @@ const LONG_FRAME: usize = 64 * 1024;
 /// More than headers, names and padding add to a payload.
 const OVERHEAD: usize = 4096;
 
+/// From so many bytes on, what was sent is forgotten once it is as much as what was not.
+const MUCH_SENT: usize = 64 * 1024;
+
 /// Takes messages and gives bytes. Messages that are put in before the bytes are asked for share frames.
 #[derive(Debug)]
 pub struct Writer {
@@ -88,7 +91,24 @@ impl Writer {
             }
             self.buffer.clear();
             self.sent = 0;
+        } else if self.sent >= MUCH_SENT && self.sent >= self.len() {
+            self.forget_sent();
         }
+    }
+
+    /// Moves what is to be sent to the front: on a connection that is never without something to send, the rest would stay
+    /// for as long as it lasts.
+    fn forget_sent(&mut self) {
+        let left = self.len();
+        self.buffer.copy_within(self.sent.., 0);
+        if self.secret {
+            self.buffer[left..].zeroize();
+        }
+        self.buffer.truncate(left);
+        if let Some((start, _)) = &mut self.frame {
+            *start -= self.sent;
+        }
+        self.sent = 0;
     }
 
     fn close(&mut self) {
@@ -122,5 +142,42 @@ fn payload_length(message: &Message<'_>) -> usize {
         Message::Reply { result: Ok(payload), .. } => payload.len(),
         Message::Ping { data, .. } | Message::Pong { data, .. } => data.len(),
         Message::Reply { result: Err(_), .. } | Message::Withdraw { .. } => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Incoming, Reader};
+
+    /// A connection that always has something to send keeps what is unsent, and nothing else.
+    #[test]
+    fn what_was_sent_is_forgotten() {
+        for mode in [Mode::Compatible, Mode::Batched] {
+            let (mut writer, mut reader) = (Writer::new(mode), Reader::new(mode));
+            writer.wipe();
+            let (mut put, mut received) = (0_u32, 0_u32);
+            for _ in 0..2000 {
+                for _ in 0..4 {
+                    put += 1;
+                    assert!(writer.put(&Message::Ping { id: put, data: &[put as u8; 1000] }));
+                }
+                let unsent = writer.unsent();
+                let some = unsent.len().min(if unsent.len() > 100_000 { 4500 } else { 1000 });
+                reader.receive(&unsent[..some]);
+                // Another one comes before the rest is sent.
+                put += 1;
+                assert!(writer.put(&Message::Ping { id: put, data: b"" }));
+                writer.advance(some);
+                while let Some(incoming) = reader.next_message().expect("whole messages") {
+                    received += 1;
+                    let Incoming::Message(Message::Ping { id, data }) = incoming else { panic!("a ping") };
+                    assert_eq!(id, received);
+                    assert!(data.iter().all(|byte| *byte == id as u8));
+                }
+                assert!(writer.buffer.len() <= 2 * writer.len() + MUCH_SENT, "{}", writer.buffer.len());
+            }
+            assert!(received > 1000);
+        }
     }
 }
