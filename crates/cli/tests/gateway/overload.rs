@@ -3,11 +3,11 @@
 //! Loopback has many networks: each test has its attackers in one and its ordinary clients in others.
 
 use crate::support::{
-    Certificates, Gateway, Returning, Way, client_hello,
+    Certificates, Gateway, Returning, Way, client_hello, client_hello_of,
     configuration::{Configuration, document, listener},
     eventually, tls_client,
 };
-use boring::ssl::{Ssl, SslContext};
+use boring::ssl::{Ssl, SslContext, SslSession};
 use socket2::{Domain, Socket, Type};
 use std::{
     collections::VecDeque,
@@ -53,8 +53,7 @@ fn shakes_hands(context: &SslContext, from: Ipv4Addr, to: SocketAddr) -> bool {
 }
 
 /// Begins handshakes from one network, a thousand a second at most, whatever becomes of them, until it is told to stop.
-fn attack(to: SocketAddr, stop: &AtomicBool) {
-    let hello = client_hello(&tls_client(|_| ()));
+fn attack(to: SocketAddr, hello: &[u8], stop: &AtomicBool) {
     let mut waiting = VecDeque::new();
     for host in (1..=250).cycle() {
         if stop.load(Ordering::Relaxed) {
@@ -62,7 +61,7 @@ fn attack(to: SocketAddr, stop: &AtomicBool) {
         }
         // The gateway may have closed it already, or let the kernel drop it.
         if let Ok(mut tcp) = connect_within(Duration::from_millis(5), Ipv4Addr::new(127, 0, 1, host), to)
-            && tcp.write_all(&hello).is_ok()
+            && tcp.write_all(hello).is_ok()
         {
             waiting.push_back(tcp);
         }
@@ -75,6 +74,25 @@ fn attack(to: SocketAddr, stop: &AtomicBool) {
 
 #[test]
 fn an_attack_from_one_network_hardly_touches_others() {
+    is_withstood(|_| client_hello(&tls_client(|_| ())));
+}
+
+/// It opens the door for whoever resumes. These do not: their ticket is for another name.
+#[test]
+fn nor_does_one_that_comes_with_a_ticket() {
+    is_withstood(|session| {
+        let mut ssl = Ssl::new(&tls_client(|_| ())).expect("a session");
+        // SAFETY: contexts of clients are as good as each other for it.
+        unsafe { ssl.set_session(session).expect("a session of the gateway's") };
+        let hello = client_hello_of(ssl);
+        // RFC 8446 section 4.2.11.
+        assert!(hello.windows(2).any(|extension| extension == [0, 41]), "no ticket");
+        hello
+    });
+}
+
+/// Attacks with the ClientHello that this makes of a session of the gateway's.
+fn is_withstood(hello: impl FnOnce(&SslSession) -> Vec<u8>) {
     const OTHERS: u8 = 20;
     let certificates = Certificates::new();
     let (gateway, _configuration) = gateway(&certificates, "");
@@ -89,9 +107,10 @@ fn an_attack_from_one_network_hardly_touches_others() {
     let (returning, mut session) = (Returning::new(&certificates, Way::Tls13), None);
     assert!(!returning.visit(address, &mut session).expect("a full handshake"));
     assert_eq!(gateway.metric(REFUSED, &[]), 0.0);
+    let hello = hello(session.as_ref().expect("a ticket"));
     let (began, stop) = (Instant::now(), AtomicBool::new(false));
     let served = thread::scope(|scope| {
-        scope.spawn(|| attack(address, &stop));
+        scope.spawn(|| attack(address, &hello, &stop));
         gateway.wait_for_metric(REFUSED, &[], |refused| refused > 10.0);
         assert_eq!(gateway.metric("quadrille_overloaded", &[]), 1.0, "{}", gateway.metrics());
         gateway.wait_for_metric(SHUT_OUT, &[], |networks| networks == 1.0);

@@ -2,7 +2,7 @@
 
 use super::{
     Admission, Cost, PendingOperation, Refusal,
-    controller::{Admitted, Arrival, Door},
+    controller::{Admitted, Arrival, Door, Work},
     network,
     turns::Turns,
 };
@@ -39,7 +39,17 @@ pub(crate) struct Visit {
     accepted: Instant,
     /// Without one it goes on, however long it waits.
     deadline: Option<Duration>,
-    decision: OnceLock<Result<Admitted, Refusal>>,
+    decision: OnceLock<Decision>,
+    /// What was decided once more, for who was to resume a session and did not.
+    reconsidered: OnceLock<Result<Admitted, Refusal>>,
+}
+
+/// What was decided when the ClientHello was read.
+struct Decision {
+    outcome: Result<Admitted, Refusal>,
+    /// The certificate's name.
+    name: u64,
+    work: Work,
 }
 
 impl EventLoop {
@@ -121,7 +131,8 @@ impl EventLoop {
         deadline: Option<Duration>,
     ) -> Arc<Visit> {
         let (event_loop, client) = (Arc::clone(self), self.admission.client(client));
-        Arc::new(Visit { event_loop, client, accepted, deadline, decision: OnceLock::new() })
+        let (decision, reconsidered) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Visit { event_loop, client, accepted, deadline, decision, reconsidered })
     }
 
     /// A stranger has waited so long for its turn.
@@ -144,9 +155,28 @@ impl Visit {
     pub(crate) fn arrive(&self, name: &str, cost: impl FnOnce(bool) -> Cost) -> Result<(), Refusal> {
         let Some(deadline) = self.deadline else { return Ok(()) };
         let admission = self.admission();
-        let work = cost(admission.is_overloaded()).into();
+        let (name, work) = (admission.name(name), cost(admission.is_overloaded()).into());
+        let outcome = self.decide(deadline, name, work);
+        let _ = self.decision.set(Decision { outcome, name, work });
+        outcome.map(drop)
+    }
+
+    /// A private-key operation of this type is about to be handed in. Whoever was let in to resume a session is looked at
+    /// again: a ticket of ours does not say that it is for this name, nor that the client lets it be used.
+    pub(crate) fn needs_key(&self, key_type: KeyType, queued: bool) -> Result<(), Refusal> {
+        let (Some(deadline), Some(Decision { outcome: Ok(_), name, work: Work::Resumed })) =
+            (self.deadline, self.decision.get())
+        else {
+            return Ok(());
+        };
+        let outcome = self.decide(deadline, *name, Cost::Full { key_type, queued }.into());
+        let _ = self.reconsidered.set(outcome);
+        outcome.map(drop)
+    }
+
+    fn decide(&self, deadline: Duration, name: u64, work: Work) -> Result<Admitted, Refusal> {
+        let admission = self.admission();
         let (now, age) = (admission.now(), self.accepted.elapsed());
-        let name = admission.name(name);
         let (client, event_loop) = (self.client, self.event_loop.index);
         let arrival = Arrival { client, name, event_loop, age, deadline, work };
         let mut state = admission.state();
@@ -155,8 +185,11 @@ impl Visit {
         if let Err(refusal) = decision {
             admission.refused(state, refusal, now);
         }
-        let _ = self.decision.set(decision);
-        decision.map(drop)
+        decision
+    }
+
+    fn outcome(&self) -> Option<Result<Admitted, Refusal>> {
+        self.reconsidered.get().copied().or_else(|| Some(self.decision.get()?.outcome))
     }
 
     /// Whether it takes its steps without waiting for turns: the event loop is not busy, its client is known, it resumes a
@@ -167,7 +200,7 @@ impl Visit {
         if self.deadline.is_none() || !busy {
             return true;
         }
-        match self.decision.get() {
+        match self.outcome() {
             Some(Ok(admitted)) => admitted.first,
             Some(Err(_)) => true,
             None => admission.state().controller.goes_first(self.client, admission.now()),
@@ -176,12 +209,12 @@ impl Visit {
 
     /// Why it was refused, if it was.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        self.decision.get()?.err()
+        self.outcome()?.err()
     }
 
     /// Of its private-key operation.
     pub(crate) fn priority(&self) -> Priority {
-        match self.decision.get() {
+        match self.outcome() {
             Some(Ok(Admitted { urgent: true, .. })) => Priority::Urgent,
             _ => Priority::Normal,
         }

@@ -68,6 +68,11 @@ impl EngineKey {
         operation: Result<Operation, OperationError>,
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
         let handshake = HandshakeState::attached(ssl).ok_or(AsyncPrivateKeyMethodError)?;
+        let key_type = self.key.key_type();
+        let queued = self.key.is_here() && self.engine.queues(key_type);
+        if handshake.visit.needs_key(key_type, queued).is_err() {
+            return Err(refuse(ssl, handshake, KeyFailure::Shed));
+        }
         let begun = operation.map_err(KeyFailure::from).and_then(|operation| match &self.key {
             PrivateKey::Local(key) => self.begin_here(key, operation, handshake),
             PrivateKey::Remote(remote) => self.begin_remote(remote, operation, ssl, handshake),

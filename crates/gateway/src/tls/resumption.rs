@@ -63,16 +63,23 @@ impl ResumptionState {
         }
     }
 
-    /// Whether the client offers a ticket of ours. Whether its contents are ours too is found out `thoroughly` only: it
-    /// costs as much as to resume.
-    pub(super) fn will_resume(hello: &ClientHello<'_>, thoroughly: bool) -> bool {
+    /// Whether the client offers a ticket of ours. Whether its contents are ours too, and for this policy and name, is found
+    /// out `thoroughly` only: it costs as much as to resume.
+    pub(super) fn will_resume(
+        hello: &ClientHello<'_>,
+        thoroughly: bool,
+        (policy, sni): (&[u8; 32], Option<&str>),
+    ) -> bool {
         let ticket = psk_ticket(hello).or_else(|| hello.get_extension(ExtensionType::SESSION_TICKET));
         let key = ticket.and_then(|ticket| {
             let (name, _) = ticket.split_at_checked(16)?;
             Some((Self::attached(hello.ssl())?.find(name)?, ticket))
         });
         key.is_some_and(|(key, ticket)| {
-            !thoroughly || session_in(&key, ticket).is_some_and(|session| is_alive(&session))
+            !thoroughly
+                || session_in(&key, ticket).is_some_and(|session| {
+                    is_alive(&session) && context_of(&session) == context_for(policy, sni)
+                })
         })
     }
 
@@ -164,13 +171,17 @@ pub(super) fn install(
 
 /// Binds the sessions of this connection to the name, in lower case, and to whatever `policy` is a digest of.
 pub(super) fn bind(ssl: &mut SslRef, policy: &[u8; 32], sni: Option<&str>) -> Result<(), ErrorStack> {
-    let mut hasher = boring::sha::Sha256::new();
-    hasher.update(policy);
-    hasher.update(sni.unwrap_or_default().as_bytes());
-    let context = hasher.finish();
+    let context = context_for(policy, sni);
     // SAFETY: the connection is live; BoringSSL copies the 32 bytes, which is the most that it takes.
     let ok = unsafe { ffi::SSL_set_session_id_context(ssl.as_ptr(), context.as_ptr(), context.len()) };
     if ok == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+fn context_for(policy: &[u8; 32], sni: Option<&str>) -> [u8; 32] {
+    let mut hasher = boring::sha::Sha256::new();
+    hasher.update(policy);
+    hasher.update(sni.unwrap_or_default().as_bytes());
+    hasher.finish()
 }
 
 impl ResumptionState {

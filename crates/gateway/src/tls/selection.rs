@@ -58,7 +58,7 @@ impl Selection {
             send_alert(hello.ssl(), Alert::UnrecognizedName);
             SelectCertError::ERROR
         })?;
-        admit(hello, &selected)?;
+        admit(hello, &selected, sni.as_deref())?;
         let (context, session_binding) = (selected.entry.context.clone(), selected.entry.session_binding);
         let is_asked = hello.get_extension(ExtensionType::STATUS_REQUEST).is_some();
         let staple = selected.entry.staple.clone().filter(|_| is_asked);
@@ -90,9 +90,14 @@ impl Selection {
 
 /// Refuses a handshake that would be too late, or that others come before. The client is told: TLS knows no better
 /// alert for it.
-fn admit(hello: &mut ClientHello<'_>, selected: &Selected<'_>) -> Result<(), SelectCertError> {
+fn admit(
+    hello: &mut ClientHello<'_>,
+    selected: &Selected<'_>,
+    sni: Option<&str>,
+) -> Result<(), SelectCertError> {
     let Some(visit) = HandshakeState::visit(hello.ssl()) else { return Ok(()) };
-    let cost = |thoroughly| match ResumptionState::will_resume(hello, thoroughly) {
+    let binding = (&selected.entry.session_binding, sni);
+    let cost = |thoroughly| match ResumptionState::will_resume(hello, thoroughly, binding) {
         true => Cost::Resumed,
         false => Cost::Full { key_type: selected.entry.key_type, queued: selected.entry.queued },
     };

@@ -13,8 +13,12 @@ pub fn tls_client(configure: impl FnOnce(&mut SslContextBuilder)) -> SslContext 
 
 /// The bytes of a ClientHello, record header included.
 pub fn client_hello(context: &SslContext) -> Vec<u8> {
+    client_hello_of(Ssl::new(context).expect("a session"))
+}
+
+/// The same of a connection that is about to begin.
+pub fn client_hello_of(ssl: Ssl) -> Vec<u8> {
     let mut recorder = Recorder(Vec::new());
-    let ssl = Ssl::new(context).expect("a session");
     // The handshake ends at the first read: there is no server.
     assert!(SslStreamBuilder::new(ssl, &mut recorder).connect().is_err(), "a handshake without a server");
     assert_eq!(recorder.0.first(), Some(&22), "no handshake record");

@@ -36,7 +36,7 @@ pub use configuration::{Configuration, document, listener};
 pub use early::{Early, EarlyClient};
 pub use echo::{echo_server, recording_server};
 pub use guide::configuration_of;
-pub use hello::{client_hello, tls_client};
+pub use hello::{client_hello, client_hello_of, tls_client};
 pub use http3::Http3Client;
 pub use key_server::{KeyServer, Site};
 pub use load::Load;
