@@ -1,11 +1,15 @@
 //! Attempts to send one request, of which an earlier one's server has not heard enough.
 
-use crate::support::{Certificates, Client, Configuration, Connector, Gateway, document, listener, ports};
+use crate::support::{
+    Certificates, Client, Configuration, Connector, Gateway, document,
+    frames::{DATA, Frames, HEADERS},
+    listener, ports,
+};
 use h2::{RecvStream, server::SendResponse};
 use std::{
     io::Cursor,
     net::{SocketAddr, TcpListener},
-    sync::mpsc::channel,
+    sync::{Arc, Mutex, mpsc::channel},
     thread,
     time::Duration,
 };
@@ -14,10 +18,10 @@ const PIECE: usize = 8 << 10;
 
 type Respond = SendResponse<Cursor<Vec<u8>>>;
 
-/// A server of HTTP/2 with this window for each stream, which does this with each request of its one connection.
+/// A server of HTTP/2 with this window for each stream, which does this with each request.
 fn server(
     window: usize,
-    mut serve: impl FnMut(http::Request<RecvStream>, Respond) + Send + 'static,
+    serve: impl FnMut(http::Request<RecvStream>, Respond) + Send + 'static,
 ) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -26,14 +30,19 @@ fn server(
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-            let (stream, _) = listener.accept().await.expect("a connection");
-            let mut connection = h2::server::Builder::new()
-                .initial_window_size(window as u32)
-                .handshake(stream)
-                .await
-                .expect("HTTP/2");
-            while let Some(Ok((request, respond))) = connection.accept().await {
-                serve(request, respond);
+            let serve = Arc::new(Mutex::new(serve));
+            while let Ok((stream, _)) = listener.accept().await {
+                let serve = Arc::clone(&serve);
+                tokio::spawn(async move {
+                    let mut connection = h2::server::Builder::new()
+                        .initial_window_size(window as u32)
+                        .handshake(stream)
+                        .await
+                        .expect("HTTP/2");
+                    while let Some(Ok((request, respond))) = connection.accept().await {
+                        (serve.lock().expect("the test"))(request, respond);
+                    }
+                });
             }
         });
     });
@@ -120,10 +129,9 @@ fn the_newest_has_all_of_the_body() {
 fn none_begins_with_a_body_of_which_the_beginning_is_gone() {
     const LENGTH: usize = 200 << 10;
     let (refused, is_refused) = channel();
-    let mut puts = 0;
+    let mut seen = std::collections::HashSet::from(["/".to_owned()]);
     let server = server(1 << 20, move |request, respond| {
-        puts += usize::from(request.method() == http::Method::PUT);
-        if puts % 2 == 0 {
+        if !seen.insert(request.uri().path().to_owned()) {
             drop(tokio::spawn(echo(request.into_body(), respond)));
             return;
         }
@@ -143,7 +151,8 @@ fn none_begins_with_a_body_of_which_the_beginning_is_gone() {
         let head = format!("PUT /{round} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {LENGTH}\r\n\r\n");
         client.send(head.as_bytes()).expect("sending");
         client.send(&[b'a'; PIECE]).expect("sending");
-        is_refused.recv_timeout(Duration::from_secs(20)).expect("a first attempt");
+        let first = is_refused.recv_timeout(Duration::from_secs(20));
+        assert!(first.is_ok(), "{round}: no first attempt\n{}", gateway.log());
         client.send(&vec![b'b'; LENGTH - PIECE]).expect("sending");
         let response = client.response().expect("an answer");
         // It may have taken too much before it was known that it refuses.
@@ -176,4 +185,77 @@ fn what_is_left_of_a_body_is_no_request() {
     assert!(second.is_err(), "{:?}\n{}", second.map(|response| response.status), gateway.log());
     let asked: Vec<_> = paths.try_iter().collect();
     assert_eq!(asked, ["/", "/upload"]);
+}
+
+/// The server is told that no more of the body comes, also where nobody but the response has ended it.
+#[test]
+fn a_server_that_has_answered_early_does_not_wait_for_the_rest() {
+    let (ended, told) = channel();
+    let server = server(1 << 20, move |request, mut respond: Respond| {
+        let ended = ended.clone();
+        tokio::spawn(async move {
+            let (is_upload, body) = (request.uri().path() == "/upload", request.into_body());
+            let mut stream = respond.send_response(http::Response::new(()), false).expect("sending");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            stream.send_data(Cursor::new(b"early".to_vec()), true).expect("sending");
+            if is_upload {
+                let whole = read(body).await.map(|body| body.len());
+                ended.send(whole.map_err(|error| error.reason())).expect("the test");
+            }
+        });
+    });
+    let certificates = Certificates::new();
+    let (gateway, _file, _client) = before(server, &certificates);
+    let mut frames = Frames::connect(&Connector::new(&certificates), gateway.address(0), 65_535);
+    frames.post(1, "/upload");
+    frames.send(DATA, 0, 1, b"begin");
+    assert_eq!(frames.expect(HEADERS).stream, 1);
+    let told = told.recv_timeout(Duration::from_secs(5)).expect("it still waits");
+    assert_eq!(told, Err(Some(h2::Reason::CANCEL)), "{}", gateway.log());
+}
+
+/// A server whose first connection answers one request and then nothing, as if a firewall had forgotten it. Others answer.
+fn forgotten_after_one_request() -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    listener.set_nonblocking(true).expect("a socket");
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
+            let mut requests = 1;
+            while let Ok((stream, _)) = listener.accept().await {
+                let most = std::mem::replace(&mut requests, usize::MAX);
+                tokio::spawn(async move {
+                    let mut connection = h2::server::Builder::new().handshake(stream).await.expect("HTTP/2");
+                    for _ in 0..most {
+                        let Some(Ok((request, respond))) = connection.accept().await else { return };
+                        tokio::spawn(echo(request.into_body(), respond));
+                    }
+                    // What it has said goes out, and nothing is read any more.
+                    let written = tokio::time::timeout(Duration::from_millis(200), connection.accept()).await;
+                    assert!(written.is_err(), "a request comes too early");
+                    tokio::time::sleep(Duration::from_secs(30)).await;
+                });
+            }
+        });
+    });
+    address
+}
+
+#[test]
+fn a_connection_that_has_fallen_silent_is_asked_once() {
+    let server = forgotten_after_one_request();
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let upstreams =
+        format!("web: {{servers: ['{server}'], protocol: http2, retries: 0, timeouts: {{read: 1s}}}}");
+    let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
+    let mut status = || client.get("/").expect("an answer").status;
+    let first = status();
+    thread::sleep(Duration::from_millis(400));
+    let statuses = [first, status(), status(), status()];
+    assert_eq!(statuses, [200, 504, 200, 200], "{}", gateway.log());
 }

@@ -21,12 +21,10 @@ use super::{
     stickiness::Stickiness,
     trace,
     tunnel::{self, Tunnel},
+    upstream_limits::{self, Refusal},
     upstream_request,
 };
-use crate::upstream::{
-    self, ActiveRequest, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry, Server,
-    ServerAddress, Upstream,
-};
+use crate::upstream::{self, ExchangeError, Lease, Limits, RequestOutcome, Retry, Server, ServerAddress};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, Version, header};
 use http_body::Body;
@@ -76,7 +74,7 @@ pub(super) async fn forward(
     };
     exchange.told_attempts = to.attempts.in_responses.then_some(1);
     let whole = to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout);
-    let active = match begin(upstream, request.websocket, whole).await {
+    let active = match upstream_limits::begin(upstream, request.websocket, whole).await {
         Ok(active) => active,
         Err(refusal) => {
             exchange.error = Some(refusal.label());
@@ -146,45 +144,6 @@ pub(super) async fn forward(
             }
         }
     }
-}
-
-/// Why a request is not begun.
-enum Refusal {
-    Overloaded,
-    OutOfTime,
-}
-
-impl Refusal {
-    fn status(&self) -> u16 {
-        match self {
-            Self::Overloaded => 503,
-            Self::OutOfTime => 504,
-        }
-    }
-
-    /// For the access log.
-    fn label(&self) -> &'static str {
-        match self {
-            Self::Overloaded => "upstream overloaded",
-            Self::OutOfTime => "timeout",
-        }
-    }
-}
-
-/// Waits until the upstream's limits let the request begin.
-async fn begin(
-    upstream: &Arc<Upstream>,
-    alone: bool,
-    due: Option<Instant>,
-) -> Result<ActiveRequest, Refusal> {
-    let begun = match due {
-        None => upstream.begin(alone).await,
-        Some(due) => match Box::pin(tokio::time::timeout_at(due.into(), upstream.begin(alone))).await {
-            Ok(begun) => begun,
-            Err(_) => return Err(Refusal::OutOfTime),
-        },
-    };
-    begun.map_err(|Overloaded| Refusal::Overloaded)
 }
 
 impl Forwarding<'_> {

@@ -64,6 +64,7 @@ mod stream_resets;
 mod trace;
 mod trace_context;
 mod tunnel;
+mod upstream_limits;
 mod upstream_request;
 mod user;
 

@@ -8,7 +8,7 @@ use http_body::{Body, Frame, SizeHint};
 use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::Instant,
 };
 
@@ -37,6 +37,8 @@ struct Shared {
     failure: Option<ClientBodyError>,
     /// How many there have been. Only the newest reads on.
     attempts: usize,
+    /// Whose attempt waits for the client.
+    waiting: Option<Waker>,
 }
 
 /// The body of one attempt.
@@ -64,6 +66,7 @@ impl Replay {
             taps,
             failure: None,
             attempts: 0,
+            waiting: None,
         }))))
     }
 
@@ -77,8 +80,14 @@ impl Replay {
     pub(super) fn begin_again(&self) -> bool {
         self.0.as_ref().is_none_or(|shared| {
             let mut state = lock(shared);
-            state.attempts += usize::from(!state.overflowed);
-            !state.overflowed
+            if state.overflowed {
+                return false;
+            }
+            state.attempts += 1;
+            let waiting = state.waiting.take();
+            drop(state);
+            waiting.into_iter().for_each(Waker::wake);
+            true
         })
     }
 
@@ -120,8 +129,13 @@ pub(super) struct EndOfBody(Arc<Mutex<Shared>>);
 
 impl Drop for EndOfBody {
     fn drop(&mut self) {
-        let source = lock(&self.0).source.take();
-        drop(source);
+        let mut state = lock(&self.0);
+        let unread = (state.source.take(), std::mem::take(&mut state.taps));
+        let waiting = state.waiting.take();
+        drop(state);
+        drop(unread);
+        // It learns that there is no more, and resets its stream.
+        waiting.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -204,7 +218,12 @@ impl Body for Attempt {
             self.ended = true;
             return Poll::Ready(shared.trailers.clone().map(|trailers| Ok(Frame::trailers(trailers))));
         }
-        let frame = ready!(shared.poll_source(context));
+        let Poll::Ready(frame) = shared.poll_source(context) else {
+            if !shared.waiting.as_ref().is_some_and(|waiting| waiting.will_wake(context.waker())) {
+                shared.waiting = Some(context.waker().clone());
+            }
+            return Poll::Pending;
+        };
         self.position = shared.pieces.len();
         self.ended = matches!(&frame, Some(Ok(frame)) if frame.is_trailers());
         Poll::Ready(frame)

@@ -60,7 +60,15 @@ impl Frames {
         self.tls.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &block))
     }
 
-    /// The same with a header that may take several frames.
+    /// A request whose body is still to come.
+    pub fn post(&mut self, stream: u32, path: &str) {
+        let mut block = vec![0x83, 0x87];
+        literal(&mut block, 0x04, path);
+        literal(&mut block, 0x01, "localhost");
+        self.send(HEADERS, END_HEADERS, stream, &block);
+    }
+
+    /// A request without a body, with a header that may take several frames.
     pub fn get_with(&mut self, stream: u32, path: &str, name: &str, value: &str) {
         const CONTINUATION: u8 = 9;
         let mut block = vec![0x82, 0x87];
