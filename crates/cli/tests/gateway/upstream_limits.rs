@@ -89,6 +89,32 @@ fn failures_count_in_a_row() {
     assert_eq!(statuses(&["/bad", "/bad", "/bad", "/"]), ["500", "500", "500", "503"]);
 }
 
+/// A server that has not got a request cannot answer it.
+#[test]
+fn clients_that_send_slowly_are_not_the_servers_fault() {
+    let settings = "location /slow { proxy_pass http://127.0.0.1:1; } location / { return 200 g; }";
+    for (listens, protocol) in [("", "http1"), ("http2", "http2")] {
+        let server = Nginx::listening(listens, settings);
+        let certificates = Certificates::new();
+        let upstreams = format!(
+            "web: {{servers: [\"{}\"], protocol: {protocol}, outlier_detection: {{errors: 2, ejection: 60s, most: 100}}}}",
+            server.address()
+        );
+        let pair = certificates.ecdsa("P-256", &["localhost"]);
+        let routes = "routes: [{upstream: web, timeout: 1s}]";
+        let file = Configuration::new(&document(&[listener(&pair, routes)], &upstreams));
+        let gateway = Gateway::with_config(&file.path(), 1);
+        for _ in 0..3 {
+            let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
+            client
+                .send(b"PUT /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nx")
+                .expect("sending");
+            assert_eq!(client.response().expect("an answer").status, 408, "{protocol}: {}", gateway.log());
+        }
+        assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "200", "{protocol}: {}", gateway.log());
+    }
+}
+
 #[test]
 fn the_last_servers_stay_however_they_answer() {
     let servers = [fails(502), fails(502), fails(502)];

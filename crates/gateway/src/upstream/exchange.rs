@@ -166,15 +166,24 @@ impl Watchdog {
         self.since = None;
     }
 
-    /// Nothing has come: ready once that has lasted too long.
-    pub(super) fn poll_overdue(&mut self, context: &mut Context<'_>, alarm: &mut Alarm) -> Poll<()> {
+    /// Nothing has come: ready once that has lasted too long, with whose doing it is.
+    pub(super) fn poll_overdue(
+        &mut self,
+        context: &mut Context<'_>,
+        alarm: &mut Alarm,
+    ) -> Poll<ExchangeError> {
         let stall = self.stall_due();
         let header = self.limits.header.filter(|_| !self.header_seen);
         let Some(due) = [stall, header, self.limits.whole].into_iter().flatten().min() else {
             return Poll::Pending;
         };
         ready!(alarm.poll_due(context, due));
-        Poll::Ready(())
+        // A server that has not got the request cannot answer it, and must not be taken for one that fails.
+        let waits_for_client = self.body.as_ref().is_some_and(|(progress, _)| progress.waits_for_client());
+        Poll::Ready(match waits_for_client {
+            true => ExchangeError::Client(ClientBodyError::TimedOut),
+            false => ExchangeError::TimedOut,
+        })
     }
 
     fn stall_due(&mut self) -> Option<Instant> {

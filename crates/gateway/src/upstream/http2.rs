@@ -18,7 +18,10 @@ use std::{
     future::{Future, poll_fn},
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Instant,
 };
@@ -35,7 +38,7 @@ const MOST_EXCHANGES: usize = 100;
 pub(crate) struct Http2Connection {
     sender: SendRequest<RequestBody>,
     /// Held by every exchange.
-    exchanges: Arc<()>,
+    shared: Arc<Shared>,
     pub(super) used: Instant,
 }
 
@@ -53,33 +56,57 @@ impl Http2Connection {
                 tracing::debug!(%error, "an HTTP/2 connection to a server has ended");
             }
         });
-        Ok(Self { sender, exchanges: Arc::new(()), used: Instant::now() })
+        Ok(Self { sender, shared: Arc::default(), used: Instant::now() })
     }
 
     /// Whether it takes one more exchange.
     pub(super) fn has_room(&self) -> bool {
-        !self.sender.is_closed() && self.exchanges() < MOST_EXCHANGES
+        !self.is_over() && self.exchanges() < MOST_EXCHANGES
     }
 
     /// Exchanges under way.
     pub(super) fn exchanges(&self) -> usize {
-        Arc::strong_count(&self.exchanges) - 1
+        Arc::strong_count(&self.shared) - 1
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.sender.is_closed()
+    /// Whether it takes no further exchange.
+    pub(super) fn is_over(&self) -> bool {
+        self.sender.is_closed() || self.shared.is_silent.load(Ordering::Relaxed)
     }
 
     /// Another handle, that does not count as an exchange.
     pub(super) fn exchange(&self) -> Http2Exchange {
-        Http2Exchange { sender: self.sender.clone(), counted: Arc::clone(&self.exchanges) }
+        Http2Exchange { sender: self.sender.clone(), shared: Arc::clone(&self.shared) }
+    }
+}
+
+/// What the exchanges of a connection know of each other.
+#[derive(Default)]
+struct Shared {
+    /// How often the server has said anything.
+    heard: AtomicUsize,
+    /// An exchange has waited for too long while the server said nothing to any: the way to it may be lost, of which TCP
+    /// takes long to tell.
+    is_silent: AtomicBool,
+}
+
+impl Shared {
+    fn hear(&self) {
+        self.heard.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Of an exchange at whose beginning so much had been heard.
+    fn timed_out(&self, heard: usize) {
+        if self.heard.load(Ordering::Relaxed) == heard {
+            self.is_silent.store(true, Ordering::Relaxed);
+        }
     }
 }
 
 /// The right to one exchange.
 pub(crate) struct Http2Exchange {
     sender: SendRequest<RequestBody>,
-    counted: Arc<()>,
+    shared: Arc<Shared>,
 }
 
 impl Http2Exchange {
@@ -91,19 +118,24 @@ impl Http2Exchange {
     ) -> impl Future<Output = Result<Response<Http2Body>, ExchangeError>> {
         let mut watchdog = Watchdog::new(limits, request.body().progress());
         let mut response = Box::pin(self.sender.try_send_request(request));
-        let counted = self.counted;
+        let shared = self.shared;
+        let heard = shared.heard.load(Ordering::Relaxed);
         async move {
             let mut alarm = Alarm::default();
             let response = poll_fn(|context| match response.as_mut().poll(context) {
                 Poll::Ready(response) => Poll::Ready(response.map_err(ExchangeError::from)),
                 Poll::Pending => {
-                    ready!(watchdog.poll_overdue(context, &mut alarm));
-                    Poll::Ready(Err(ExchangeError::TimedOut))
+                    let error = ready!(watchdog.poll_overdue(context, &mut alarm));
+                    if matches!(error, ExchangeError::TimedOut) {
+                        shared.timed_out(heard);
+                    }
+                    Poll::Ready(Err(error))
                 }
             })
             .await?;
             watchdog.header();
-            Ok(response.map(|incoming| Http2Body { incoming, alarm, watchdog, _counted: counted }))
+            shared.hear();
+            Ok(response.map(|incoming| Http2Body { incoming, alarm, watchdog, shared }))
         }
     }
 }
@@ -113,7 +145,7 @@ pub(crate) struct Http2Body {
     incoming: Incoming,
     alarm: Alarm,
     watchdog: Watchdog,
-    _counted: Arc<()>,
+    shared: Arc<Shared>,
 }
 
 impl Body for Http2Body {
@@ -128,11 +160,12 @@ impl Body for Http2Body {
         match Pin::new(&mut this.incoming).poll_frame(context) {
             Poll::Ready(frame) => {
                 this.watchdog.renew();
+                this.shared.hear();
                 Poll::Ready(frame.map(|frame| frame.map_err(ExchangeError::from)))
             }
             Poll::Pending => {
-                ready!(this.watchdog.poll_overdue(context, &mut this.alarm));
-                Poll::Ready(Some(Err(ExchangeError::TimedOut)))
+                let error = ready!(this.watchdog.poll_overdue(context, &mut this.alarm));
+                Poll::Ready(Some(Err(error)))
             }
         }
     }

@@ -129,12 +129,22 @@ impl ConnectionPool {
         let exchange = if upstream.speaks_http2(server, &stream) {
             let connection = Http2Connection::new(stream).await?;
             let exchange = connection.exchange();
-            self.lock().entry(key).or_insert_with(|| Peer::new(upstream)).http2.push(connection);
+            self.keep(key, upstream, connection);
             Exchange::Http2(exchange)
         } else {
             Exchange::Http1(Http1Connection::new(stream, place))
         };
         Ok(Lease { exchange, reused: false })
+    }
+
+    /// For further exchanges. One that is not kept ends with its first.
+    fn keep(&self, key: PeerKey, upstream: &Arc<Upstream>, connection: Http2Connection) {
+        let mut peers = self.lock();
+        let many = peers.len() > MOST_PEERS;
+        let peer = peers.entry(key).or_insert_with(|| Peer::new(upstream));
+        if !(many && peer.is_of_clients_choice()) {
+            peer.http2.push(connection);
+        }
     }
 
     /// A connection of its own, which returns to no pool: for an upgrade.
@@ -231,7 +241,7 @@ impl ConnectionPool {
             peer.idle = keep;
             closed.extend(close);
             peer.http2.retain(|connection| {
-                !connection.is_closed() && (connection.exchanges() > 0 || !is_due(connection.used))
+                !connection.is_over() && (connection.exchanges() > 0 || !is_due(connection.used))
             });
             peer.open > 0 || !peer.http2.is_empty()
         });

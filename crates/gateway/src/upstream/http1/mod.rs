@@ -114,8 +114,7 @@ impl Http1Connection {
             let (mut head, input) =
                 poll_fn(|context| match sending.poll_head(&mut self.stream, context, &informational) {
                     Poll::Pending => {
-                        ready!(watchdog.poll_overdue(context, &mut self.alarm));
-                        Poll::Ready(Err(ExchangeError::TimedOut))
+                        Poll::Ready(Err(ready!(watchdog.poll_overdue(context, &mut self.alarm))))
                     }
                     ready => ready,
                 })

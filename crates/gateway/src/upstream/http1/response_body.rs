@@ -108,8 +108,8 @@ impl Http1Body {
             let reader = self.reader.get_or_insert_default();
             match reader.poll_read(&mut connection.stream, context) {
                 Poll::Pending => {
-                    ready!(self.watchdog.poll_overdue(context, &mut connection.alarm));
-                    return Poll::Ready(Some(Err(ExchangeError::TimedOut)));
+                    let error = ready!(self.watchdog.poll_overdue(context, &mut connection.alarm));
+                    return Poll::Ready(Some(Err(error)));
                 }
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(Some(Err(ExchangeError::Broken(error.into()))));

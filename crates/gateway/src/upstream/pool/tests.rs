@@ -22,6 +22,17 @@ async fn stays(pool: &Arc<ConnectionPool>, upstream: &Arc<Upstream>, host: &str)
     pool.take(&key).is_some()
 }
 
+/// The same of a connection of HTTP/2.
+async fn stays_with_http2(pool: &Arc<ConnectionPool>, upstream: &Arc<Upstream>, host: &str) -> bool {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (server, _) = listener.accept().await.unwrap();
+    let connection = Http2Connection::new(ServerStream::Plain(stream)).await.unwrap();
+    pool.keep(PeerKey::of_host(host), upstream, connection);
+    drop(server);
+    pool.lock().get(&PeerKey::of_host(host)).is_some_and(|peer| !peer.http2.is_empty())
+}
+
 #[tokio::test]
 async fn names_that_clients_choose_do_not_fill_it() {
     for (upstream, bounded) in [
@@ -33,6 +44,8 @@ async fn names_that_clients_choose_do_not_fill_it() {
         let place = |host: usize| pool.place(PeerKey::of_host(&host.to_string()), &upstream);
         let _places: Vec<_> = (1..MOST_PEERS).map(place).collect();
         assert!(stays(&pool, &upstream, "the last").await);
+        assert!(stays_with_http2(&pool, &upstream, "the last").await);
         assert_eq!(stays(&pool, &upstream, "one too many").await, !bounded);
+        assert_eq!(stays_with_http2(&pool, &upstream, "and one more").await, !bounded);
     }
 }
