@@ -13,34 +13,37 @@ pub(super) enum CrossOrigin {
 }
 
 impl CrossOrigin {
-    /// What a request asks under this policy; `None` if it is not from another origin, or from one that may not.
-    pub(super) fn of(request: &Request, cors: &Cors) -> Option<Self> {
-        let origin = request.headers.get(header::ORIGIN)?;
+    /// What a request asks under this policy. One of no other origin, or of one that may not, gets to know no more than
+    /// that answers differ.
+    pub(super) fn of(request: &Request, cors: &Cors) -> Self {
+        // Caches must not give the answer to pages of other origins, nor one that is for none to those that may.
+        let mut headers = HeaderMap::with_capacity(6);
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        let Some(origin) = request.headers.get(header::ORIGIN) else { return Self::Actual(headers) };
         let preflight = request.method == Method::OPTIONS
             && request
                 .headers
                 .get(header::ACCESS_CONTROL_REQUEST_METHOD)
                 .is_some_and(|value| !value.is_empty());
-        let text = origin.to_str().ok()?;
-        if !cors.origins.iter().any(|allowed| allowed.matches(text)) {
-            let refused = preflight && !cors.forward_other_preflights;
-            return refused.then(|| Self::Preflight(HeaderMap::new()));
+        let is_allowed = |text: &str| cors.origins.iter().any(|allowed| allowed.matches(text));
+        if !origin.to_str().is_ok_and(is_allowed) {
+            return match preflight && !cors.forward_other_preflights {
+                true => Self::Preflight(HeaderMap::new()),
+                false => Self::Actual(headers),
+            };
         }
-        let mut headers = HeaderMap::with_capacity(6);
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-        // Caches must not give the answer to pages of other origins.
-        headers.append(header::VARY, HeaderValue::from_static("Origin"));
         if cors.credentials {
             headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
         }
         put(&mut headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, &cors.expose);
         if !preflight {
-            return Some(Self::Actual(headers));
+            return Self::Actual(headers);
         }
         put(&mut headers, header::ACCESS_CONTROL_ALLOW_METHODS, &cors.methods);
         put(&mut headers, header::ACCESS_CONTROL_ALLOW_HEADERS, &cors.headers);
         put(&mut headers, header::ACCESS_CONTROL_MAX_AGE, &cors.max_age);
-        Some(Self::Preflight(headers))
+        Self::Preflight(headers)
     }
 }
 

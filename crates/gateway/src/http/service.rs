@@ -121,7 +121,7 @@ pub(super) fn serve<'a>(
             (_, Some(matched)) => {
                 let route = matched.route();
                 let mut allowed = None;
-                match route.cors.as_ref().and_then(|cors| CrossOrigin::of(&request, cors)) {
+                match route.cors.as_ref().map(|cors| CrossOrigin::of(&request, cors)) {
                     Some(CrossOrigin::Preflight(headers)) => {
                         return Answer { route: None, ..answer }.preflight(headers).into();
                     }

@@ -98,7 +98,11 @@ fn pages_of_other_origins_are_told_what_they_may_do() {
     for header in ["access-control-allow-methods: get", "access-control-max-age: 60"] {
         assert!(preflight.contains(header), "{preflight}");
     }
-    assert!(!asked(&["-i", "-H", "Origin: https://b.example"]).contains("access-control"));
+    // Caches must not give these answers to the page that may.
+    for arguments in [&["-i", "-H", "Origin: https://b.example"][..], &["-i"]] {
+        let answer = asked(arguments).to_ascii_lowercase();
+        assert!(!answer.contains("access-control") && answer.contains("vary: origin"), "{answer}");
+    }
     assert_eq!(mesh.refused(), Vec::<String>::new());
 }
 
