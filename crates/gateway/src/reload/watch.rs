@@ -116,14 +116,23 @@ impl Watch {
             }
             stays
         });
-        for new in wanted {
-            if self.directories.contains_key(&new) {
-                continue;
-            }
-            match watches.add(&new, EVENTS) {
-                Ok(watch) => drop(self.directories.insert(new, watch)),
+        for directory in wanted {
+            // A watch is of a directory, not of its name: another may be there by now.
+            match watches.add(&directory, EVENTS) {
+                Ok(watch) if self.directories.get(&directory) == Some(&watch) => {}
+                Ok(watch) => {
+                    let before = self.directories.insert(directory, watch);
+                    // What has changed since `contents` were read was no event.
+                    self.first_event.get_or_insert_with(Instant::now);
+                    if let Some(before) =
+                        before.filter(|before| !self.directories.values().any(|one| one == before))
+                    {
+                        let _ = watches.remove(before);
+                    }
+                }
                 Err(error) => {
-                    tracing::warn!(directory = %new.display(), %error, "cannot watch; reload with SIGHUP after changes");
+                    self.directories.remove(&directory);
+                    tracing::warn!(directory = %directory.display(), %error, "cannot watch; reload with SIGHUP after changes");
                 }
             }
         }
@@ -239,6 +248,34 @@ mod tests {
         let event = watch.events.as_mut().unwrap().next().await.unwrap().unwrap();
         assert_eq!(event.mask, EventMask::CLOSE_WRITE);
         assert!(!watch.drain());
+    }
+
+    /// As a kubelet does it with a file of a Secret that has a path of several parts.
+    #[tokio::test]
+    async fn a_directory_that_is_replaced_is_watched_again() {
+        let volume = tempfile::tempdir().unwrap();
+        let publish = |version: &str| {
+            fs::create_dir_all(volume.path().join(version).join("site")).unwrap();
+            fs::write(volume.path().join(version).join("site/tls.crt"), version).unwrap();
+            std::os::unix::fs::symlink(version, volume.path().join("new")).unwrap();
+            let before = fs::read_link(volume.path().join("data")).ok();
+            fs::rename(volume.path().join("new"), volume.path().join("data")).unwrap();
+            before.into_iter().for_each(|before| fs::remove_dir_all(volume.path().join(before)).unwrap());
+        };
+        publish("v1");
+        std::os::unix::fs::symlink("data/site", volume.path().join("site")).unwrap();
+        let certificate = volume.path().join("site/tls.crt");
+        let mut watch = Watch::new();
+        for version in ["v2", "v3", "v4"] {
+            watch.follow(Contents::of_file(Some(&certificate)));
+            publish(version);
+            tokio::time::timeout(PATIENCE * 2, watch.changed()).await.expect(version);
+        }
+        // What changes before it is watched is noticed, too.
+        let contents = Contents::of_file(Some(&certificate));
+        publish("v5");
+        watch.follow(contents);
+        tokio::time::timeout(PATIENCE * 2, watch.changed()).await.unwrap();
     }
 
     #[tokio::test]
