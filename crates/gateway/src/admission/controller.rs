@@ -285,6 +285,7 @@ impl Controller {
     /// A handshake has succeeded. While a queue stands nobody new becomes known: a flood from many networks would soon
     /// be a flood of acquaintances.
     pub(super) fn complete(&mut self, client: u64, now: Duration) {
+        self.clients.welcome(client, now);
         if self.knows(client, now) || !self.is_overloaded(now) {
             self.known.meet(client, now);
         }
@@ -345,6 +346,10 @@ impl Controller {
             Work::Resumed | Work::Full => on_loop,
         };
         self.clients.take(arrival.client, cpu, now);
+        // Who only says to resume may still want a private-key operation, and be refused that.
+        if arrival.work != Work::Resumed {
+            self.clients.welcome(arrival.client, now);
+        }
         self.names.take(arrival.name, cpu, now);
     }
 

@@ -48,7 +48,7 @@ struct Sliding {
 pub(super) struct Standing {
     /// It has taken more than its share.
     pub(super) is_over: bool,
-    /// How often it was refused since it was admitted last.
+    /// How often it was refused since it was welcome.
     pub(super) refused_in_a_row: u8,
 }
 
@@ -76,8 +76,12 @@ impl Shares {
     pub(super) fn take(&mut self, key: u64, cpu: f64, now: Duration) {
         let entry = self.entry(key, now);
         entry.taken.add(cpu, now);
-        entry.refused_in_a_row = 0;
         self.total.add(cpu, now);
+    }
+
+    /// It is not one of those who come in vain.
+    pub(super) fn welcome(&mut self, key: u64, now: Duration) {
+        self.entry(key, now).refused_in_a_row = 0;
     }
 
     /// It was refused.
@@ -229,11 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn refusals_in_a_row_are_counted_until_one_is_admitted() {
+    fn refusals_in_a_row_are_counted_until_it_is_welcome() {
         let mut shares = Shares::new(16);
         (0..300).for_each(|_| shares.refuse(7, at(1)));
         assert_eq!(shares.ask(7, at(1)).refused_in_a_row, u8::MAX);
         shares.take(7, 0.0, at(1));
+        assert_eq!(shares.ask(7, at(1)).refused_in_a_row, u8::MAX);
+        shares.welcome(7, at(1));
         assert_eq!(shares.ask(7, at(1)).refused_in_a_row, 0);
     }
 }
