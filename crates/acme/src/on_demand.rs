@@ -6,7 +6,7 @@
 //!
 //! Names that were granted stay: whoever is asked about new ones is not needed for those.
 
-use crate::{AcmeError, StateDirectory, UnixTime, files};
+use crate::{AcmeError, StateDirectory, UnixTime, files, schedule::if_plausible};
 use quadrille_config::{
     acme_values::certificate_name,
     model::{Acme, AcmeOnDemand, AcmeOrder},
@@ -132,8 +132,9 @@ impl Granted {
         if self.0.len() >= on_demand.names.get() {
             return Some(("there are as many names as `acme.on_demand.names` allows", now + HOUR));
         }
-        let lately: Vec<_> = self.0.values().filter(|granted| **granted > now - HOUR).collect();
-        let again = lately.iter().min().map_or(now, |first| **first + HOUR);
+        let granted = self.0.values().map(|granted| if_plausible(*granted, now));
+        let lately: Vec<_> = granted.filter(|granted| *granted > now - HOUR).collect();
+        let again = lately.iter().min().map_or(now, |first| first + HOUR);
         (lately.len() >= on_demand.per_hour.get()).then_some((
             "there were as many names in an hour as `acme.on_demand.per_hour` allows",
             again.max(now + 1),
