@@ -48,6 +48,8 @@ pub struct ColumnType {
     pub name: String,
     /// Whether it holds bytes as they are.
     pub is_binary: bool,
+    /// Whether it may be NULL.
+    pub is_nullable: bool,
     /// Whether it adds zeros up to its length.
     pub is_padded: bool,
 }

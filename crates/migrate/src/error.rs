@@ -36,7 +36,7 @@ impl Error {
     pub(crate) fn not_unique(table: &str, id: &str) -> Self {
         Self::Table(format!(
             "{table}.{id} does not name one row each: it has no unique index of its own, or may be NULL; name \
-             the primary key by --id, or add such an index"
+             the primary key by --id, or add such an index (of a view, migrate the table behind it)"
         ))
     }
 

@@ -29,18 +29,19 @@ impl Database for MariaDb {
     }
 
     fn columns(&mut self, table: &str) -> Result<HashMap<String, ColumnType>, Error> {
-        let query = "SELECT column_name, column_type FROM information_schema.columns \
+        let query = "SELECT column_name, column_type, is_nullable FROM information_schema.columns \
                      WHERE table_schema = DATABASE() AND table_name = ?";
-        let rows: Vec<(String, String)> = self.0.exec(query, (table,)).map_err(failed)?;
-        let kind = |name: String| {
+        let rows: Vec<(String, String, String)> = self.0.exec(query, (table,)).map_err(failed)?;
+        let kind = |name: String, nullable: &str| {
             let name = name.to_lowercase();
             ColumnType {
                 is_binary: name.contains("binary") || name.contains("blob"),
+                is_nullable: nullable == "YES",
                 is_padded: name.starts_with("binary"),
                 name,
             }
         };
-        Ok(rows.into_iter().map(|(column, name)| (column, kind(name))).collect())
+        Ok(rows.into_iter().map(|(column, name, nullable)| (column, kind(name, &nullable))).collect())
     }
 
     fn can_replace_rows(&mut self, table: &str, id: &str) -> Result<(), Error> {

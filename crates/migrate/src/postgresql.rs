@@ -28,11 +28,16 @@ impl Database for PostgreSql {
     }
 
     fn columns(&mut self, table: &str) -> Result<HashMap<String, ColumnType>, Error> {
-        let query = "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute \
+        let query = "SELECT attname::text, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute \
                      WHERE attrelid = to_regclass(quote_ident($1)) AND attnum > 0 AND NOT attisdropped";
         let rows = self.0.query(query, &[&table]).map_err(failed)?;
-        let kind = |name: String| ColumnType { is_binary: name == "bytea", is_padded: false, name };
-        Ok(rows.iter().map(|row| (row.get(0), kind(row.get(1)))).collect())
+        let kind = |name: String, is_required: bool| ColumnType {
+            is_binary: name == "bytea",
+            is_nullable: !is_required,
+            is_padded: false,
+            name,
+        };
+        Ok(rows.iter().map(|row| (row.get(0), kind(row.get(1), row.get(2)))).collect())
     }
 
     fn can_replace_rows(&mut self, table: &str, id: &str) -> Result<(), Error> {

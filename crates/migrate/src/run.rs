@@ -162,7 +162,7 @@ fn checked(database: &mut dyn Database, job: &Job) -> Result<HashMap<String, Col
     find(&job.id)?;
     database.can_replace_rows(table, &job.id)?;
     for column in &job.columns {
-        find(&column.from)?;
+        let from = find(&column.from)?;
         let to = find(&column.to)?;
         if !to.is_binary || to.is_padded {
             return Err(Error::Table(format!(
@@ -176,6 +176,12 @@ fn checked(database: &mut dyn Database, job: &Job) -> Result<HashMap<String, Col
             if !quadrille_field::BLIND_INDEX_BITS.contains(&index.bits) || !index.bits.is_multiple_of(8) {
                 return Err(Error::Table(quadrille_field::Error::Bits.to_string()));
             }
+        }
+        if job.clear && column.from != column.to && !from.is_nullable {
+            let column = &column.from;
+            return Err(Error::Table(format!(
+                "{table}.{column} may not be NULL, and cannot be cleared: alter it first, or leave --clear out"
+            )));
         }
         if job.clear && column.from != column.to && matches!(job.source, Source::Envelopes) {
             return Err(Error::Table("there is no source to clear when only keys are rotated".to_owned()));

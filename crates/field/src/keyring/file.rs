@@ -25,9 +25,11 @@ impl KeyRing {
     /// Writes a new file with mode 0600; refuses to replace one.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<(), KeyRingError> {
         let path = path.as_ref();
-        let written = self.written_beside(path).and_then(|file| Ok(file.persist_noclobber(path)?));
-        written.map_err(|error| cannot("write", error).of_file(path))?;
-        Ok(())
+        let written = || {
+            self.written_beside(path)?.persist_noclobber(path)?;
+            sync_folder(path)
+        };
+        written().map_err(|error| cannot("write", error).of_file(path))
     }
 
     /// Replaces a file by this ring, in one step: after a crash there is the old one or the new one. Owner and group

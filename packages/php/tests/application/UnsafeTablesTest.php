@@ -48,6 +48,7 @@ final class UnsafeTablesTest extends TestCase
             'which has no transactions' => '(id int PRIMARY KEY, name text, name_enc varbinary(200)) ENGINE = MyISAM',
             'does not name one row each' => '(id int, tenant int, name text, name_enc varbinary(200), PRIMARY KEY (tenant, id))',
             'of any length' => '(id int PRIMARY KEY, name text, name_enc binary(200))',
+            'cannot be cleared' => "(id int PRIMARY KEY, name varchar(100) NOT NULL, name_enc varbinary(200))",
             // The server would cut the envelope, and only warn.
             'Data too long' => '(id int PRIMARY KEY, name text, name_enc varbinary(80))',
         ] as $complaint => $table) {
