@@ -156,6 +156,12 @@ impl UpdateHandler for GatewayUpdater {
         rejections
     }
 
+    fn ended(&mut self) {
+        if std::mem::take(&mut self.connected) {
+            self.state.stats.count_end(&self.resource_types);
+        }
+    }
+
     fn connection_changed(&mut self, state: Result<(), &str>) {
         let connected = state.is_ok();
         self.state.stats.count_connection(&self.resource_types, self.connected, connected);

@@ -74,6 +74,14 @@ impl XdsStats {
         }
     }
 
+    /// A stream for these resource types that was open is wanted no more.
+    pub(crate) fn count_end(&self, kinds: &[ResourceType]) {
+        for &kind in kinds {
+            self.subscription(kind).connected.fetch_sub(1, Ordering::Relaxed);
+            self.show_connected(kind);
+        }
+    }
+
     #[allow(clippy::cast_precision_loss)] // a handful of streams
     fn show_connected(&self, kind: ResourceType) {
         gauge!(CONNECTED, "service" => kind.service()).set(self.subscription(kind).connected() as f64);

@@ -30,6 +30,9 @@ pub trait UpdateHandler: Send + 'static {
     /// next response of the same stream waits for it.
     fn handle(&mut self, update: &Update) -> impl Future<Output = Vec<Rejection>> + Send;
 
+    /// The stream has ended, because nothing more is wanted.
+    fn ended(&mut self);
+
     /// There is a connection, or there is none for this reason.
     fn connection_changed(&mut self, state: Result<(), &str>);
 }
@@ -122,10 +125,10 @@ impl Client {
                     .await
                 }
             };
-            handler.connection_changed(Err(&lost));
             if subscriptions.has_ended() {
-                return;
+                return handler.ended();
             }
+            handler.connection_changed(Err(&lost));
             let wait = backoff.wait(fastrand::f64());
             tracing::warn!(control_plane = self.control_plane.name, %lost, ?wait, "no stream to the control plane");
             subscriptions.wait(wait).await;
