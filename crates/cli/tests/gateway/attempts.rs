@@ -23,6 +23,24 @@ fn server(
     window: usize,
     serve: impl FnMut(http::Request<RecvStream>, Respond) + Send + 'static,
 ) -> SocketAddr {
+    let serve = Arc::new(Mutex::new(serve));
+    connections(window, move |mut connection| {
+        let serve = Arc::clone(&serve);
+        async move {
+            while let Some(Ok((request, respond))) = connection.accept().await {
+                (serve.lock().expect("the test"))(request, respond);
+            }
+        }
+    })
+}
+
+type ServerConnection = h2::server::Connection<tokio::net::TcpStream, Cursor<Vec<u8>>>;
+
+/// A server of HTTP/2 that does this with each connection.
+fn connections<F: Future<Output = ()> + Send + 'static>(
+    window: usize,
+    mut converse: impl FnMut(ServerConnection) -> F + Send + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = listener.local_addr().expect("an address");
     listener.set_nonblocking(true).expect("a socket");
@@ -30,19 +48,10 @@ fn server(
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-            let serve = Arc::new(Mutex::new(serve));
             while let Ok((stream, _)) = listener.accept().await {
-                let serve = Arc::clone(&serve);
-                tokio::spawn(async move {
-                    let mut connection = h2::server::Builder::new()
-                        .initial_window_size(window as u32)
-                        .handshake(stream)
-                        .await
-                        .expect("HTTP/2");
-                    while let Some(Ok((request, respond))) = connection.accept().await {
-                        (serve.lock().expect("the test"))(request, respond);
-                    }
-                });
+                let mut builder = h2::server::Builder::new();
+                builder.initial_window_size(window as u32);
+                tokio::spawn(converse(builder.handshake(stream).await.expect("HTTP/2")));
             }
         });
     });
@@ -216,31 +225,20 @@ fn a_server_that_has_answered_early_does_not_wait_for_the_rest() {
 
 /// A server whose first connection answers one request and then nothing, as if a firewall had forgotten it. Others answer.
 fn forgotten_after_one_request() -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
-    let address = listener.local_addr().expect("an address");
-    listener.set_nonblocking(true).expect("a socket");
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-            let mut requests = 1;
-            while let Ok((stream, _)) = listener.accept().await {
-                let most = std::mem::replace(&mut requests, usize::MAX);
-                tokio::spawn(async move {
-                    let mut connection = h2::server::Builder::new().handshake(stream).await.expect("HTTP/2");
-                    for _ in 0..most {
-                        let Some(Ok((request, respond))) = connection.accept().await else { return };
-                        tokio::spawn(echo(request.into_body(), respond));
-                    }
-                    // What it has said goes out, and nothing is read any more.
-                    let written = tokio::time::timeout(Duration::from_millis(200), connection.accept()).await;
-                    assert!(written.is_err(), "a request comes too early");
-                    tokio::time::sleep(Duration::from_secs(30)).await;
-                });
+    let mut requests = 1;
+    connections(1 << 16, move |mut connection| {
+        let most = std::mem::replace(&mut requests, usize::MAX);
+        async move {
+            for _ in 0..most {
+                let Some(Ok((request, respond))) = connection.accept().await else { return };
+                tokio::spawn(echo(request.into_body(), respond));
             }
-        });
-    });
-    address
+            // What it has said goes out, and nothing is read any more.
+            let written = tokio::time::timeout(Duration::from_millis(200), connection.accept()).await;
+            assert!(written.is_err(), "a request comes too early");
+            tokio::time::sleep(Duration::from_secs(30)).await;
+        }
+    })
 }
 
 #[test]
