@@ -129,7 +129,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             value: "duration",
             preset: Preset::Means("none"),
             about: "From the request to the end of its response, all attempts together. A response that has not begun \
-                    by then is a 504; one that has begun is cut off. Not for WebSocket.",
+                    by then is a 504, or a 408 if the server still waits for the client; one that has begun is cut off. Not for WebSocket.",
             needs_restart: false,
             read: |field, draft| draft.timeout = field.parse(values::timeout),
             show: |route| forward(route).and_then(|to| to.timeout).map(time).into(),
