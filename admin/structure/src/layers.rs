@@ -5,7 +5,7 @@ use crate::crates::Crate;
 /// The product's crates from the bottom up. A crate may depend on lower layers only, not on its neighbours.
 /// Crates that are planned have their place already.
 pub const LAYERS: &[&[&str]] = &[
-    &["quadrille-rsa-numbers"],
+    &["quadrille-one-build", "quadrille-rsa-numbers"],
     &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-handshake-timing"],
     &["quadrille-config", "quadrille-engine"],
     &["quadrille-envoy"],
