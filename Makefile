@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test bogo
+.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test test-all stress bogo
 .PHONY: lint fmt bench bench-kernels compare compare-http3 overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
@@ -89,9 +89,18 @@ soak-http3: claim ## Send a GiB over HTTP/3 in each direction
 	@QUADRILLE_HTTP3_MIB=1024 "$$(scripts/install-tools.sh cargo-nextest)/cargo-nextest" nextest run $(CARGO_FLAGS) \
 		--workspace --no-capture -E 'binary(gateway) and test(large_bodies_pass_whole)'
 
-test: claim ## Run every test, or some: ARGS="-E 'test(fleet::)'"
+test: claim ## Run the tests that a change must pass, or some: ARGS="-E 'test(fleet::)'"
 	@scripts/install-packages.sh build test nginx-module php php-tests
 	@scripts/test.sh $(ARGS)
+
+test-all: claim ## Run every test with what takes long: all Nodes, soaks, whole BoGo and hostile clients, an emulated CPU
+	@scripts/install-packages.sh build test nginx-module php php-tests hostile
+	@scripts/test.sh --all $(ARGS)
+
+stress: claim ## Run tests many times beside busy loops and on one core: ARGS="--times 20 -E 'test(fleet::)'"
+	@scripts/install-packages.sh build test nginx-module
+	@scripts/build-nginx-module.sh
+	@scripts/stress.sh $(ARGS)
 
 test-aarch64: claim ## Test the kernels' portable tier on an emulated aarch64; builds BoringSSL for it, once
 	@scripts/install-packages.sh aarch64

@@ -1,7 +1,11 @@
-"""summarise-tests.py FOLDER: adds up what the suites of `make test` have left in FOLDER.
+"""summarise-tests.py FOLDER [FLAKY]: adds up what the suites of `make test` have left in FOLDER.
 
-Reads JUnit reports (*.xml) and, of suites that write none, the lines with their counts (*.log). Prints the kernels' tiers,
-what was skipped and why, the ten slowest tests, what failed, and the sum on the last line.
+Reads JUnit reports (*.xml) and, of suites that write none, the lines with their counts (*.log). NAME.again.xml or NAME.again.log is
+what the tests that failed in NAME did when they ran once more. Prints the kernels' tiers, what was skipped and why, the ten slowest
+tests, what failed, what was flaky, and the sum on the last line. Flaky tests are named in the file FLAKY, too.
+
+summarise-tests.py --failed REPORT: prints the filter expression of cargo-nextest that selects what failed in a JUnit report.
+summarise-tests.py --stress FOLDER: prints each test that failed in one of the JUnit reports, with its log; fails if there is one.
 """
 
 import re
@@ -21,40 +25,72 @@ TIER = re.compile(r"^(?:SKIPPED: )?tier (avx2|ifma): (\d+ lanes$)?", re.MULTILIN
 EMULATED = re.compile(r"^tier ifma: (emulated.*|NOT EMULATED.*)$")
 
 
+class Case:
+    """A test in a JUnit report."""
+
+    def __init__(self, element):
+        self.binary, self.test = element.get("classname"), element.get("name")
+        self.seconds = float(element.get("time", 0))
+        self.failure = element.find("failure") if element.find("failure") is not None else element.find("error")
+        self.ignored = element.find("skipped") is not None
+        self.output = "\n".join(part.text or "" for part in element if part.tag in ("system-out", "system-err"))
+
+    @property
+    def name(self):
+        return f"{self.binary} {self.test}"
+
+
+def cases(report):
+    return [Case(element) for element in xml.parse(report).iter("testcase")]
+
+
 class Sum:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
-        self.failures, self.slow, self.reasons, self.tiers = [], [], {}, {}
+        self.failures, self.flaky, self.slow, self.reasons, self.tiers = [], [], [], {}, {}
 
     def junit(self, path):
-        for case in xml.parse(path).iter("testcase"):
-            name = f"{case.get('classname')} {case.get('name')}"
-            output = "\n".join(part.text or "" for part in case if part.tag in ("system-out", "system-err"))
-            self.slow.append((float(case.get("time", 0)), name))
-            for tier, lanes in TIER.findall(output):
+        again = path.with_suffix(".again.xml")
+        passed_again = {case.name for case in cases(again) if case.failure is None} if again.exists() else set()
+        for case in cases(path):
+            self.slow.append((case.seconds, case.name))
+            for tier, lanes in TIER.findall(case.output):
                 self.tiers[tier] = f"{tier} native" if lanes else f"{tier} NOT NATIVE (this CPU lacks it)"
-            skipped = SKIPPED.findall(output)
-            for reason in skipped + [f"{part}: {why}" for part, why in PART_SKIPPED.findall(output)]:
-                self.reasons.setdefault(reason, set()).add(name)
-            if case.find("failure") is not None or case.find("error") is not None:
+            skipped = SKIPPED.findall(case.output)
+            for reason in skipped + [f"{part}: {why}" for part, why in PART_SKIPPED.findall(case.output)]:
+                self.reasons.setdefault(reason, set()).add(case.name)
+            if case.failure is not None and case.name in passed_again:
+                self.passed += 1
+                self.flaky.append(case.name)
+            elif case.failure is not None:
                 self.failed += 1
-                self.failures.append(name)
-            elif skipped or case.find("skipped") is not None:
+                self.failures.append(case.name)
+            elif skipped or case.ignored:
                 self.skipped += 1
             else:
                 self.passed += 1
 
     def log(self, path):
+        again = path.with_suffix(".again.log")
+        if again.exists():
+            self.flaky += self.failed_in(path) or [path.stem]
+            path = again
+        failures = self.failed_in(path)
+        self.failures += failures
+        self.flaky = [name for name in self.flaky if name not in failures]
         for line in path.read_text(errors="replace").splitlines():
             if counts := COUNTS.match(line):
                 passed, failed, skipped = map(int, counts.groups())
                 self.passed, self.failed, self.skipped = self.passed + passed, self.failed + failed, self.skipped + skipped
-            elif failed := FAILED.match(line):
-                self.failures.append(failed[1])
             elif skipped := SKIPPED.match(line):
                 self.reasons.setdefault(skipped[1], set()).add(path.stem)
             elif emulated := EMULATED.match(line):
                 self.tiers["emulated"] = f"ifma {emulated[1]}"
+
+    @staticmethod
+    def failed_in(path):
+        lines = path.read_text(errors="replace").splitlines()
+        return [failed[1] for failed in map(FAILED.match, lines) if failed]
 
     def print(self):
         if self.tiers:
@@ -66,17 +102,57 @@ class Sum:
             print(f"{seconds:8.1f} s  {name}")
         for name in self.failures:
             print(f"failed: {name}")
+        for name in self.flaky:
+            print(f"FLAKY: {name}")
         print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
 
 
-def main():
-    folder, all_suites = Path(sys.argv[1]), Sum()
+def summarise(folder, flaky):
+    all_suites = Sum()
     for report in sorted(folder.glob("*.xml")):
-        all_suites.junit(report)
+        if ".again." not in report.name:
+            all_suites.junit(report)
     for log in sorted(folder.glob("*.log")):
-        if not log.with_suffix(".xml").exists():
+        if ".again." not in log.name and not log.with_suffix(".xml").exists():
             all_suites.log(log)
     all_suites.print()
+    with open(flaky, "a") as file:
+        file.writelines(f"{name}\n" for name in all_suites.flaky)
+
+
+def failed_filter(report):
+    if Path(report).exists():
+        failed = [case for case in cases(report) if case.failure is not None]
+        print(" | ".join(f"(binary_id(={case.binary}) & test(={case.test}))" for case in failed))
+
+
+def stress(folder):
+    runs = sorted(folder.glob("*.xml"))
+    failures = {}
+    for report in runs:
+        for case in cases(report):
+            if case.failure is not None:
+                failures.setdefault(case.name, []).append((report.stem, case))
+    for name, failed in sorted(failures.items()):
+        way, case = failed[0]
+        print(f"=== {name} failed in {', '.join(run for run, _ in failed)}; its log in {way}:")
+        print(case.output or case.failure.text or case.failure.get("message"))
+    print(f"{len(runs)} runs, {len(failures)} tests failed at least once")
+    for name, failed in sorted(failures.items()):
+        print(f"{len(failed):4} of {len(runs)}  {name}")
+    sys.exit(bool(failures))
+
+
+def main():
+    match sys.argv[1:]:
+        case ["--failed", report]:
+            failed_filter(report)
+        case ["--stress", folder]:
+            stress(Path(folder))
+        case [folder]:
+            summarise(Path(folder), "/dev/null")
+        case [folder, flaky]:
+            summarise(Path(folder), flaky)
 
 
 main()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the IFMA tests of quadrille-kernels on an emulated CPU: see README.md. Ends with status 0 when they pass, 3 when
-# there is no emulator here, and anything else when they fail.
+# there is no emulator here, and anything else when they fail. --short runs one test of each algorithm, with fewer operations.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 readonly here absent=3
@@ -18,6 +18,24 @@ export TEST_TIERS=ifma TEST_OPERATIONS=20 TEST_FLIPS=30 TEST_ITERATIONS=30
 main() {
     use_a_built_boringssl
     "${kernels_test[@]}" --no-run
+    if [[ ${1-} == --short ]]; then
+        short
+    else
+        whole
+    fi
+}
+
+# Of each algorithm the test that fills the lanes to every number.
+short() {
+    export TEST_OPERATIONS=8 TEST_FLIPS=2 TEST_ITERATIONS=2
+    local failed=0
+    timeout $limit "${kernels_test[@]}" --test suite --test ml_kem -- fills &
+    timeout $limit "${kernels_test[@]}" --test x25519 --test p256 --test p256_exchange -- fills || failed=1
+    wait $! || failed=1
+    return $failed
+}
+
+whole() {
     # Two programs, for two cores.
     timeout $limit "${kernels_test[@]}" --lib -- --skip valgrind --skip avx2 --skip fma47 &
     local failed=0
@@ -41,4 +59,4 @@ use_a_built_boringssl() {
     export BORING_BSSL_PATH BORING_BSSL_INCLUDE_PATH=$BORING_BSSL_PATH/../boringssl/include
 }
 
-main
+main "$@"

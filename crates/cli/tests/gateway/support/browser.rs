@@ -1,5 +1,6 @@
 //! Chromium, driven through its DevTools protocol.
 
+use super::PATIENCE;
 use base64ct::{Base64, Encoding};
 use serde_json::{Value, json};
 use std::{
@@ -77,7 +78,7 @@ impl Browser {
     /// Waits until an expression is true in the page; shows the page's text otherwise.
     #[track_caller]
     pub fn wait_until(&mut self, expression: &str) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + PATIENCE;
         while self.evaluate(expression) != json!(true) {
             assert!(
                 Instant::now() < end,
@@ -161,6 +162,6 @@ fn connect(child: &mut Child) -> WebSocket<TcpStream> {
     let request = url.expect("the browser ended").into_client_request().expect("a URL");
     let address = request.uri().authority().expect("an address").to_string();
     let tcp = TcpStream::connect(address).expect("connecting to the browser");
-    tcp.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    tcp.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     tungstenite::client(request, tcp).expect("a WebSocket handshake").0
 }

@@ -1,16 +1,12 @@
 //! A small HTTP/1.1 client over TLS that shows what curl hides: single connections, and how they end.
 
-use super::{Certificates, Pair};
+use super::{Certificates, PATIENCE, Pair};
 use boring::ssl::{SslConnector, SslFiletype, SslMethod, SslStream};
 use std::{
     io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
     path::Path,
-    time::Duration,
 };
-
-/// Long enough for a loaded machine, short enough that a test that hangs is seen to fail.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Connects to gateways, and trusts one CA.
 #[derive(Clone)]

@@ -1,16 +1,13 @@
 //! Clients that send a request with their first flight (0-RTT), and copies of that flight.
 
-use super::Certificates;
+use super::{Certificates, PATIENCE};
 use boring::ssl::{ErrorCode, SslConnector, SslMethod, SslSession, SslStream};
 use foreign_types::ForeignTypeRef;
 use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
     sync::{Arc, Mutex},
-    time::Duration,
 };
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Offers early data with sessions that allow it.
 pub struct EarlyClient(SslConnector);

@@ -1,7 +1,7 @@
 //! A client of HTTP/3, which shows what browsers hide: single connections, the datagrams of which they consist, and what is
 //! resumed. It is quiche's, as the gateway is; other implementations have tests of their own.
 
-use super::Certificates;
+use super::{Certificates, PATIENCE};
 use boring::ssl::{SslContextBuilder, SslMethod, SslVerifyMode};
 use quiche::{
     ConnectionId, RecvInfo,
@@ -14,8 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Long enough for a loaded machine, short enough that a test that hangs is seen to fail.
-const PATIENCE: Duration = Duration::from_secs(60);
 const LARGEST: usize = 65_535;
 
 /// How a client connects.

@@ -56,7 +56,7 @@ impl Load {
         threads.push(thread::spawn(move || {
             while http2.goes_on() {
                 let mut curl = Command::new("curl");
-                curl.args(["--http2", "-sS", "--fail", "--max-time", "60", "--cacert"]).arg(&ca);
+                curl.args(["--http2", "-sS", "--fail", "--max-time", "180", "--cacert"]).arg(&ca);
                 curl.args(["--resolve", &format!("localhost:{}:127.0.0.1", address.port())]);
                 curl.arg(format!("https://localhost:{}{path}?[1-20]", address.port()));
                 http2.curl(&mut curl, right);

@@ -16,6 +16,7 @@ mod hello;
 pub mod http3;
 mod key_server;
 mod load;
+pub mod logs;
 mod nginx;
 mod openssl;
 pub mod ports;
@@ -75,7 +76,7 @@ pub fn curl(gateway: &Gateway, certificates: &Certificates, arguments: &[&str], 
     let port = gateway.port();
     succeed(
         Command::new("curl")
-            .args(["--silent", "--show-error", "--fail", "--max-time", "30", "--cacert"])
+            .args(["--silent", "--show-error", "--fail", "--max-time", "180", "--cacert"])
             .arg(certificates.ca())
             .args(["--resolve", &format!("localhost:{port}:127.0.0.1")])
             .args(arguments)
@@ -88,7 +89,7 @@ pub fn curl_status(gateway: &Gateway, certificates: &Certificates, arguments: &[
     let port = gateway.port();
     succeed(
         Command::new("curl")
-            .args(["--silent", "--max-time", "60", "--output", "/dev/null", "--write-out", "%{http_code}"])
+            .args(["--silent", "--max-time", "180", "--output", "/dev/null", "--write-out", "%{http_code}"])
             .arg("--cacert")
             .arg(certificates.ca())
             .args(["--resolve", &format!("localhost:{port}:127.0.0.1")])
@@ -97,11 +98,26 @@ pub fn curl_status(gateway: &Gateway, certificates: &Certificates, arguments: &[
     )
 }
 
-/// Waits until `done` is true; `what` says what did not come true.
+/// How long a test waits for a condition before it fails: long enough for a machine that does much else. A condition that
+/// becomes true costs no more than the time until then.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Waits until `done` is true; `what` says what did not become true.
+#[track_caller]
 pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + PATIENCE;
     while !done() {
-        assert!(Instant::now() < end, "{what}");
+        assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Checks that `holds` stays true for some time, for what must not happen: a slow machine sees less of it, and never fails.
+#[track_caller]
+pub fn throughout(time: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        assert!(holds(), "{what}");
         thread::sleep(Duration::from_millis(20));
     }
 }

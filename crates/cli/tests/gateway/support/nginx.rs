@@ -1,6 +1,6 @@
 //! A real nginx in front of which the gateway stands: Debian's binary, one process, its own directory, no root needed.
 
-use super::ports;
+use super::{PATIENCE, logs, ports};
 use std::{
     fmt::Write as _,
     net::{SocketAddr, TcpStream},
@@ -77,7 +77,7 @@ impl Nginx {
     }
 
     fn wait_until_it_answers(&mut self) {
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + PATIENCE;
         while TcpStream::connect(self.address()).is_err() {
             let ended = self.child.as_mut().and_then(|child| child.try_wait().expect("waiting"));
             let log = || std::fs::read_to_string(self.path("error.log")).unwrap_or_default();
@@ -110,6 +110,9 @@ impl Nginx {
 impl Drop for Nginx {
     fn drop(&mut self) {
         self.stop();
+        if thread::panicking() {
+            logs::keep("nginx-error", &self.path("error.log"));
+        }
     }
 }
 

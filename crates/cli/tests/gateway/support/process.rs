@@ -1,8 +1,8 @@
 //! A running `quadrille serve`.
 
-use super::{Pair, succeed};
+use super::{PATIENCE, Pair, logs, succeed};
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     net::SocketAddr,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
@@ -54,15 +54,18 @@ impl Gateway {
         let stderr = child.stderr.take().expect("a pipe");
         let log = Arc::new(Mutex::new(String::new()));
         let copy = Arc::clone(&log);
+        let subcommand = command.get_args().next().map(|name| name.to_string_lossy().into_owned());
+        let mut file = logs::create(&format!("quadrille-{}", subcommand.unwrap_or_default()));
         thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let _ = writeln!(file, "{line}");
                 let mut log = copy.lock().expect("the log");
                 log.push_str(&line);
                 log.push('\n');
             }
         });
         let mut gateway = Self { child, listeners: Vec::new(), admin: None, log, successor: None };
-        gateway.wait_until(Duration::from_secs(60), |gateway| gateway.read_addresses() >= listeners);
+        gateway.wait_until("its listeners", |gateway| gateway.read_addresses() >= listeners);
         gateway
     }
 
@@ -84,7 +87,7 @@ impl Gateway {
     /// The text of an admin page, which must be there.
     pub fn admin_page(&self, path: &str) -> String {
         let url = self.admin(path);
-        super::succeed(Command::new("curl").args(["-sS", "--fail", "--globoff", "--max-time", "30", &url]))
+        super::succeed(Command::new("curl").args(["-sS", "--fail", "--globoff", "--max-time", "180", &url]))
     }
 
     /// The admin endpoint's metrics.
@@ -105,9 +108,9 @@ impl Gateway {
     /// Waits until a metric has a value; says what all have otherwise.
     #[track_caller]
     pub fn wait_for_metric(&self, name: &str, labels: &[&str], done: impl Fn(f64) -> bool) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + PATIENCE;
         while !done(self.metric(name, labels)) {
-            assert!(Instant::now() < end, "{name} {labels:?}: {}", self.metrics());
+            assert!(Instant::now() < end, "waited for {name} {labels:?}: {}", self.metrics());
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -118,8 +121,9 @@ impl Gateway {
     }
 
     /// Waits until the log contains this.
+    #[track_caller]
     pub fn wait_for_log(&mut self, text: &str) {
-        self.wait_until(Duration::from_secs(60), |gateway| gateway.log().contains(text));
+        self.wait_until(&format!("{text:?} in the log"), |gateway| gateway.log().contains(text));
     }
 
     /// Process id, for /proc and signals.
@@ -155,11 +159,14 @@ impl Gateway {
         None
     }
 
-    fn wait_until(&mut self, limit: Duration, done: impl Fn(&mut Self) -> bool) {
-        let end = Instant::now() + limit;
+    #[track_caller]
+    fn wait_until(&mut self, what: &str, done: impl Fn(&mut Self) -> bool) {
+        let end = Instant::now() + PATIENCE;
         while !done(self) {
             let ended = self.child.try_wait().expect("waiting");
-            assert!(ended.is_none() && Instant::now() < end, "quadrille: {ended:?}\n{}", self.log());
+            // What it has written last may have come since.
+            let over = ended.is_some() && !done(self);
+            assert!(!over && Instant::now() < end, "waited for {what}: {ended:?}\n{}", self.log());
             thread::sleep(Duration::from_millis(10));
         }
     }

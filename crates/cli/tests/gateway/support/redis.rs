@@ -1,6 +1,6 @@
 //! A real Redis on its own port.
 
-use super::{Pair, eventually, missing, ports, succeed};
+use super::{Pair, eventually, logs, missing, ports, succeed};
 use std::{
     net::TcpStream,
     path::Path,
@@ -110,6 +110,6 @@ fn spawn(directory: &TempDir, flags: &[String]) -> Child {
     let mut command = Command::new("redis-server");
     command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
     command.args(flags).arg("--dir").arg(directory.path());
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdout(logs::create("redis-server")).stderr(Stdio::null());
     command.spawn().unwrap_or_else(|error| missing(&command, &error))
 }

@@ -1,6 +1,6 @@
 //! `quadrille serve` with input that it must refuse.
 
-use super::serve;
+use super::{PATIENCE, serve};
 use std::{
     path::Path,
     process::{Command, Stdio},
@@ -13,7 +13,7 @@ use std::{
 pub fn refused(command: &mut Command) -> String {
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starting quadrille");
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + PATIENCE;
     let served = loop {
         match child.try_wait().expect("waiting") {
             Some(_) => break false,

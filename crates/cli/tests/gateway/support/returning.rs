@@ -1,6 +1,6 @@
 //! Clients that come back with the session of last time, by every way that TLS has.
 
-use super::{Certificates, Pair};
+use super::{Certificates, PATIENCE, Pair};
 use boring::{
     ex_data::Index,
     ssl::{
@@ -11,7 +11,6 @@ use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
     sync::{Arc, LazyLock, Mutex},
-    time::Duration,
 };
 
 /// How a session is offered.
@@ -36,9 +35,6 @@ pub struct Returning {
 type Slot = Arc<Mutex<Option<SslSession>>>;
 
 static SLOT: LazyLock<Index<Ssl, Slot>> = LazyLock::new(|| Ssl::new_ex_index().expect("an index"));
-
-/// Long enough for a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Returning {
     pub fn new(certificates: &Certificates, way: Way) -> Self {
