@@ -1,6 +1,6 @@
 //! ECDSA on P-256 on every tier that signs: signatures verify with BoringSSL.
 //!
-//! `TEST_OPERATIONS` sets how many random signatures are made (10,000 unless told).
+//! `TEST_OPERATIONS` sets how many random signatures are made (1,000 by default).
 
 mod support;
 
@@ -57,7 +57,7 @@ fn nonces_are_used_once(lanes: &Lanes) {
 }
 
 fn random(lanes: &Lanes) {
-    let mut left = std::env::var("TEST_OPERATIONS").map_or(10_000, |n| n.parse().expect("a number"));
+    let mut left = std::env::var("TEST_OPERATIONS").map_or(1_000, |n| n.parse().expect("a number"));
     let mut random = Random::new(35);
     while left > 0 {
         let fill = (1 + random.below(33)).min(left);

@@ -1,7 +1,7 @@
 //! ECDH on P-256 on every tier this CPU has: Wycheproof's vectors, the extremes, points that are none, and random operations
 //! against BoringSSL, which is the portable tier.
 //!
-//! `TEST_OPERATIONS` sets how many random operations a tier computes (10,000 unless told).
+//! `TEST_OPERATIONS` sets how many random operations a tier computes (1,000 by default).
 
 mod support;
 
@@ -149,7 +149,7 @@ fn fills(lanes: &Lanes) {
 }
 
 fn random(lanes: &Lanes) {
-    let mut left = std::env::var("TEST_OPERATIONS").map_or(10_000, |n| n.parse().expect("a number"));
+    let mut left = std::env::var("TEST_OPERATIONS").map_or(1_000, |n| n.parse().expect("a number"));
     let mut random = Random::new(45);
     // Points by which the next ones are made.
     let mut points = vec![encoded(BASE.map(scalar)); 33];

@@ -1,6 +1,6 @@
 //! One suite, every tier: each case runs on every tier this CPU has, and the portable tier is the oracle.
 //!
-//! `TEST_OPERATIONS` sets how many random operations a tier computes (10,000 unless told). `TEST_TIERS`, a list,
+//! `TEST_OPERATIONS` sets how many random operations a tier computes (1,000 by default). `TEST_TIERS`, a list,
 //! says which tiers to run, and makes it a failure if one cannot.
 
 mod support;
@@ -152,7 +152,7 @@ fn threads(lanes: &Lanes) {
 
 /// Random inputs and random assignments of keys to lanes.
 fn random(lanes: &Lanes) {
-    let total: usize = std::env::var("TEST_OPERATIONS").map_or(10_000, |n| n.parse().expect("a number"));
+    let total: usize = std::env::var("TEST_OPERATIONS").map_or(1_000, |n| n.parse().expect("a number"));
     // The oracle beside itself needs no more than a sign of life.
     let total = if lanes.name() == "portable" { total / 20 } else { total };
     let mut random = Random::new(6);

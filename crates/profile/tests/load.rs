@@ -9,6 +9,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     thread,
     time::{Duration, Instant},
@@ -24,7 +25,10 @@ use quadrille_profile::load::{
     preflight::{Refusal, Trust, preflight},
 };
 
-const LIMIT: Duration = Duration::from_secs(20);
+/// Long enough for a loaded machine.
+const LIMIT: Duration = Duration::from_secs(180);
+/// What no test waits for.
+const HOURS: Duration = Duration::from_secs(10_000);
 
 #[test]
 fn counts_what_the_server_did() {
@@ -77,9 +81,9 @@ fn a_silent_server_does_not_stop_the_load_from_ending() {
     assert_eq!((seen.ok, seen.failed()), (0, 6));
     assert!(seen.failure().unwrap().contains("timed out"));
 
-    let begun = Instant::now();
-    let seen = Load { time_limit: Duration::from_millis(300), ..patient }.run().unwrap();
-    assert!(begun.elapsed() < LIMIT / 2);
+    let time_limit = Duration::from_millis(300);
+    let endless = Load { time_limit, connection_timeout: HOURS, ..patient };
+    let seen = soon(move || endless.run().unwrap());
     assert_eq!(
         (seen.ok, seen.failed()),
         (0, 0),
@@ -89,23 +93,30 @@ fn a_silent_server_does_not_stop_the_load_from_ending() {
 
 #[test]
 fn ends_in_time_or_when_told() {
-    let endless =
-        Load { time_limit: Duration::from_millis(300), ..load(https_server(), TlsVersion::V1_3, u64::MAX) };
-    let begun = Instant::now();
-    assert!(endless.run().unwrap().ok > 0);
-    assert!(begun.elapsed() < LIMIT / 2);
-
-    let endless = Load { time_limit: LIMIT, ..endless };
-    let (live, stop) = (Live::default(), AtomicBool::new(false));
-    let seen = thread::scope(|scope| {
-        let running = scope.spawn(|| endless.on_threads(NonZeroUsize::new(2).unwrap(), &live, &stop));
-        while live.ok.load(Ordering::Relaxed) < 20 {
-            thread::sleep(Duration::from_millis(1));
+    let endless = load(https_server(), TlsVersion::V1_3, u64::MAX);
+    // A machine that is too slow for one handshake in this time has more of it the next time.
+    let mut time_limit = Duration::from_millis(300);
+    loop {
+        let limited = Load { time_limit, ..endless.clone() };
+        if soon(move || limited.run().unwrap()).ok > 0 {
+            break;
         }
-        stop.store(true, Ordering::Relaxed);
-        running.join().unwrap().unwrap()
+        time_limit *= 2;
+        assert!(time_limit < LIMIT, "no handshake");
+    }
+
+    let endless = Load { time_limit: HOURS, ..endless };
+    let seen = soon(move || {
+        let (live, stop) = (Live::default(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let running = scope.spawn(|| endless.on_threads(NonZeroUsize::new(2).unwrap(), &live, &stop));
+            while live.ok.load(Ordering::Relaxed) < 20 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            stop.store(true, Ordering::Relaxed);
+            running.join().unwrap().unwrap()
+        })
     });
-    assert!(begun.elapsed() < LIMIT / 2);
     assert!(seen.ok >= 20 && seen.failed() == 0, "{:?}", seen.failures);
 }
 
@@ -146,12 +157,19 @@ fn a_client_comes_back_with_its_sessions() {
 
 #[test]
 fn what_has_begun_in_time_is_finished() {
-    let server = slow_server(Duration::from_millis(40));
-    let endless = Load { requests: 0, connections: 4, ..load(server, TlsVersion::V1_3, u64::MAX) };
-    let seen = Load { begin_within: Some(Duration::from_millis(100)), ..endless }.run().unwrap();
+    let server = slow_server(Duration::from_millis(400));
+    let endless = Load {
+        requests: 0,
+        connections: 4,
+        time_limit: HOURS,
+        connection_timeout: HOURS,
+        begin_within: Some(Duration::from_secs(1)),
+        ..load(server, TlsVersion::V1_3, u64::MAX)
+    };
+    let seen = soon(move || endless.run().unwrap());
     // Four begin at once, and are served one after another, the last of them after the time.
     assert!(seen.ok >= 4 && seen.failed() == 0, "{} and {:?}", seen.ok, seen.failures);
-    assert!(seen.elapsed >= Duration::from_millis(160) && seen.elapsed < LIMIT, "{:?}", seen.elapsed);
+    assert!(seen.elapsed >= Duration::from_millis(1600), "{:?}", seen.elapsed);
 }
 
 /// A server that needs 20 ms for each connection, one after another, cannot answer a hundred a second: the wait of
@@ -177,7 +195,7 @@ fn an_open_loop_keeps_its_rate_when_the_server_is_fast() {
     };
     let seen = load.run().unwrap();
     assert_eq!(seen.ok, 100);
-    assert!((0.45..5.0).contains(&seen.elapsed.as_secs_f64()), "{:?}", seen.elapsed);
+    assert!(seen.elapsed >= Duration::from_millis(450), "{:?}", seen.elapsed);
 }
 
 #[test]
@@ -208,6 +226,13 @@ fn load(target: SocketAddr, version: TlsVersion, count: u64) -> Load {
         time_limit: LIMIT,
         ..Load::new(target, "localhost")
     }
+}
+
+/// Runs it on a thread of its own, and fails if it does not end.
+fn soon<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, wait) = mpsc::channel();
+    thread::spawn(move || done.send(what()));
+    wait.recv_timeout(LIMIT).expect("it hangs, or has panicked")
 }
 
 fn protocol_name(version: TlsVersion) -> &'static str {

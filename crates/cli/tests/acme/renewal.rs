@@ -1,38 +1,92 @@
-//! Certificates are renewed in time, and nobody notices.
+//! Certificates are renewed in time, and no client notices.
 
-use crate::authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate};
+use crate::{
+    authority::{Behaviour, PATIENCE, Pebble, leaf, shown, wait_for_certificate},
+    clock::Clock,
+    support::{Gateway, throughout},
+};
 use std::{
     collections::BTreeSet,
     fs,
+    path::Path,
     time::{Duration, Instant},
 };
 
-/// Certificates of a minute, renewed twice under load; `QUADRILLE_ACME_SOAK` is for how many seconds instead, with
-/// certificates of two minutes.
+const DAY: i64 = 24 * 3600;
+
+/// Clients that come one after the other, and the certificates that they have seen.
+struct Clients<'a> {
+    gateway: &'a Gateway,
+    root: &'a Path,
+    leaves: BTreeSet<String>,
+    handshakes: usize,
+}
+
+impl Clients<'_> {
+    /// One more. The certificate is verified, with its time: an expired one fails.
+    fn come(&mut self) -> usize {
+        let text = shown(self.gateway.address(0), self.root, "short.example.com", &[]);
+        let text =
+            text.unwrap_or_else(|text| panic!("after {}: {text}\n{}", self.handshakes, self.gateway.log()));
+        self.leaves.insert(leaf(&text).to_owned());
+        self.handshakes += 1;
+        self.leaves.len()
+    }
+}
+
+/// Twice; `QUADRILLE_ACME_SOAK` is for how many seconds instead.
 #[test]
 fn certificates_are_renewed_under_load_without_a_failed_handshake() {
-    let soak = std::env::var("QUADRILLE_ACME_SOAK").ok().and_then(|seconds| seconds.parse().ok());
-    let life = if soak.is_some() { 120 } else { 60 };
-    let behaviour = Behaviour { life, refused_nonces: 10, ..Behaviour::default() };
+    match std::env::var("QUADRILLE_ACME_SOAK").ok().and_then(|seconds| seconds.parse().ok()) {
+        Some(seconds) => soak(seconds),
+        None => renew_twice(),
+    }
+}
+
+/// Certificates of nine days, while the gateway's clock is set.
+fn renew_twice() {
+    let behaviour = Behaviour { life: 9 * 24 * 3600, ..Behaviour::default() };
+    let Some(pebble) = Pebble::start(&behaviour) else { return };
+    let clock = Clock::new(&pebble.path(""));
+    let mut command = clock.serve();
+    command.arg("--config").arg(pebble.configuration("{ names: [short.example.com] }", ""));
+    let gateway = Gateway::start(command, 1);
+    let root = pebble.root();
+    wait_for_certificate(&gateway, &root, "short.example.com", &[]);
+    // Those that came before there was a certificate were refused.
+    let refused = gateway.metric("quadrille_handshake_failures_total", &[]);
+    let mut clients = Clients { gateway: &gateway, root: &root, leaves: BTreeSet::new(), handshakes: 0 };
+    // Neither when half of its life is over, nor when the last sixth begins, but at two thirds, or when the authority says:
+    // a day around that. The next one not within a day after the one before.
+    for (days, certificates) in [(4.5, 1), (7.6, 2), (8.4, 2), (8.7, 3)] {
+        clock.runs_ahead((days * DAY as f64) as i64);
+        let end = Instant::now() + PATIENCE;
+        while clients.come() < certificates {
+            assert!(Instant::now() < end, "{days} days: {}", gateway.log());
+        }
+        throughout(Duration::from_secs(3), "it is renewed too early", || clients.come() == certificates);
+    }
+    println!("{} handshakes", clients.handshakes);
+    assert_eq!(gateway.metric("quadrille_handshake_failures_total", &[]), refused, "{}", gateway.metrics());
+    assert_eq!(pebble.issued(), 3, "{}", gateway.log());
+}
+
+/// Certificates of two minutes from an authority that refuses nonces. The clock is right.
+fn soak(seconds: u64) {
+    let behaviour = Behaviour { life: 120, refused_nonces: 10, ..Behaviour::default() };
     let Some(pebble) = Pebble::start(&behaviour) else { return };
     let gateway = pebble.gateway("{ names: [short.example.com] }");
     let root = pebble.root();
     wait_for_certificate(&gateway, &root, "short.example.com", &[]);
-    let (address, began) = (gateway.address(0), Instant::now());
-    // Those that came before there was a certificate were refused.
     let refused = gateway.metric("quadrille_handshake_failures_total", &[]);
-    let (mut leaves, mut handshakes) = (BTreeSet::new(), 0);
-    let limit = Duration::from_secs(soak.unwrap_or(300));
-    while began.elapsed() < limit && (soak.is_some() || leaves.len() < 3) {
-        // Verified, with its time: an expired one fails.
-        let text = shown(address, &root, "short.example.com", &[]);
-        let text = text.unwrap_or_else(|text| panic!("after {handshakes}: {text}\n{}", gateway.log()));
-        leaves.insert(leaf(&text).to_owned());
-        handshakes += 1;
+    let mut clients = Clients { gateway: &gateway, root: &root, leaves: BTreeSet::new(), handshakes: 0 };
+    let end = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < end {
+        clients.come();
     }
-    println!("{handshakes} handshakes, {} certificates, in {:?}", leaves.len(), began.elapsed());
-    let expected = soak.map_or(3, |seconds| usize::try_from(seconds / 120).unwrap_or(0));
-    assert!(leaves.len() >= expected, "{} certificates\n{}", leaves.len(), gateway.log());
+    println!("{} handshakes, {} certificates", clients.handshakes, clients.leaves.len());
+    let expected = usize::try_from(seconds / 120).expect("a number");
+    assert!(clients.leaves.len() >= expected, "{} certificates\n{}", clients.leaves.len(), gateway.log());
     assert_eq!(gateway.metric("quadrille_handshake_failures_total", &[]), refused, "{}", gateway.metrics());
 }
 

@@ -1,8 +1,8 @@
 //! What a completion promises: a result, or a free place.
 
-use crate::support::{Gate, Recorder, count, pkcs1, rsa1024, settings, sign, soon, start};
+use crate::support::{Gate, Recorder, count, pkcs1, rsa1024, settings, sign, soon, start, until_asleep};
 use quadrille_engine::{OperationError, Policy, Scalar, Settings, Unobserved};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[test]
 fn dropped_before_it_begins_it_gives_its_place_back() {
@@ -73,7 +73,7 @@ fn many_withdrawals_leave_nothing() {
 fn waiting_flushes() {
     let engine = start(settings(1, 8), Scalar, Unobserved);
     let key = rsa1024();
-    std::thread::sleep(Duration::from_millis(20)); // until the compute thread sleeps
+    until_asleep(1);
     let outcome = soon(move || engine.enqueue(&key, sign(&key)).unwrap().wait()).unwrap();
     assert_eq!(outcome.batch, 1);
 }
@@ -100,11 +100,10 @@ fn an_engine_that_is_dropped_does_not_wait_for_batches_to_fill() {
     let engine = start(Settings { policy, ..settings(3, 64) }, Scalar, Unobserved);
     let key = rsa1024();
     let waiting = engine.submit(&key, sign(&key)).unwrap();
-    std::thread::sleep(Duration::from_millis(20)); // until a compute thread waits for the batch
-    let began = Instant::now();
+    // One of them waits for the batch, for ever.
+    until_asleep(3);
     soon(move || drop(engine));
-    waiting.wait().expect("a signature");
-    assert!(began.elapsed() < Duration::from_secs(30));
+    soon(move || waiting.wait()).expect("a signature");
 }
 
 #[test]

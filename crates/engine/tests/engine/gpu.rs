@@ -3,7 +3,7 @@
 #[path = "../../../kernels-cuda/tests/support/fake.rs"]
 mod fake;
 
-use crate::support::{Recorder, ec_p384, rsa1024, rsa2048, settings, soon, start};
+use crate::support::{Recorder, ec_p384, rsa1024, rsa2048, settings, soon, start, until_asleep};
 use boring::pkey::PKey;
 use fake::Fake;
 use quadrille_engine::{
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// Scalar, but so slow that the rest of a queue goes to the GPU.
+/// Scalar, but so slow that the rest of a queue goes to the GPU, on a busy machine too.
 struct Slow;
 
 impl Backend for Slow {
@@ -27,7 +27,7 @@ impl Backend for Slow {
     }
 
     fn compute(&self, batch: &mut [Job<'_>]) {
-        std::thread::sleep(Duration::from_millis(4) * u32::try_from(batch.len()).unwrap());
+        std::thread::sleep(Duration::from_millis(20) * u32::try_from(batch.len()).unwrap());
         Scalar.compute(batch);
     }
 
@@ -94,7 +94,8 @@ fn fresh() -> Key {
 /// So that the engine knows how fast it is itself.
 fn warm_up(engine: &Engine, key: &Key) {
     compute(engine, key, 1);
-    std::thread::sleep(Duration::from_millis(20));
+    // The pace is noted after the result has been handed over.
+    until_asleep(1);
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn other_keys_stay_and_batching_is_the_backends() {
         };
         let sign = || Operation::sign(scheme, b"message").unwrap();
         engine.submit(&key, sign()).unwrap().wait().unwrap();
-        std::thread::sleep(Duration::from_millis(20));
+        until_asleep(1);
         let waiting: Vec<_> = (0..40).map(|_| engine.enqueue(&key, sign()).unwrap()).collect();
         engine.flush();
         waiting.into_iter().for_each(|completion| drop(completion.wait().unwrap()));

@@ -29,11 +29,11 @@ fn follow(page: &str, greeting: &str) {
     let last = last.trim().replace("8443", &port);
     let script = format!(
         "set -e\ntrap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n{before}\n\
-         for i in $(seq 100); do if {last}; then exit 0; fi; sleep 0.2; done\nexit 1\n"
+         for i in $(seq 900); do if {last}; then exit 0; fi; sleep 0.2; done\nexit 1\n"
     );
     let path = format!("{}:/usr/sbin:{}", programs.display(), std::env::var("PATH").expect("a path"));
     let mut shell = Command::new("timeout");
-    shell.args(["--kill-after=5", "120", "bash", "-c", &script]).env("PATH", path).env_remove("OPENSSL_CONF");
+    shell.args(["--kill-after=5", "600", "bash", "-c", &script]).env("PATH", path).env_remove("OPENSSL_CONF");
     // SAFETY: umask is allowed between fork and exec.
     unsafe {
         shell.pre_exec(|| {

@@ -167,7 +167,7 @@ fn a_client_of_openssl_agrees_upon_it_with_boringssl() {
     let port = socket.local_addr().expect("an address").port();
     for round in 0..10 {
         let mut client = site.with_provider("timeout");
-        client.args(["20", "openssl", "s_client", "-groups", "X25519MLKEM768", "-brief"]);
+        client.args(["300", "openssl", "s_client", "-groups", "X25519MLKEM768", "-brief"]);
         client.args(["-connect", &format!("127.0.0.1:{port}")]).stdin(std::process::Stdio::null());
         let child = client.stderr(std::process::Stdio::piped()).spawn().expect("openssl");
         let (tcp, _) = socket.accept().expect("a client");

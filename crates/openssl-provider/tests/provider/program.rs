@@ -24,7 +24,7 @@ fn loaded_twice_threaded_forked_and_unloaded() {
     let site = site();
     let program = compiled(&site, "program");
     let mut command = site.plain("timeout");
-    command.args(["120", &program, "8", "20"]).arg(site.path("openssl.cnf")).arg(site.path("rsa.key"));
+    command.args(["600", &program, "8", "20"]).arg(site.path("openssl.cnf")).arg(site.path("rsa.key"));
     let said = said(&finish(&mut command));
     assert!(said.contains("all good"), "{said}");
 }
@@ -41,7 +41,7 @@ fn valgrind_finds_nothing() {
     let mut command = site.plain("timeout");
     // valgrind knows no AVX-512; the portable tier is BoringSSL's.
     command.env("QUADRILLE_CPU", "portable").args([
-        "550",
+        "1100",
         "valgrind",
         "--quiet",
         "--error-exitcode=9",

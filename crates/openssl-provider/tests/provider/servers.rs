@@ -93,10 +93,12 @@ pub(crate) fn haproxy(site: &Site, _key: &str, port: u16) -> Running {
 
 pub(crate) fn haproxy_configuration(site: &Site, port: u16) -> PathBuf {
     let text = format!(
-        "global\n  maxconn 2000\n  nbthread 2\n  ssl-mode-async\n  ssl-default-bind-ciphers ALL\n\
+        "global\n  maxconn 2000\n  nbthread 2\n  stats socket {} expose-fd listeners\n  ssl-mode-async\n  ssl-default-bind-ciphers ALL\n\
          \x20 tune.ssl.default-dh-param 2048\n\
-         defaults\n  mode http\n  timeout client 10s\n  timeout server 10s\n  timeout connect 5s\n\
+         defaults\n  mode http\n  timeout client 60s\n  timeout server 60s\n  timeout connect 60s\n\
          frontend f\n  bind 127.0.0.1:{port} ssl crt {}\n  http-request return status 200 content-type text/plain string ok\n",
+        // With it a worker hands its listeners to the next one, so that no connection is lost between them.
+        site.path_text("stats.sock"),
         site.path_text("served.both")
     );
     site.write(&format!("haproxy-{port}.cfg"), &text)

@@ -45,6 +45,9 @@ mod tests {
     use mio::{Events, Poll};
     use std::time::Instant;
 
+    /// Long enough for a loaded machine.
+    const LIMIT: Duration = Duration::from_secs(180);
+
     #[test]
     fn wakes_when_it_is_time_again_and_again() {
         let mut poll = Poll::new().unwrap();
@@ -53,9 +56,9 @@ mod tests {
         for (index, micros) in [300, 0, 1700].into_iter().enumerate() {
             let (wait, start) = (Duration::from_micros(micros), Instant::now());
             alarm.set(index as u64, wait).unwrap();
-            poll.poll(&mut events, Some(Duration::from_secs(10))).unwrap();
+            poll.poll(&mut events, Some(LIMIT)).unwrap();
             assert_eq!(events.iter().map(mio::event::Event::token).collect::<Vec<_>>(), [Alarm::TOKEN]);
-            assert!(start.elapsed() >= wait && start.elapsed() < Duration::from_secs(10));
+            assert!(start.elapsed() >= wait);
         }
     }
 
@@ -66,7 +69,7 @@ mod tests {
         let mut events = Events::with_capacity(4);
         alarm.set(7, Duration::from_millis(1)).unwrap();
         alarm.set(7, Duration::from_secs(3600)).unwrap();
-        poll.poll(&mut events, Some(Duration::from_secs(10))).unwrap();
+        poll.poll(&mut events, Some(LIMIT)).unwrap();
         assert!(!events.is_empty(), "it was not set again");
     }
 }

@@ -32,7 +32,7 @@ struct Lines {
     listening: Option<String>,
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 impl ControlPlane {
     /// Starts one; `None`, said aloud, if there is no Go to build it with.

@@ -2,7 +2,7 @@
 
 use super::{certificates, with_common};
 use crate::support::{Configuration, Gateway, curl, eventually, output, succeed};
-use std::{net::TcpStream, process::Command, time::Duration};
+use std::{net::TcpStream, process::Command};
 
 const KEY_IN_A_FILE: &str = include_str!("../../../../envoy/src/tests/published/key-in-a-file.yaml");
 
@@ -64,7 +64,7 @@ fn it_serves_and_ends() {
     eventually("the listener is still there", || TcpStream::connect(address).is_err());
     assert_eq!(gateway.admin_page("/ready"), "LIVE\n", "the process goes on, as Envoy does");
     assert_eq!(post(&gateway, "/quitquitquit", &[]), "OK\n");
-    let status = gateway.wait(Duration::from_secs(60)).expect("the end");
+    let status = gateway.wait(crate::support::PATIENCE).expect("the end");
     assert!(status.success(), "{status}");
 }
 

@@ -82,7 +82,7 @@ fn answer(port: u16, path: &str, arguments: &[&str]) -> [String; 3] {
     let answer = ask("http", port, path, arguments);
     let coding = answer.iter().find_map(|line| line.strip_prefix("content-encoding: ")).unwrap_or_default();
     let mut command = Command::new("curl");
-    command.args(["--silent", "--max-time", "20"]).args(arguments);
+    command.args(["--silent", "--max-time", "300"]).args(arguments);
     // curl decodes if it has asked for it, and asks for what is said.
     if !coding.is_empty() {
         command.arg("--compressed");

@@ -2,7 +2,7 @@
 //! speak.
 
 use super::stock::{Both, ask, bootstrap, with_ports};
-use crate::support::{Configuration, Gateway, document};
+use crate::support::{Configuration, Gateway, PATIENCE, document};
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},
@@ -46,7 +46,7 @@ fn greeting() -> u16 {
 /// What a client gets that says nothing, and whether it waited for it.
 fn silent(port: u16) -> (String, bool) {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a connection");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
     let began = Instant::now();
     let mut got = String::new();
     // A reset is an end as well.

@@ -77,7 +77,7 @@ fn each_key_has_its_own_delay() {
                     "-sS",
                     "--fail",
                     "--max-time",
-                    "30",
+                    "300",
                     "-o",
                     "/dev/null",
                     "-w",

@@ -25,7 +25,7 @@ pub fn ask_host(scheme: &str, host: &str, port: u16, path: &str, arguments: &[&s
     const OWN: [&str; 7] =
         ["vary", "date", "server", "content-length", "transfer-encoding", "connection", "keep-alive"];
     let mut command = Command::new("curl");
-    command.args(["--silent", "--max-time", "20", "--path-as-is", "--globoff", "--include"]).args(arguments);
+    command.args(["--silent", "--max-time", "300", "--path-as-is", "--globoff", "--include"]).args(arguments);
     command.args(["--insecure", "--noproxy", "*", "--resolve", &format!("{host}:{port}:127.0.0.1")]);
     let (_, said) = output(command.arg(format!("{scheme}://{host}:{port}{path}")));
     let said = with_port_named(&said.replace('\r', ""), port);

@@ -1,10 +1,13 @@
 //! Whatever Redis does, no handshake fails.
 
-use super::{Fleet, return_for};
-use crate::support::{Gateway, SlowProxy, Way};
-use std::{thread::sleep, time::Duration};
+use super::{Fleet, LOOKUP_LIMIT, kinds::joined, resumes_for};
+use crate::support::{Gateway, SlowProxy, Way, eventually};
+use std::time::Duration;
 
-const MOMENT: Duration = Duration::from_secs(2);
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// What a look-up may take where Redis is to be too slow.
+const SHORT: [&str; 2] = [LOOKUP_LIMIT, "20ms"];
 
 /// Overwrites everything that Redis has.
 const GARBAGE: &str =
@@ -22,33 +25,38 @@ const TRUNCATE: &str = "
     end return 1";
 
 fn by_id(fleet: &Fleet, least: f64, what: &str) {
-    let tally = return_for(&fleet.addresses(), &fleet.client(Way::Id12), MOMENT);
-    tally.expect(least, what);
+    resumes_for(&fleet.addresses(), &fleet.client(Way::Id12), MOMENT, least, what);
+}
+
+/// Clients come back until both have happened: a look-up took too long, and then none was tried for a while.
+fn until_suspended(fleet: &Fleet, what: &str) {
+    let misses = |reason: &str| fleet.metric("quadrille_resumption_misses_total", &[reason]);
+    eventually("the breaker stays closed", || {
+        by_id(fleet, 0.2, what);
+        misses("store_timeout") > 0.0 && misses("store_unavailable") > 0.0
+    });
 }
 
 #[test]
 fn redis_stops_stalls_and_comes_back() {
-    let mut fleet = Fleet::new(2, &[]);
+    let mut fleet = Fleet::new(2, &SHORT);
     by_id(&fleet, 0.95, "at first");
     fleet.redis.kill();
     by_id(&fleet, 0.2, "stopped: what is in this process is resumed");
-    assert!(fleet.metric("quadrille_session_store_suspended", &[]) > 0.0, "{}", fleet.logs());
+    eventually("the store is not suspended", || {
+        by_id(&fleet, 0.2, "still stopped");
+        fleet.metric("quadrille_session_store_suspended", &[]) > 0.0
+    });
     fleet.redis.restart();
-    fleet.wait_for_resumption(Way::Id12, 0.9);
     by_id(&fleet, 0.9, "restarted, empty");
 
     fleet.redis.signal("STOP");
-    let stalled = return_for(&fleet.addresses(), &fleet.client(Way::Id12), MOMENT);
-    stalled.expect(0.2, "stalled");
-    assert!(fleet.metric("quadrille_resumption_misses_total", &["store_timeout"]) > 0.0);
-    assert!(fleet.metric("quadrille_resumption_misses_total", &["store_unavailable"]) > 0.0, "the breaker");
-    let tickets = return_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT);
-    tickets.expect(0.99, "tickets do not need Redis");
+    until_suspended(&fleet, "stalled");
+    resumes_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT, 0.99, "tickets do not need Redis");
     fleet.redis.signal("CONT");
-    fleet.wait_for_resumption(Way::Id12, 0.9);
     by_id(&fleet, 0.9, "awake again");
     for line in ["the session store does not answer", "the session store answers again"] {
-        assert!(fleet.logs().contains(line), "{line}\n{}", fleet.logs());
+        eventually(line, || fleet.logs().contains(line));
     }
 }
 
@@ -57,15 +65,11 @@ fn a_slow_redis_costs_full_handshakes_and_little_time() {
     let mut fleet = Fleet::new(0, &[]);
     let slow = SlowProxy::before(([127, 0, 0, 1], fleet.redis.port()).into());
     fleet.address = format!("redis://{}", slow.address);
-    (0..2).for_each(|_| fleet.join(&[]));
+    (0..2).for_each(|_| fleet.join(&SHORT));
     by_id(&fleet, 0.9, "not slow yet");
     slow.delay(Duration::from_millis(60));
-    let late = return_for(&fleet.addresses(), &fleet.client(Way::Id12), MOMENT);
-    late.expect(0.2, "60 ms late");
-    assert!(fleet.metric("quadrille_resumption_misses_total", &["store_timeout"]) > 0.0);
-    assert!(fleet.metric("quadrille_resumption_misses_total", &["store_unavailable"]) > 0.0, "the breaker");
+    until_suspended(&fleet, "60 ms late");
     slow.delay(Duration::ZERO);
-    fleet.wait_for_resumption(Way::Id12, 0.9);
     by_id(&fleet, 0.9, "fast again");
 }
 
@@ -74,12 +78,14 @@ fn what_others_wrote_into_redis_is_not_believed() {
     let fleet = Fleet::new(2, &[]);
     let [one, other] = fleet.addresses()[..] else { panic!("two gateways") };
     let client = fleet.client(Way::Id12);
-    for (script, what) in [(SWAP, "swapped"), (TRUNCATE, "truncated"), (GARBAGE, "garbage")] {
+    let rounds = [(SWAP, "swapped", 4.0), (TRUNCATE, "truncated", 8.0), (GARBAGE, "garbage", 12.0)];
+    for (script, what, written) in rounds {
         let mut sessions = [const { None }; 4];
         for session in &mut sessions {
             client.visit(one, session).expect("a first visit");
         }
-        sleep(Duration::from_millis(300));
+        let writes = "quadrille_session_store_writes_total";
+        fleet.gateways[0].wait_for_metric(writes, &["ok"], |count| count >= written);
         let before = fleet.metric("quadrille_resumption_misses_total", &["damaged"]);
         fleet.redis.cli(&["eval", script, "0"]);
         for session in &mut sessions {
@@ -89,7 +95,7 @@ fn what_others_wrote_into_redis_is_not_believed() {
         assert!(fleet.metric("quadrille_resumption_misses_total", &["damaged"]) > before, "{what}");
     }
     // The ring was overwritten too; the gateways agree on one again, and tickets never failed.
-    return_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT).expect(0.99, "with garbage for a ring");
+    resumes_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT, 0.99, "with garbage for a ring");
 }
 
 #[test]
@@ -100,18 +106,17 @@ fn a_wrong_password_is_named_and_costs_full_handshakes_only() {
     let wrong = redis.replace("redis://", "redis://:wrong@");
     let flags =
         ["--respond", "ok", "--session-tickets", "fleet", "--fleet-secret", secret, "--session-cache"];
-    let gateway = Gateway::with_flags(&fleet.pair, &[&flags[..], &[&wrong]].concat());
+    let mut gateway = Gateway::with_flags(&fleet.pair, &[&flags[..], &[&wrong]].concat());
     for way in Way::ALL {
-        return_for(&[gateway.address(0)], &fleet.client(way), MOMENT).expect(0.9, &format!("{way:?}"));
+        resumes_for(&[gateway.address(0)], &fleet.client(way), MOMENT, 0.9, &format!("{way:?}"));
     }
-    assert!(gateway.log().contains("Password authentication failed"), "{}", gateway.log());
+    gateway.wait_for_log("Password authentication failed");
     assert!(!gateway.log().contains(":wrong@"), "the password is in the log");
 
     let password = fleet.certificates.path("redis.password");
     std::fs::write(&password, "right\n").expect("writing");
     let flags = [&flags[..], &[&redis, "--redis-password", password.to_str().expect("UTF-8")]].concat();
-    let gateway = Gateway::with_flags(&fleet.pair, &flags);
-    assert!(gateway.log().contains("joined the fleet"), "{}", gateway.log());
+    joined(&fleet.pair, &flags);
 }
 
 #[test]
@@ -119,8 +124,7 @@ fn a_gateway_starts_without_redis_and_joins_later() {
     let mut fleet = Fleet::new(1, &["--ticket-rotation", "2s"]);
     fleet.redis.kill();
     fleet.join(&["--ticket-rotation", "2s"]);
-    return_for(&fleet.addresses()[1..], &fleet.client(Way::Tls13), MOMENT).expect(0.99, "alone");
+    resumes_for(&fleet.addresses()[1..], &fleet.client(Way::Tls13), MOMENT, 0.99, "alone");
     fleet.redis.restart();
-    fleet.wait_for_resumption(Way::Tls13, 0.98);
-    return_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT).expect(0.98, "together");
+    resumes_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT, 0.98, "together");
 }

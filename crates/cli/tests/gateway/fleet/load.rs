@@ -12,8 +12,7 @@ fn visits() -> usize {
 #[test]
 fn sessions_made_on_one_gateway_are_resumed_on_all() {
     // Nothing is kept in the processes, so that Redis is asked for each session with an id.
-    // The deadline is one for a machine that is busy with other tests.
-    let fleet = Fleet::new(3, &["--session-cache-size", "0", "--session-lookup-timeout", "500ms"]);
+    let fleet = Fleet::new(3, &["--session-cache-size", "0"]);
     let visits = visits();
     for way in Way::ALL {
         let began = Instant::now();

@@ -4,7 +4,7 @@ use super::Fleet;
 use crate::support::{
     Certificates, Gateway, Returning, Way, eventually, output, quadrille, refused, serve, succeed,
 };
-use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt};
 
 #[test]
 fn generate_makes_a_private_file_and_never_overwrites_one() {
@@ -97,7 +97,6 @@ fn a_fleet_is_shown_and_rotated_by_command() {
     client.visit(fleet.addresses()[0], &mut session).expect("a first visit");
     tickets("rotate");
     eventually("the new key takes over", || current(&tickets("show")) != before);
-    std::thread::sleep(Duration::from_millis(100));
     assert!(client.visit(fleet.addresses()[1], &mut session).expect("a visit"), "{}", fleet.logs());
 
     let other = fleet.certificates.path("other.secret");

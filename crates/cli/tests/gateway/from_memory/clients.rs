@@ -17,7 +17,6 @@ use rcgen::{
 use std::{
     net::{SocketAddr, TcpStream},
     sync::Arc,
-    time::Duration,
 };
 
 /// A client's certificate and key, PEM.
@@ -103,7 +102,7 @@ fn served(address: SocketAddr, client: Option<&Client>) -> bool {
     let mut configuration = builder.build().configure().expect("a configuration");
     configuration.set_verify_hostname(false);
     let tcp = TcpStream::connect(address).expect("a connection");
-    tcp.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    tcp.set_read_timeout(Some(crate::support::PATIENCE)).expect("a timeout");
     configuration.connect("a.example", tcp).is_ok_and(|mut tls| get(&mut tls, "a.example", "/").is_ok())
 }
 

@@ -2,6 +2,7 @@
 
 mod clients;
 
+use crate::support::{PATIENCE, eventually};
 use boring::ssl::{SslConnector, SslMethod, SslStream, SslVerifyMode};
 use quadrille_config::{
     Diagnostic,
@@ -22,7 +23,7 @@ use std::{
         mpsc,
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// A gateway in this process; it ends with it.
@@ -43,7 +44,7 @@ impl Running {
                 quadrille_gateway::serve(model, origin, move |bound| _ = told.send(Ok(bound.clone())));
             let _ = sender.send(Err(ended));
         });
-        let bound = ready.recv_timeout(Duration::from_secs(60)).expect("an answer").expect("it starts");
+        let bound = ready.recv_timeout(PATIENCE).expect("an answer").expect("it starts");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         Self { control, bound, runtime }
     }
@@ -119,7 +120,7 @@ fn upstream(servers: &[SocketAddr]) -> Upstream {
 /// The name in the certificate, and the connection.
 fn connect(address: SocketAddr, name: &str) -> Result<(String, SslStream<TcpStream>), String> {
     let tcp = TcpStream::connect(address).map_err(|error| error.to_string())?;
-    tcp.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    tcp.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let mut builder = SslConnector::builder(SslMethod::tls()).expect("a builder");
     builder.set_verify(SslVerifyMode::NONE);
     let mut configuration = builder.build().configure().expect("a configuration");
@@ -157,7 +158,7 @@ fn get(stream: &mut (impl Read + Write), host: &str, path: &str) -> Result<Strin
 
 fn get_plain(address: SocketAddr, host: &str, path: &str) -> Result<String, String> {
     let mut tcp = TcpStream::connect(address).map_err(|error| error.to_string())?;
-    tcp.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    tcp.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     get(&mut tcp, host, path)
 }
 
@@ -293,11 +294,7 @@ fn listeners_come_and_go() {
         0,
         "a listener that is gone lets its clients go"
     );
-    let end = Instant::now() + Duration::from_secs(10);
-    while TcpStream::connect(one).is_ok() {
-        assert!(Instant::now() < end, "the port is still open");
-        thread::sleep(Duration::from_millis(20));
-    }
+    eventually("the port is still open", || TcpStream::connect(one).is_err());
     assert_eq!(get_plain(two, "a", "/").expect("the port that stays"), "third");
 }
 
@@ -327,11 +324,7 @@ fn endpoints_change_and_what_is_known_of_the_others_stays() {
         let statistics = running.runtime.block_on(running.control.statistics()).expect("it runs");
         statistics.upstreams[0].healthy
     };
-    let end = Instant::now() + Duration::from_secs(20);
-    while healthy() != 1 {
-        assert!(Instant::now() < end, "the sick server is never noticed");
-        thread::sleep(Duration::from_millis(10));
-    }
+    eventually("the sick server is never noticed", || healthy() == 1);
     sick.requests.store(0, Ordering::SeqCst);
     running.apply(model(&[&sick, &well, &new], health)).expect("it is fine");
     let answers: Vec<_> =
@@ -390,11 +383,14 @@ fn no_request_fails_while_configurations_change() {
         })
         .collect();
     let mut rounds = 0;
-    let end = Instant::now() + Duration::from_secs(60);
-    while (rounds < 30 || requests.load(Ordering::Relaxed) < 300) && Instant::now() < end {
+    while rounds < 30 || requests.load(Ordering::Relaxed) < 300 {
         rounds += 1;
+        let before = requests.load(Ordering::Relaxed);
         running.apply(model(rounds)).expect("it is fine");
-        thread::sleep(Duration::from_millis(30));
+        eventually("the load does not come on", || {
+            clients.iter().any(thread::JoinHandle::is_finished) || requests.load(Ordering::Relaxed) > before
+        });
+        assert!(!clients.iter().any(thread::JoinHandle::is_finished), "a client has failed");
     }
     stop.store(true, Ordering::Relaxed);
     clients.into_iter().for_each(|client| client.join().expect("no failure"));

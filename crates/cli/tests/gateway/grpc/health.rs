@@ -19,12 +19,12 @@ fn a_server_is_healthy_while_it_says_that_it_serves() {
     let (Some(plain), Some(secure)) = (Server::start(None), Server::start(Some(&pair))) else { return };
     let tls = format!("tls: {{server_name: localhost, ca: {}}}", certificates.ca().display());
     for (mut server, way) in [(plain, "protocol: http2".to_owned()), (secure, tls)] {
-        let (gateway, _file) =
+        let (mut gateway, _file) =
             before(&certificates, &[&server], &format!("{way}, health: {{grpc: on, {CHECKS}}}"), "");
         assert!(is_healthy(&gateway, &server));
         server.set("", "NOT_SERVING");
         eventually("it is healthy", || !is_healthy(&gateway, &server));
-        assert!(gateway.log().contains("NOT_SERVING"), "{}", gateway.log());
+        gateway.wait_for_log("NOT_SERVING");
         server.set("", "SERVING");
         eventually("it is not healthy again", || is_healthy(&gateway, &server));
     }
@@ -35,9 +35,9 @@ fn a_service_is_asked_for_by_its_name() {
     let certificates = Certificates::new();
     let Some(mut server) = Server::start(None) else { return };
     let keys = format!("protocol: http2, health: {{grpc: my.Service, {CHECKS}}}");
-    let (gateway, _file) = before(&certificates, &[&server], &keys, "");
+    let (mut gateway, _file) = before(&certificates, &[&server], &keys, "");
     eventually("it knows the service", || !is_healthy(&gateway, &server));
-    assert!(gateway.log().contains("does not know the service"), "{}", gateway.log());
+    gateway.wait_for_log("does not know the service");
     server.set("my.Service", "SERVING");
     eventually("it is not healthy", || is_healthy(&gateway, &server));
 }

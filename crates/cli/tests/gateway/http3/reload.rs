@@ -2,13 +2,13 @@
 
 use super::Served;
 use crate::support::{
-    Connector, Http3Client, Nginx, configuration::listener_at, document, eventually, http3::Http3, ports,
+    Connector, Http3Client, Nginx, PATIENCE, configuration::listener_at, document, eventually, http3::Http3,
+    ports,
 };
 use std::{
     net::UdpSocket,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
-    time::Duration,
 };
 
 /// Routes change and certificates stay: connections go on, and see the new routes.
@@ -142,7 +142,7 @@ fn a_drain_completes_what_is_under_way() {
     let answer = client.finish(id);
     assert_eq!((answer.body.len(), answer.ended), (300 * 1024, Some(Ok(()))));
     until_over(&mut client);
-    let status = served.gateway.wait(Duration::from_secs(30)).expect("the process ends");
+    let status = served.gateway.wait(PATIENCE).expect("the process ends");
     assert!(status.success(), "{status}");
 }
 

@@ -1,6 +1,6 @@
 //! Istiod without Kubernetes, and pilot-agent, which starts the gateway as its Envoy.
 
-use crate::support::{Certificates, ports, succeed};
+use crate::support::{Certificates, PATIENCE, ports, succeed};
 use std::{
     fs::File,
     io::Write,
@@ -342,7 +342,7 @@ data: {{ tls.crt: {}, tls.key: {} }}
     /// What the gateway answers on its admin address.
     pub(super) fn admin_page(&self, path: &str) -> String {
         let url = format!("http://127.0.0.1:{}{path}", self.admin);
-        succeed(Command::new("curl").args(["-sS", "--noproxy", "*", "--globoff", "--max-time", "30", &url]))
+        succeed(Command::new("curl").args(["-sS", "--noproxy", "*", "--globoff", "--max-time", "300", &url]))
     }
 
     /// Waits for the answer of an HTTPS request to a host on this port; shows both logs if it does not come.
@@ -359,7 +359,7 @@ data: {{ tls.crt: {}, tls.key: {} }}
     pub(super) fn ask(&self, secret: &str, host: &str, port: u16, path: &str, arguments: &[&str]) -> String {
         let output = Command::new("curl")
             .args(arguments)
-            .args(["-s", "--max-time", "20", "--noproxy", "*", "--write-out", " %{http_code}", "--cacert"])
+            .args(["-s", "--max-time", "300", "--noproxy", "*", "--write-out", " %{http_code}", "--cacert"])
             .arg(self.path(&format!("{secret}-ca.pem")))
             .args(["--resolve", &format!("{host}:{port}:127.0.0.1"), &format!("https://{host}:{port}{path}")])
             .output()
@@ -368,7 +368,7 @@ data: {{ tls.crt: {}, tls.key: {} }}
     }
 
     pub(super) fn await_or_show(&self, log: &str, mut done: impl FnMut() -> bool) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + PATIENCE;
         while !done() {
             let in_time = Instant::now() < end;
             assert!(
@@ -379,14 +379,14 @@ data: {{ tls.crt: {}, tls.key: {} }}
                 self.log(log),
                 self.refused()
             );
-            thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(20));
         }
     }
 }
 
 fn is_answered(url: &str) -> bool {
     let mut command = Command::new("curl");
-    command.args(["-s", "--fail", "--noproxy", "*", "--max-time", "5", "--output", "/dev/null", url]);
+    command.args(["-s", "--fail", "--noproxy", "*", "--max-time", "60", "--output", "/dev/null", url]);
     command.status().is_ok_and(|status| status.success())
 }
 

@@ -2,7 +2,7 @@
 
 use super::Mesh;
 use crate::support::{Nginx, output, ports, recording_server};
-use std::{process::Command, time::Duration};
+use std::process::Command;
 
 /// A Gateway with HTTPS and, on another port, a redirect to it; a VirtualService with a route for each thing that it can
 /// say; a service of two versions.
@@ -143,7 +143,7 @@ fn routes_take_what_is_theirs_and_change_it() {
         assert_eq!(answer, expected, "{path} {arguments:?}");
     }
     assert!(ask("/mirrored", &[]).starts_with("one /mirrored "));
-    let copy = copies.recv_timeout(Duration::from_secs(30)).expect("a copy");
+    let copy = copies.recv_timeout(crate::support::PATIENCE).expect("a copy");
     let copy = String::from_utf8_lossy(&copy).to_ascii_lowercase();
     assert!(copy.starts_with("get /mirrored http/1.1\r\n"), "{copy}");
     // Istio has the suffix `-shadow` left out.
@@ -166,7 +166,7 @@ fn routes_take_what_is_theirs_and_change_it() {
         "--noproxy",
         "*",
         "--max-time",
-        "20",
+        "300",
         "--resolve",
         &resolve,
         &url,

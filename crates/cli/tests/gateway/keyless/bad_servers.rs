@@ -1,6 +1,6 @@
 //! Servers that lie, lag, and speak in tongues, beside a good one: no handshake is lost, and the operator hears of it.
 
-use super::{progress, under_load};
+use super::{PATIENT, progress, under_load};
 use crate::support::{KeyServer, Site};
 use quadrille_keyless::wire::{Hints, Incoming, Message, Mode, Reader, Request, Ski, Writer};
 use std::{
@@ -75,8 +75,8 @@ fn beside_a_good_one(answer: Answer, protocol: &str) -> String {
     let socket = site.certificates.path("bad.sock");
     let asked = bad_server(&socket, answer);
     let servers = [format!("unix:{}", socket.display()), good.name()];
-    let key = site.keyless(&servers, &format!("protocol: {protocol}"));
-    let (gateway, _file) = site.serve(&[site.listener(&pair.chain, &key, "")]);
+    let key = site.keyless(&servers, &format!("protocol: {protocol}, timeout: 160s"));
+    let (gateway, _file) = site.serve(&[site.listener(&pair.chain, &key, PATIENT)]);
     under_load(&site, &gateway, |load| progress(load, 60));
     assert!(asked.load(Ordering::Relaxed) > 0, "the bad server was never asked");
     assert_eq!(gateway.metric("quadrille_handshake_failures_total", &["reason=\"key_server\""]), 0.0);

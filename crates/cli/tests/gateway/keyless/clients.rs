@@ -1,14 +1,15 @@
 //! Clients that must not be served, that may do little, and that want everything.
 
 use super::operations::{ask, block_on, client, client_as, remote};
-use crate::support::{Configuration, KeyServer, Pair, Site, output, quadrille};
+use crate::support::{Configuration, KeyServer, Pair, Site, eventually, output, quadrille};
 use quadrille_engine::{Operation, SignatureScheme};
 use quadrille_keyless::client::{Origin, Protocol};
 use std::{
     os::unix::fs::MetadataExt,
     path::PathBuf,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 struct Setting {
@@ -53,12 +54,12 @@ fn expired_and_unknown_certificates_are_refused_and_logged() {
         assert!(!ok, "{said}");
         all.server.process.wait_for_log(reason);
     }
-    assert!(all.server.process.log().contains("late.example"), "{}", all.server.process.log());
-    let refused = all.server.process.metric("quadrille_keyserver_refused_connections_total", &["handshake"]);
-    assert!(refused >= 2.0, "{refused}");
+    all.server.process.wait_for_log("late.example");
+    let refused = "quadrille_keyserver_refused_connections_total";
+    all.server.process.wait_for_metric(refused, &["handshake"], |count| count >= 2.0);
     // And without any certificate.
     let address = format!("127.0.0.1:{}", all.server.port);
-    let script = format!("timeout 20 openssl s_client -connect {address} </dev/null 2>&1; true");
+    let script = format!("timeout 300 openssl s_client -connect {address} </dev/null 2>&1; true");
     output(std::process::Command::new("sh").args(["-c", &script]));
     all.server.process.wait_for_log("PEER_DID_NOT_RETURN_A_CERTIFICATE");
     assert!(all.ping(&all.site.gateway).0, "and the right one still is");
@@ -138,7 +139,7 @@ fn a_policy_means_names_of_one_kind() {
 
 #[test]
 fn a_rate_is_kept_and_what_is_beyond_is_refused_and_logged() {
-    let policy = Configuration::new("clients: [{client: '*', rate: 20}]");
+    let policy = Configuration::new("clients: [{client: '*', rate: 2}]");
     let mut all = Setting::new(&["--policy", &policy.path().display().to_string()]);
     let key = remote(&all.key);
     let began = Instant::now();
@@ -151,55 +152,64 @@ fn a_rate_is_kept_and_what_is_beyond_is_refused_and_logged() {
         }
         served
     });
-    let most = 20 + 20 * (began.elapsed().as_secs() as usize + 1);
-    assert!((20..=most).contains(&served), "{served} of at most {most}");
+    let most = 2 + 2 * (began.elapsed().as_secs() as usize + 1);
+    assert!((2..=most).contains(&served), "{served} of at most {most}");
     all.server.process.wait_for_log("reason=\"rate\"");
-    let refused = all.server.process.metric("quadrille_keyserver_refused_total", &["reason=\"rate\""]);
-    assert_eq!(refused as usize, 200 - served);
+    let refused = "quadrille_keyserver_refused_total";
+    all.server.process.wait_for_metric(refused, &["reason=\"rate\""], |count| count as usize == 200 - served);
 }
 
-/// One client keeps a thousand operations in flight; another asks one at a time and hardly waits.
+/// One client keeps a thousand operations in flight; another asks one at a time, and few of them are computed before each of
+/// its own.
 #[test]
-fn a_flood_stands_in_nobodys_way() {
+fn a_flood_stands_in_no_clients_way() {
+    const IN_FLIGHT: usize = 1000;
     let all = Setting::new(&["--compute-threads", "1", "--backend", "scalar"]);
     let other = all.site.certificates.ecdsa("P-256", &["other.example"]);
     let key = remote(&all.key);
     let sign = || Operation::sign(SignatureScheme::RsaPssSha256, b"m").expect("an operation");
-    let flooded = thread::scope(|scope| {
-        let flood = scope.spawn(|| {
+    let (answered, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let flooded = || answered.load(Ordering::Relaxed);
+    thread::scope(|scope| {
+        let _flood_ends = SetWhenDropped(&over);
+        scope.spawn(|| {
             block_on(async {
                 let client = client_as(&all.site, &all.server, &other, Protocol::Batched, false);
-                let end = Instant::now() + Duration::from_secs(3);
                 let mut answers = std::collections::VecDeque::new();
-                let mut answered = 0;
-                while Instant::now() < end {
-                    while answers.len() < 1000 {
+                while !over.load(Ordering::Relaxed) {
+                    while answers.len() < IN_FLIGHT {
                         answers
                             .push_back(client.submit(&key, sign(), Origin::default(), false).expect("room"));
                     }
-                    answered += usize::from(answers.pop_front().expect("one").await.is_ok());
+                    let answer = answers.pop_front().expect("one").await;
+                    answered.fetch_add(usize::from(answer.is_ok()), Ordering::Relaxed);
                 }
-                answered
-            })
+            });
         });
-        thread::sleep(Duration::from_millis(500));
-        let times = block_on(async {
-            let client = client(&all.site, &all.server, Protocol::Batched, false);
-            ask(&client, &key, sign()).await.expect("a signature");
-            let mut times = Vec::new();
-            for _ in 0..20 {
-                let began = Instant::now();
-                ask(&client, &key, sign()).await.expect("a signature");
-                times.push(began.elapsed());
-            }
-            times.sort();
-            times
+        eventually("there is no flood", || flooded() > 300);
+        let client = client(&all.site, &all.server, Protocol::Batched, false);
+        // Each of its operations would wait for the thousand that came before it. What the flood's thread has not counted in
+        // time, on a busy machine, is counted later.
+        eventually("the flood comes first", || {
+            let mut before: Vec<_> = (0..20)
+                .map(|_| {
+                    let began = flooded();
+                    block_on(ask(&client, &key, sign())).expect("a signature");
+                    flooded() - began
+                })
+                .collect();
+            before.sort_unstable();
+            println!("of the flood {} operations were computed meanwhile, at the median", before[10]);
+            before[10] < IN_FLIGHT / 2
         });
-        (flood.join().expect("the flood"), times)
     });
-    let (answered, times) = flooded;
-    // A thousand operations before it would be half a second and more.
-    println!("the flood had {answered} answers; the other waited {:?} at the median", times[10]);
-    assert!(answered > 300, "{answered}");
-    assert!(times[10] < Duration::from_millis(200), "{times:?}");
+}
+
+/// Ends the flood when the test panics, too.
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

@@ -1,6 +1,6 @@
 //! Connections to a key server that say nothing, and clients that read slowly.
 
-use crate::support::{KeyServer, Site, eventually, output, quadrille};
+use crate::support::{KeyServer, PATIENCE, Site, eventually, output, quadrille};
 use boring::ssl::{SslConnector, SslFiletype, SslMethod, SslStream};
 use quadrille_keyless::wire::{Incoming, Message, Mode, Reader, Writer};
 use socket2::{Domain, Socket, Type};
@@ -32,7 +32,7 @@ fn connections_that_say_nothing_give_way_to_those_that_come() {
     };
     eventually("the flood stays", || refused("too_many") >= (FLOOD - 300) as f64);
     let mut oldest = &flood[0];
-    oldest.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    oldest.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     assert!(!matches!(oldest.read(&mut [0]), Ok(1..)), "it is closed");
     assert!(ping(&site, &server));
 }

@@ -1,6 +1,6 @@
 //! The guide's commands, exactly as they stand there.
 
-use crate::support::ports;
+use crate::support::{PATIENCE, ports};
 use std::{
     path::Path,
     process::{Child, Command, Stdio},
@@ -54,14 +54,14 @@ fn commands() -> Vec<String> {
 
 /// Servers need a moment before the next command can reach them.
 fn patiently(mut run: impl FnMut() -> (bool, String)) -> String {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + PATIENCE;
     loop {
         let (ok, said) = run();
         if ok {
             return said;
         }
         assert!(Instant::now() < end, "{said}");
-        thread::sleep(Duration::from_millis(100));
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys that come, go and change while gateways use them.
 
-use super::{progress, under_load};
+use super::{PATIENT, progress, under_load};
 use crate::support::{KeyServer, Site, eventually};
 
 #[test]
@@ -10,7 +10,8 @@ fn keys_are_added_removed_and_replaced_under_load() {
     let file = site.give_away(&pair, "site");
     let server = KeyServer::start(&site, &[]);
     let keys = || server.process.metric("quadrille_keyserver_keys", &[]);
-    let (gateway, _file) = site.serve(&[site.listener(&pair.chain, &site.keyless(&[server.name()], ""), "")]);
+    let (gateway, _file) =
+        site.serve(&[site.listener(&pair.chain, &site.keyless(&[server.name()], "timeout: 160s"), PATIENT)]);
     under_load(&site, &gateway, |load| {
         // Another key is added, and removed.
         let other = site.certificates.ecdsa("P-256", &["other.example"]);
@@ -39,14 +40,14 @@ fn a_certificate_is_renewed_with_a_new_key() {
     let old = site.certificates.rsa(2048, &["localhost"]);
     site.give_away(&old, "old");
     let server = KeyServer::start(&site, &[]);
-    let key = site.keyless(&[server.name()], "");
-    let (gateway, file) = site.serve(&[site.listener(&old.chain, &key, "")]);
+    let key = site.keyless(&[server.name()], "timeout: 160s");
+    let (gateway, file) = site.serve(&[site.listener(&old.chain, &key, PATIENT)]);
     let new = site.certificates.ecdsa("P-384", &["localhost"]);
     under_load(&site, &gateway, |load| {
-        // The new key first, then the certificate, then the old key goes: in this order nobody is turned away.
+        // The new key first, then the certificate, then the old key goes: in this order no client is turned away.
         site.give_away(&new, "new");
         eventually("the key was not added", || server.process.metric("quadrille_keyserver_keys", &[]) == 2.0);
-        let renewed = crate::support::document(&[site.listener(&new.chain, &key, "")], "");
+        let renewed = crate::support::document(&[site.listener(&new.chain, &key, PATIENT)], "");
         file.replace(&renewed);
         eventually("no reload", || gateway.metric("quadrille_reloads_total", &["ok"]) > 0.0);
         progress(load, 20);

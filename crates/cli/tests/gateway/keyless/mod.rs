@@ -11,11 +11,10 @@ mod overflow;
 mod serving;
 mod tools;
 
-use crate::support::{Gateway, Load, Site};
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use crate::support::{Gateway, Load, Site, eventually};
+
+/// Further keys of a listener: a slow machine may take its time for a handshake.
+const PATIENT: &str = "timeouts: {handshake: 170s, handshake_deadline: off}";
 
 /// Load on a gateway for some time while something happens; fails if any request did.
 fn under_load(site: &Site, gateway: &Gateway, during: impl FnOnce(&Load)) -> usize {
@@ -29,9 +28,5 @@ fn under_load(site: &Site, gateway: &Gateway, during: impl FnOnce(&Load)) -> usi
 /// Waits for so many more answers.
 fn progress(load: &Load, more: usize) {
     let goal = load.answered() + more;
-    let end = Instant::now() + Duration::from_secs(60);
-    while load.answered() < goal {
-        assert!(Instant::now() < end, "the load does not come on: {} of {goal}", load.answered());
-        thread::sleep(Duration::from_millis(10));
-    }
+    eventually("the load does not come on", || load.answered() >= goal);
 }

@@ -171,5 +171,5 @@ fn a_key_that_is_not_there_is_said_to_be_not_there() {
         assert_eq!(failure, Failure::Refused(ErrorCode::KeyNotFound));
     }
     server.process.wait_for_log("reason=\"no_key\"");
-    assert!(server.process.log().contains(&public.ski().to_string()), "{}", server.process.log());
+    server.process.wait_for_log(&public.ski().to_string());
 }

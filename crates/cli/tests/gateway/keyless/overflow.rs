@@ -1,9 +1,9 @@
 //! Key servers that help a gateway which has the key itself, but more to do than it can in time.
 
 use crate::support::{
-    Configuration, Gateway, KeyServer, Site, configuration::document, curl, output, quadrille,
+    Configuration, Gateway, KeyServer, PATIENCE, Site, configuration::document, curl, output, quadrille,
 };
-use std::{fs, process::Command, thread, time::Duration};
+use std::{fs, process::Command, thread};
 
 const SPILLED: &str = "quadrille_keyless_spilled_total";
 
@@ -23,7 +23,8 @@ impl Helped {
         let servers = [KeyServer::start(&site, &[]), KeyServer::start(&site, &[])];
         let names: Vec<String> = servers.iter().map(KeyServer::name).collect();
         let key = site.keyless(&names, &format!("use: overflow, fallback: {}", pair.key.display()));
-        let listener = site.listener(&pair.chain, &key, "timeouts: {handshake_deadline: off}");
+        let listener =
+            site.listener(&pair.chain, &key, "timeouts: {handshake: 170s, handshake_deadline: off}");
         let text = format!("engine: {{backend: scalar, threads: 1}}\n{}", document(&[listener], ""));
         let file = Configuration::new(&text);
         let gateway = Gateway::with_config(&file.path(), 1);
@@ -66,7 +67,7 @@ fn when_they_are_killed_everything_is_computed_here() {
     helped.gateway.wait_for_metric(SPILLED, &["\"ok\""], |spilled| spilled > 20.0);
     for server in &mut helped.servers {
         server.process.signal("KILL");
-        server.process.wait(Duration::from_secs(10)).expect("its end");
+        server.process.wait(PATIENCE).expect("its end");
     }
     let (succeeded, text) = load.join().expect("the load");
     let metrics = helped.gateway.metrics();

@@ -6,7 +6,7 @@ use std::{os::unix::fs::MetadataExt, process::Command};
 fn curl(site: &Site, gateway: &Gateway, listener: usize, arguments: &[&str]) -> (bool, String) {
     let port = gateway.address(listener).port();
     let mut command = Command::new("curl");
-    command.args(["--silent", "--show-error", "--max-time", "30", "--cacert"]).arg(site.certificates.ca());
+    command.args(["--silent", "--show-error", "--max-time", "300", "--cacert"]).arg(site.certificates.ca());
     command.args(["--resolve", &format!("localhost:{port}:127.0.0.1")]).args(arguments);
     output(command.arg(format!("https://localhost:{port}/")))
 }
@@ -62,7 +62,7 @@ fn decryption_is_for_those_whom_a_policy_names() {
         assert!(curl(&site, &gateway, 0, &[]).0, "signing is allowed");
         crate::support::eventually("decryption is allowed", || !curl(&site, &gateway, 0, &static_rsa).0);
         server.process.wait_for_log("reason=\"denied\"");
-        assert!(server.process.log().contains("operation=\"decrypt\""), "{}", server.process.log());
+        server.process.wait_for_log("operation=\"decrypt\"");
         // A changed policy holds for open connections.
         policy.replace("clients: [{client: gateway.example, keys: [shop], operations: [sign, decrypt]}]");
         crate::support::eventually("decryption is denied", || {

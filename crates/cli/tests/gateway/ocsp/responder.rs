@@ -169,7 +169,7 @@ fn attend(mut client: TcpStream, does: &Does, asked: &Mutex<Vec<String>>, certif
             return;
         }
         Does::Leaves => return,
-        Does::Sleeps => return thread::sleep(Duration::from_secs(60)),
+        Does::Sleeps => return thread::sleep(Duration::from_secs(600)),
     };
     let head = format!(
         "HTTP/1.0 200 OK\r\nContent-Type: application/ocsp-response\r\nContent-Length: {}\r\n\r\n",

@@ -6,7 +6,7 @@ mod servers;
 
 use crate::{
     envoy::stock,
-    support::{Certificates, Configuration, Pair, output},
+    support::{Certificates, Configuration, PATIENCE, Pair, output},
 };
 pub(crate) use network::{GATEWAY, POD};
 use network::{Namespace, Network, OUTSIDE, OUTSIDE_V6, POD_V6};
@@ -83,7 +83,7 @@ impl Pod {
         command.stdin(Stdio::null()).stdout(out).stderr(error);
         let child = self.network.pod.inside(|| command.spawn().expect("a proxy"));
         let proxy = Proxy { child, log, _file: file };
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + PATIENCE;
         while !self.network.pod.inside(|| TcpStream::connect("127.0.0.1:15006").is_ok()) {
             assert!(Instant::now() < end, "{}", proxy.log());
             thread::sleep(Duration::from_millis(20));
@@ -168,7 +168,7 @@ impl Proxy {
 /// The body of an answer, with its status where that is not 200; `closed` without one.
 pub(crate) fn get(from: &Namespace, url: &str, arguments: &[&str]) -> String {
     let mut command = Command::new("curl");
-    command.args(["--silent", "--max-time", "20", "--noproxy", "*", "--write-out", " %{http_code}", url]);
+    command.args(["--silent", "--max-time", "300", "--noproxy", "*", "--write-out", " %{http_code}", url]);
     let (_, said) = from.inside(|| output(command.args(arguments)));
     match said.rsplit_once(' ') {
         Some((body, "200")) => body.to_owned(),
@@ -182,10 +182,10 @@ pub(crate) fn talk(from: &Namespace, address: &str, bytes: &[u8]) -> String {
     let address: SocketAddr = address.parse().expect("an address");
     let said = from.inside(|| {
         let mut said = Vec::new();
-        let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_secs(20)) else {
+        let Ok(mut stream) = TcpStream::connect_timeout(&address, PATIENCE) else {
             return said;
         };
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
         // Who is not known to speak may wait for a client to begin.
         let begins = bytes.first() == Some(&0);
         if begins {

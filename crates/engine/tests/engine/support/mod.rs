@@ -1,10 +1,12 @@
 //! Keys, observers and backends for the tests.
 
+mod asleep;
 mod gate;
 mod keys;
 mod recorder;
 mod verify;
 
+pub(crate) use asleep::{eventually, until_asleep};
 pub(crate) use gate::Gate;
 pub(crate) use keys::{all_keys, ec_p256, ec_p384, ed25519, rsa1024, rsa2048, schemes_of};
 pub(crate) use recorder::Recorder;
@@ -14,7 +16,7 @@ use quadrille_engine::{Backend, Engine, Key, Observer, Operation, Policy, Settin
 use std::{num::NonZeroUsize, time::Duration};
 
 /// Long enough for anything that ought to happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 pub(crate) fn count(n: usize) -> NonZeroUsize {
     NonZeroUsize::new(n).expect("not zero")

