@@ -1,6 +1,6 @@
 //! The boundaries of the admin address: for whom it answers, how many, how much and how long.
 
-use crate::support::{Certificates, Configuration, Gateway, Pair, document, listener, output};
+use crate::support::{Certificates, Configuration, Gateway, PATIENCE, Pair, document, listener, output};
 use std::{
     io::{ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
@@ -24,7 +24,7 @@ fn address(gateway: &Gateway) -> SocketAddr {
 fn status(gateway: &Gateway, host: &str) -> String {
     let (_, text) = output(
         Command::new("curl")
-            .args(["-sS", "--max-time", "30", "--output", "/dev/null", "--write-out", "%{http_code}"])
+            .args(["-sS", "--max-time", "600", "--output", "/dev/null", "--write-out", "%{http_code}"])
             .args(["--header", &format!("Host: {host}"), &gateway.admin("/ready")]),
     );
     text
@@ -67,13 +67,12 @@ fn ask(gateway: &Gateway, limit: Duration) -> (TcpStream, Option<String>) {
 fn connections_are_bounded_and_more_wait() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates.ecdsa("P-256", &["localhost"]));
-    let soon = Duration::from_secs(60);
-    let mut held: Vec<_> = (0..PLACES).map(|_| ask(&gateway, soon)).collect();
+    let mut held: Vec<_> = (0..PLACES).map(|_| ask(&gateway, PATIENCE)).collect();
     assert!(held.iter().all(|(_, answer)| answer.as_ref().is_some_and(|answer| answer.contains("ready"))));
     let (mut next, none) = ask(&gateway, Duration::from_millis(300));
     assert_eq!(none, None, "one more than there are places");
     held.pop();
-    next.set_read_timeout(Some(soon)).expect("a limit");
+    next.set_read_timeout(Some(PATIENCE)).expect("a limit");
     let mut answer = [0; 15];
     next.read_exact(&mut answer).expect("an answer, now that there is a place");
     assert_eq!(&answer, b"HTTP/1.1 200 OK");
@@ -84,13 +83,13 @@ fn a_header_is_bounded_and_a_body_is_not_read() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates.ecdsa("P-256", &["localhost"]));
     let long = format!("X: {}", "a".repeat(20_000));
-    let head = ["-sS", "--max-time", "30", "--output", "/dev/null", "--write-out", "%{http_code}"];
+    let head = ["-sS", "--max-time", "600", "--output", "/dev/null", "--write-out", "%{http_code}"];
     let (_, text) = output(Command::new("curl").args(head).args(["-H", &long, &gateway.admin("/ready")]));
     assert_eq!(text, "431");
     let mut tcp = TcpStream::connect(address(&gateway)).expect("a connection");
     let asked = "POST /ready HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n\r\n";
     tcp.write_all(asked.as_bytes()).expect("asking");
-    tcp.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
+    tcp.set_read_timeout(Some(PATIENCE)).expect("a limit");
     // Closed behind the answer, whatever was to come.
     let mut answer = Vec::new();
     match tcp.read_to_end(&mut answer) {

@@ -121,7 +121,7 @@ fn a_route_alone_can_ask() {
 /// Who guesses is told to come back later, and those who have logged in before go on.
 #[test]
 fn guesses_are_limited() {
-    let site = Site::new("respond: ok, basic_auth: {users: USERS, guesses: 3/h}");
+    let site = Site::new("respond: ok, basic_auth: {users: USERS, guesses: 3/240h}");
     assert_eq!(site.get("/", &says("ada", "lovelace")).status, 200);
     for guess in ["a", "b", "c"] {
         assert_eq!(site.get("/", &says("ada", guess)).status, 401);
@@ -129,7 +129,7 @@ fn guesses_are_limited() {
     let refused = site.get("/", &says("ada", "d"));
     assert_eq!(refused.status, 429);
     let seconds = refused.header("retry-after").and_then(|value| value.parse().ok());
-    assert!(seconds.is_some_and(|seconds: u64| (1000..=1200).contains(&seconds)), "{refused:?}");
+    assert!(seconds.is_some_and(|seconds: u64| (284_000..=288_000).contains(&seconds)), "{refused:?}");
     assert_eq!(site.get("/", &says("ada", "lovelace")).status, 200, "she is known");
     assert_eq!(site.get("/", "").status, 401, "to say nothing is no guess");
     assert_eq!(
@@ -157,10 +157,10 @@ fn the_file_is_watched() {
 /// A reload that changes something else forgets nobody: the hash of this password would take a second and more.
 #[test]
 fn a_reload_forgets_nobody() {
-    let site = Site::new("respond: ok, basic_auth: {users: USERS, guesses: 1/h}");
+    let site = Site::new("respond: ok, basic_auth: {users: USERS, guesses: 1/240h}");
     assert_eq!(site.get("/", &says("ada", "lovelace")).status, 200);
     assert_eq!(site.get("/", &says("ada", "x")).status, 401);
-    let keys = "respond: new, basic_auth: {users: USERS, guesses: 1/h}";
+    let keys = "respond: new, basic_auth: {users: USERS, guesses: 1/240h}";
     site.file.replace(&text(&site.certificates, &site.pair, keys));
     site.gateway.signal("HUP");
     eventually("it is not reloaded", || site.get("/", &says("ada", "lovelace")).text() == "new");
@@ -196,18 +196,20 @@ fn the_access_log_tells_who_it_was() {
     );
 }
 
-/// Guesses at once, of a hash that takes long, do not keep anybody else from being served.
+/// Guesses at once, of a hash that takes long, do not keep others from being served.
 #[test]
 fn event_loops_hash_nothing() {
+    // Each takes a second of CPU and more: if an event loop hashed, it would hash them before it served anything else.
+    const GUESSES: usize = 100;
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
-    let slow = succeed(Command::new("htpasswd").args(["-nbB", "-C", "12", "ada", "lovelace"]));
+    let slow = succeed(Command::new("htpasswd").args(["-nbB", "-C", "14", "ada", "lovelace"]));
     std::fs::write(certificates.path("users"), slow).expect("a file");
     let keys = "respond: ok, basic_auth: {users: USERS, guesses: off}, routes: [{path: /open, respond: open, basic_auth: off}]";
     let file = Configuration::new(&text(&certificates, &pair, keys));
     let gateway = Gateway::with_config(&file.path(), 1);
     let connector = Connector::new(&certificates);
-    let mut guessing: Vec<_> = (0..10)
+    let mut guessing: Vec<_> = (0..GUESSES)
         .map(|guess| {
             let mut client = connector.http(gateway.address(0)).expect("a connection");
             let said = says("ada", &guess.to_string());
@@ -218,16 +220,12 @@ fn event_loops_hash_nothing() {
         })
         .collect();
     let mut client = connector.http(gateway.address(0)).expect("a connection");
-    let began = std::time::Instant::now();
     for _ in 0..20 {
         assert_eq!(client.get("/open").expect("an answer").status, 200);
     }
-    let others = began.elapsed();
-    let last = guessing.last_mut().expect("a client").response().expect("an answer");
-    assert!(
-        matches!(last.status, 401 | 503),
-        "{}: on a busy machine nobody has had time for it",
-        last.status
-    );
-    assert!(began.elapsed() > 3 * others, "{others:?} of {:?}: others have waited", began.elapsed());
+    let hashed = gateway.metric("quadrille_access_denied_total", &["what=\"password\""]) as usize;
+    assert!(hashed < GUESSES / 2, "{hashed} of {GUESSES} were hashed before others were served");
+    // On a busy machine, there may have been no time for it.
+    let first = guessing[0].response().expect("an answer");
+    assert!(matches!(first.status, 401 | 503), "{}", first.status);
 }

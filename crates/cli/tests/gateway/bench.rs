@@ -1,12 +1,11 @@
 //! `quadrille bench` against the gateway: it reports what the peer really did, and says what is wrong.
 
-use crate::support::{Certificates, Gateway, output, quadrille};
+use crate::support::{Certificates, Gateway, eventually, output, quadrille};
 use serde_json::Value;
 use std::{
     net::TcpListener,
     process::{Command, Stdio},
-    thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 fn gateway(certificates: &Certificates, flags: &[&str]) -> Gateway {
@@ -66,24 +65,30 @@ fn text_and_picture_for_people() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates, &[]);
     let picture = certificates.path("latency.svg");
+    let began = Instant::now();
     let mut command =
-        bench(&gateway, &["--insecure", "--rate", "200", "--duration", "1", "--requests", "3", "--svg"]);
+        bench(&gateway, &["--insecure", "--rate", "100", "--count", "50", "--requests", "3", "--svg"]);
     let (done, text) = output(command.arg(&picture));
     assert!(done, "{text}");
-    assert!(text.contains("handshakes/s: ") && text.contains(" full, 0 resumed, 0 failed in 1."), "{text}");
+    assert!(text.contains("handshakes/s: ") && text.contains(" full, 0 resumed, 0 failed in "), "{text}");
     assert!(text.contains("p999") && text.contains("TLSv1.3"), "{text}");
     let svg = std::fs::read_to_string(picture).expect("a picture");
     assert!(svg.starts_with("<svg ") && svg.contains("<polyline"), "{svg}");
     let made: u64 =
         text.split("s: ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).expect("a number");
-    assert!((150..=201).contains(&made), "200 a second for one second: {text}");
+    assert!((49..=50).contains(&made), "{text}");
+    assert!(
+        began.elapsed() >= Duration::from_millis(450),
+        "fifty, a hundred a second: {:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
 fn interrupting_keeps_what_was_measured() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates, &[]);
-    let mut command = bench(&gateway, &["--insecure", "--duration", "60", "--json"]);
+    let mut command = bench(&gateway, &["--insecure", "--duration", "3600", "--json"]);
     let child = command.stdout(Stdio::piped()).spawn().expect("quadrille bench");
     gateway.wait_for_metric("quadrille_handshakes_total", &[], |count| count > 20.0);
     let pid = child.id().to_string();
@@ -124,26 +129,33 @@ fn running_out_of_file_descriptors_is_a_kind_of_failure() {
         env!("CARGO_BIN_EXE_quadrille"),
         port = gateway.port()
     );
-    let seen = json(Command::new("sh").args(["-c", &format!("{line} \"$@\""), "sh"]));
-    assert!(seen["full"].as_u64() > Some(0), "{seen}");
-    assert!(seen["failures"].to_string().contains("ulimit -n"), "{seen}");
+    // In two seconds, a busy machine may not come so far.
+    eventually("no such failure", || {
+        let seen = json(Command::new("sh").args(["-c", &format!("{line} \"$@\""), "sh"]));
+        seen["full"].as_u64() > Some(0) && seen["failures"].to_string().contains("ulimit -n")
+    });
 }
 
 /// The server goes away in the middle: what was measured stays, and the failures are told by kind.
 #[test]
 fn a_server_that_dies_is_reported() {
     let certificates = Certificates::new();
-    let gateway = gateway(&certificates, &[]);
-    let mut command = bench(&gateway, &["--insecure", "--duration", "4", "--connections", "4", "--json"]);
-    let child = command.stdout(Stdio::piped()).spawn().expect("quadrille bench");
-    gateway.wait_for_metric("quadrille_handshakes_total", &[], |count| count > 20.0);
-    thread::sleep(Duration::from_millis(200));
-    drop(gateway);
-    let done = child.wait_with_output().expect("its end");
-    let seen: Value = serde_json::from_slice(&done.stdout).expect("JSON");
-    assert!(
-        done.status.success() && seen["full"].as_u64() > Some(0) && seen["failed"].as_u64() > Some(0),
-        "{seen}"
-    );
-    assert!(seen["failures"].to_string().contains("refused"), "{seen}");
+    let mut seconds = 2;
+    // On a busy machine, the load may be over before the server goes away.
+    eventually("no failure", || {
+        let gateway = gateway(&certificates, &[]);
+        let duration = seconds.to_string();
+        seconds *= 2;
+        let arguments = ["--insecure", "--duration", &duration, "--connections", "4", "--json"];
+        let mut child = bench(&gateway, &arguments).stdout(Stdio::piped()).spawn().expect("quadrille bench");
+        eventually("few handshakes", || {
+            let is_over = child.try_wait().expect("waiting").is_some();
+            is_over || gateway.metric("quadrille_handshakes_total", &[]) > 20.0
+        });
+        drop(gateway);
+        let done = child.wait_with_output().expect("its end");
+        let seen: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        assert!(done.status.success() && seen["full"].as_u64() > Some(0), "{seen}");
+        seen["failed"].as_u64() > Some(0) && seen["failures"].to_string().contains("refused")
+    });
 }

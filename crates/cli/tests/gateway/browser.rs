@@ -1,7 +1,6 @@
 //! A real browser loads a page with what belongs to it.
 
-use crate::support::{Certificates, Gateway, Nginx, browser, output};
-use std::{path::Path, process::Command};
+use crate::support::{Browser, Certificates, Gateway, Nginx};
 
 /// Its script writes down what it finds once everything is loaded.
 const PAGE: &str = r#"<!doctype html><html><head><link rel="stylesheet" href="/style.css">
@@ -46,23 +45,11 @@ fn a_browser_loads_a_page_with_styles_scripts_and_images() {
         &certificates.ecdsa("P-256", &["localhost"]),
         &["--upstream", &nginx.address().to_string()],
     );
-    let dom = load(&certificates.path("profile"), &format!("https://localhost:{}/page.html", gateway.port()));
+    let url = format!("https://localhost:{}/page.html", gateway.port());
+    let mut browser = Browser::open_with(&["--ignore-certificate-errors", "--disable-quic"], &url);
+    let result = "document.getElementById('result')?.textContent";
+    browser.wait_until(&format!("({result} ?? 'nothing') !== 'nothing'"));
     let parts: String = (0..20).map(|part| format!("{part},")).collect();
     let expected = format!("rgb(1, 2, 3)|1|{parts}|POST100000|h2|https:");
-    assert!(dom.contains(&expected), "{expected} is missing in {dom}\n{}", gateway.log());
-}
-
-/// The page as it is once its scripts have run.
-fn load(profile: &Path, url: &str) -> String {
-    let (_, dom) = output(
-        Command::new("timeout")
-            .args(["--kill-after=10", "120"])
-            .arg(browser::program())
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-            .args(["--disable-dev-shm-usage", "--ignore-certificate-errors", "--virtual-time-budget=20000"])
-            .arg(format!("--user-data-dir={}", profile.display()))
-            .args(["--dump-dom", url]),
-    );
-    dom
+    assert_eq!(browser.evaluate(result), expected, "{}", gateway.log());
 }

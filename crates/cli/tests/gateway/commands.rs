@@ -130,7 +130,8 @@ fn demo_serves_and_the_commands_that_it_prints_work() {
     let commands: Vec<_> = said.iter().filter_map(|line| line.strip_prefix("    curl ")).collect();
     assert_eq!(commands.len(), 3, "{said:?}");
     for command in commands {
-        let answer = succeed(Command::new("curl").args(["-sS", "--max-time", "30"]).args(command.split(' ')));
+        let answer =
+            succeed(Command::new("curl").args(["-sS", "--max-time", "600"]).args(command.split(' ')));
         let expected =
             if command.ends_with("/hello") { "Hello from Quadrille." } else { "quadrille_handshakes_total" };
         assert!(answer.contains(expected), "{command}: {answer}");
@@ -157,7 +158,7 @@ fn demo_has_clients_of_its_own_and_says_what_was_saved() {
     );
     assert!(line("").contains("private-key operations have taken"), "of the load");
     let metrics =
-        succeed(Command::new("curl").args(["-sS", "--max-time", "30", &format!("{dashboard}metrics")]));
+        succeed(Command::new("curl").args(["-sS", "--max-time", "600", &format!("{dashboard}metrics")]));
     for key_type in ["rsa2048", "ecdsa-p256"] {
         let counted = format!("quadrille_key_operations_total{{key_type=\"{key_type}\"");
         assert!(metrics.contains(&counted), "both certificates are used: {metrics}");
@@ -182,7 +183,7 @@ fn the_demos_page_names_the_dashboard_that_there_is() {
         let mut lines = BufReader::new(demo.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
         let first = lines.next().expect("what it serves");
         let url = first.split(' ').find(|word| word.starts_with("https://")).expect("a URL");
-        let page = succeed(Command::new("curl").args(["-skS", "--max-time", "30", url]));
+        let page = succeed(Command::new("curl").args(["-skS", "--max-time", "600", url]));
         assert!(page.contains(expected), "{page}");
     }
 }

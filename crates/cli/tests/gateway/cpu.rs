@@ -4,7 +4,7 @@
 use crate::support::{
     Certificates, Configuration, Gateway, Pair, configuration, quadrille, s_client, succeed,
 };
-use std::{fs, num::NonZeroU32};
+use std::{fs, num::NonZeroU32, time::Instant};
 
 const CPU: &str = "quadrille_handshake_cpu_nanoseconds_total";
 const SAMPLES: &str = "quadrille_handshake_samples_total";
@@ -37,9 +37,11 @@ fn one_in_so_many_is_measured() {
     bench(&measured, &certificates, count(40), &[]);
     assert_eq!(measured.metric(SAMPLES, &["full", "sni=\"localhost\""]), 10.0, "{}", measured.metrics());
     let bounded = gateway(&pair, "sampling: {one_in: 1, per_second: 1}");
+    let began = Instant::now();
     bench(&bounded, &certificates, count(40), &[]);
+    let seconds = began.elapsed().as_secs_f64();
     let samples = bounded.metric(SAMPLES, &[]);
-    assert!((1.0..20.0).contains(&samples), "at most one a second: {samples}");
+    assert!((1.0..=1.0 + seconds).contains(&samples), "at most one a second: {samples} in {seconds} s");
     let off = gateway(&pair, "sampling: off");
     bench(&off, &certificates, count(10), &[]);
     assert_eq!((off.metric(SAMPLES, &[]), off.metric(CPU, &[])), (0.0, 0.0));
@@ -93,13 +95,15 @@ fn waiting_for_the_private_key_is_not_counted() {
     let certificates = Certificates::new();
     let pair = certificates.rsa(2048, &["localhost"]);
     let gateway = gateway(&pair, "sampling: {one_in: 1}\nengine: {poll_delay: 300ms}");
+    let before = cpu_nanoseconds(&gateway);
     s_client(gateway.address(0), &certificates.ca(), &[]).expect("a handshake");
     let took = gateway.metric("quadrille_handshake_seconds_sum", &[]);
     assert!(took >= 0.3, "{took} s: it has not waited");
     let key = gateway.metric(CPU, &["stage=\"PrivateKey\""]);
     let all = gateway.metric(CPU, &[]);
     assert!(key > 50_000.0, "{key} ns for an RSA operation");
-    assert!(all < 100_000_000.0, "{all} ns of CPU in {took} s");
+    let used = cpu_nanoseconds(&gateway) - before;
+    assert!(all <= used, "{all} ns counted of {used} ns used in {took} s");
 }
 
 /// Nothing is counted twice, and not much is forgotten: what the whole process has used bounds it.
@@ -117,7 +121,7 @@ fn the_sum_agrees_with_the_processs_cpu() {
 }
 
 /// Of the process and its threads, in the kernel's own accounting (proc(5)).
-fn cpu_nanoseconds(gateway: &Gateway) -> f64 {
+pub(super) fn cpu_nanoseconds(gateway: &Gateway) -> f64 {
     let threads = fs::read_dir(format!("/proc/{}/task", gateway.pid())).expect("threads");
     let of_thread = |thread: fs::DirEntry| {
         let statistics = fs::read_to_string(thread.path().join("schedstat")).expect("schedstat");

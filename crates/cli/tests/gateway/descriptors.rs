@@ -37,9 +37,9 @@ fn the_oldest_idle_connections_make_room_for_new_ones() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let web = format!("web: {{servers: [\"{}\"]}}", echo_server());
-    let keys = "upstream: web, timeouts: {handshake: 50s}";
+    let keys = "upstream: web, timeouts: {handshake: 600s, handshake_deadline: off, idle: 600s}";
     let file = Configuration::new(&document(&[listener(&pair, keys)], &web));
-    let gateway = limited(&format!("-n {LIMIT}"), &file.path());
+    let mut gateway = limited(&format!("-n {LIMIT}"), &file.path());
     let connector = Connector::new(&certificates);
     let began = Instant::now();
     let mut clients: Vec<Client> = Vec::new();
@@ -56,6 +56,7 @@ fn the_oldest_idle_connections_make_room_for_new_ones() {
     gateway.wait_for_metric("quadrille_reloads_total", &["ok"], |count| count == 1.0);
     assert!(clients[0].is_closed(), "the oldest");
     assert_eq!(clients[CLIENTS - 1].get("/").expect("an answer").status, 200, "the newest");
+    gateway.wait_for_log("file descriptors run short");
     let lines = gateway.log().matches("file descriptors run short").count();
     assert!((1..=1 + began.elapsed().as_secs() as usize).contains(&lines), "{lines} lines");
 }
@@ -65,7 +66,10 @@ fn who_is_being_served_is_not_closed() {
     const LIMIT: usize = 120;
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
-    let file = Configuration::new(&document(&[listener(&pair, "respond: ok, timeouts: {header: 50s}")], ""));
+    let file = Configuration::new(&document(
+        &[listener(&pair, "respond: ok, timeouts: {handshake: 600s, handshake_deadline: off, header: 600s}")],
+        "",
+    ));
     let gateway = limited(&format!("-n {LIMIT}"), &file.path());
     let connector = Connector::new(&certificates);
     let mut busy: Vec<Client> = Vec::new();

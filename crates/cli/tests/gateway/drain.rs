@@ -1,29 +1,92 @@
 //! Drain: SIGTERM lets what is under way finish, and tells clients to go elsewhere.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Load, Nginx, document, eventually, listener, output,
+    Certificates, Configuration, Connector, Gateway, Load, PATIENCE as LIMIT, document, eventually, listener,
+    output, ports,
 };
 use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
     process::{Child, Command, Stdio},
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
     thread,
     time::Duration,
 };
 
-/// Longer than any drain here takes on a loaded machine.
-const LIMIT: Duration = Duration::from_secs(90);
+/// A drain timeout that no drain here comes to: what waits for it fails by [`LIMIT`].
+const NEVER: &str = "600s";
 
-/// nginx that sends `/slow` over about three seconds.
-fn slow_server() -> Nginx {
-    let nginx = Nginx::new("location /slow { limit_rate 100k; } location /quick { return 200 right; }");
-    std::fs::write(nginx.file("slow"), "s".repeat(300 * 1024)).expect("a file");
-    nginx
+/// The bytes of a slow answer.
+pub(super) const SLOW: usize = 300 * 1024;
+
+/// A server that answers `/quick` with "right" at once, and `/slow` by a half at once and the other once it is released.
+pub(super) struct SlowServer {
+    pub(super) address: SocketAddr,
+    gate: Arc<Gate>,
 }
 
-fn before(nginx: &Nginx, drain_timeout: &str) -> (Certificates, Gateway) {
+#[derive(Default)]
+struct Gate {
+    releases: Mutex<usize>,
+    released: Condvar,
+    waiting: AtomicUsize,
+}
+
+impl SlowServer {
+    pub(super) fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+        let (address, gate) = (listener.local_addr().expect("an address"), Arc::new(Gate::default()));
+        let shared = Arc::clone(&gate);
+        thread::spawn(move || {
+            for tcp in listener.incoming().map_while(Result::ok) {
+                let gate = Arc::clone(&shared);
+                thread::spawn(move || answer_all(&tcp, &gate));
+            }
+        });
+        Self { address, gate }
+    }
+
+    /// Sends the other half of all slow answers that have begun.
+    pub(super) fn release(&self) {
+        *self.gate.releases.lock().expect("no panic") += 1;
+        self.gate.released.notify_all();
+    }
+
+    /// Waits until so many slow answers have begun and are not complete.
+    pub(super) fn wait_for(&self, count: usize) {
+        eventually("the slow answers do not begin", || self.gate.waiting.load(Ordering::SeqCst) == count);
+    }
+}
+
+fn answer_all(mut tcp: &TcpStream, gate: &Gate) -> Option<()> {
+    let mut lines = BufReader::new(tcp).lines().map_while(Result::ok);
+    loop {
+        let request = lines.next()?;
+        lines.by_ref().find(String::is_empty)?;
+        if !request.starts_with("GET /slow ") {
+            tcp.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright").ok()?;
+            continue;
+        }
+        let begun = *gate.releases.lock().expect("no panic");
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {SLOW}\r\n\r\n");
+        tcp.write_all(&[head.as_bytes(), &[b's'; SLOW / 2]].concat()).ok()?;
+        gate.waiting.fetch_add(1, Ordering::SeqCst);
+        let releases = gate.releases.lock().expect("no panic");
+        drop(gate.released.wait_while(releases, |releases| *releases == begun).expect("no panic"));
+        gate.waiting.fetch_sub(1, Ordering::SeqCst);
+        tcp.write_all(&[b's'; SLOW - SLOW / 2]).ok()?;
+    }
+}
+
+fn before(server: SocketAddr, drain_timeout: &str) -> (Certificates, Gateway) {
     let certificates = Certificates::new();
     let gateway = Gateway::with_flags(
         &certificates.ecdsa("P-256", &["localhost"]),
-        &["--upstream", &nginx.address().to_string(), "--drain-timeout", drain_timeout],
+        &["--upstream", &server.to_string(), "--drain-timeout", drain_timeout],
     );
     (certificates, gateway)
 }
@@ -32,7 +95,7 @@ fn before(nginx: &Nginx, drain_timeout: &str) -> (Certificates, Gateway) {
 fn begin_slow(gateway: &Gateway, certificates: &Certificates, client: &str) -> (Child, std::path::PathBuf) {
     let file = certificates.path(&format!("slow{client}"));
     let child = Command::new("curl")
-        .args([client, "-sS", "--fail", "--no-buffer", "--max-time", "90", "-D", "-", "--cacert"])
+        .args([client, "-sS", "--fail", "--no-buffer", "--max-time", "600", "-D", "-", "--cacert"])
         .arg(certificates.ca())
         .args(["--resolve", &format!("localhost:{}:127.0.0.1", gateway.port()), "--output"])
         .arg(&file)
@@ -48,8 +111,8 @@ fn begin_slow(gateway: &Gateway, certificates: &Certificates, client: &str) -> (
 
 #[test]
 fn answers_under_way_are_completed() {
-    let nginx = slow_server();
-    let (certificates, mut gateway) = before(&nginx, "80s");
+    let server = SlowServer::start();
+    let (certificates, mut gateway) = before(server.address, NEVER);
     let running = ["--http1.1", "--http2"].map(|client| begin_slow(&gateway, &certificates, client));
     let mut idle = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
     assert_eq!(idle.get("/quick").expect("an answer").status, 200);
@@ -61,21 +124,22 @@ fn answers_under_way_are_completed() {
     eventually("new connections are still taken", || {
         Connector::new(&certificates).http(gateway.address(0)).is_err()
     });
+    server.release();
     for (child, file) in running {
         let output = child.wait_with_output().expect("curl");
         assert!(output.status.success(), "{file:?}: {}", output.status);
-        assert_eq!(std::fs::metadata(&file).expect("the answer").len(), 300 * 1024, "{file:?}");
+        assert_eq!(std::fs::metadata(&file).expect("the answer").len(), SLOW as u64, "{file:?}");
     }
     assert!(idle.is_closed());
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
-    assert!(gateway.log().contains("drained"), "{}", gateway.log());
+    eventually("it does not say that it has drained", || gateway.log().contains("drained"));
 }
 
 #[test]
 fn no_request_is_lost_under_load() {
     for _ in 0..3 {
-        let nginx = slow_server();
-        let (certificates, mut gateway) = before(&nginx, "80s");
+        let server = SlowServer::start();
+        let (certificates, mut gateway) = before(server.address, NEVER);
         let load = Load::start(&certificates, gateway.address(0), "/quick", |body| body.starts_with("right"));
         eventually("no load", || load.answered() > 50);
         load.expect_the_end();
@@ -88,39 +152,46 @@ fn no_request_is_lost_under_load() {
 /// Accepted before the drain, but slow: the handshake begins when idle connections have been closed already.
 #[test]
 fn a_connection_whose_handshake_ends_in_the_drain_has_its_request_answered() {
-    let nginx = slow_server();
-    let (certificates, mut gateway) = before(&nginx, "80s");
+    let server = SlowServer::start();
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let keys = "upstream: web, timeouts: {handshake: 600s, handshake_deadline: off}";
+    let text = document(&[listener(&pair, keys)], &format!("web: {{servers: [\"{}\"]}}", server.address));
+    let file = Configuration::new(&format!("{text}drain_timeout: {NEVER}\n"));
+    let mut gateway = Gateway::with_config(&file.path(), 1);
     let connector = Connector::new(&certificates);
     let mut idle = connector.http(gateway.address(0)).expect("a connection");
-    let connections =
-        [(), ()].map(|()| std::net::TcpStream::connect(gateway.address(0)).expect("a connection"));
+    let connections = [(), ()].map(|()| TcpStream::connect(gateway.address(0)).expect("a connection"));
     eventually("no connections", || gateway.metric("quadrille_connections", &[]) >= 3.0);
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
     assert!(idle.is_closed());
-    let [mut speaks, mut is_silent] = connections.map(|tcp| connector.http_over(tcp).expect("a handshake"));
-    thread::sleep(Duration::from_millis(300));
+    let [speaks, is_silent] = connections;
+    let mut speaks = connector.http_over(speaks).expect("a handshake");
     let response = speaks.get("/quick").expect("an answer");
     assert_eq!((response.text().as_str(), response.header("connection")), ("right", Some("close")));
     // Nor does one that says nothing hold up the drain.
+    let mut is_silent = connector.http_over(is_silent).expect("a handshake");
     assert!(is_silent.is_closed());
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
-    assert!(gateway.log().contains("drained"), "{}", gateway.log());
+    eventually("it does not say that it has drained", || gateway.log().contains("drained"));
 }
 
 #[test]
 fn clients_on_kept_connections_are_told_to_close() {
-    let nginx = slow_server();
-    let (certificates, mut gateway) = before(&nginx, "80s");
+    let server = SlowServer::start();
+    let (certificates, mut gateway) = before(server.address, NEVER);
     let connector = Connector::new(&certificates);
     let mut waiting = connector.http(gateway.address(0)).expect("a connection");
     waiting.send(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n").expect("sending");
     // Two requests in a row, the first of which is still being answered when the drain begins.
     let (child, _) = begin_slow(&gateway, &certificates, "--http1.1");
+    server.wait_for(2);
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
+    server.release();
     let response = waiting.response().expect("an answer");
-    assert_eq!((response.status, response.body.len()), (200, 300 * 1024));
+    assert_eq!((response.status, response.body.len()), (200, SLOW));
     assert!(waiting.is_closed());
     assert!(child.wait_with_output().expect("curl").status.success());
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
@@ -130,17 +201,16 @@ fn clients_on_kept_connections_are_told_to_close() {
 fn an_answer_that_begins_after_the_signal_says_that_the_connection_closes() {
     let certificates = Certificates::new();
     // A server that answers only when it is told to.
-    let server = std::net::TcpListener::bind(("127.0.0.1", crate::support::ports::free())).expect("a port");
+    let server = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = server.local_addr().expect("an address").to_string();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
-    let mut gateway = Gateway::with_flags(&pair, &["--upstream", &address, "--drain-timeout", "80s"]);
+    let mut gateway = Gateway::with_flags(&pair, &["--upstream", &address, "--drain-timeout", NEVER]);
     let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
     client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sending");
     let (mut upstream, _) = server.accept().expect("the gateway's connection");
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
-    std::io::Write::write_all(&mut upstream, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        .expect("answering");
+    upstream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").expect("answering");
     let response = client.response().expect("an answer");
     assert_eq!(response.text(), "ok");
     assert_eq!(response.header("connection"), Some("close"), "{:?}", response.headers);
@@ -149,36 +219,51 @@ fn an_answer_that_begins_after_the_signal_says_that_the_connection_closes() {
 
 #[test]
 fn an_upload_under_way_is_completed() {
-    let nginx = Nginx::new("dav_methods PUT;");
-    let (certificates, mut gateway) = before(&nginx, "80s");
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let server = listener.local_addr().expect("an address");
+    let (tells, received) = mpsc::channel();
+    thread::spawn(move || {
+        let (mut tcp, _) = listener.accept().expect("a connection");
+        let mut lines = BufReader::new(tcp.try_clone().expect("a clone"));
+        let mut line = String::new();
+        while lines.read_line(&mut line).is_ok_and(|length| length > 2) {
+            line.clear();
+        }
+        for _ in 0..2 {
+            let mut half = [0; 5];
+            lines.read_exact(&mut half).expect("half of the body");
+            tells.send(String::from_utf8_lossy(&half).into_owned()).expect("the test");
+        }
+        tcp.write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n").expect("answering");
+    });
+    let (certificates, mut gateway) = before(server, NEVER);
     let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
     client.send(b"PUT /file HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n01234").expect("sending");
-    eventually("the request does not arrive", || gateway.metric("quadrille_connections", &[]) >= 1.0);
-    thread::sleep(Duration::from_millis(300));
+    assert_eq!(received.recv_timeout(LIMIT).expect("half of the body"), "01234");
     let mut idle = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
     assert!(idle.is_closed());
     client.send(b"56789").expect("sending the rest");
     assert_eq!(client.response().expect("an answer").status, 201);
-    assert_eq!(std::fs::read_to_string(nginx.file("file")).expect("the file"), "0123456789");
+    assert_eq!(received.recv_timeout(LIMIT).expect("the rest"), "56789");
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
 }
 
 #[test]
 fn a_second_signal_or_the_time_limit_ends_it() {
-    let nginx = slow_server();
-    std::fs::write(nginx.file("slow"), "s".repeat(64 << 20)).expect("a file that takes ten minutes");
-    let (certificates, mut gateway) = before(&nginx, "600s");
+    // It is never released.
+    let server = SlowServer::start();
+    let (certificates, mut gateway) = before(server.address, NEVER);
     let (mut child, _) = begin_slow(&gateway, &certificates, "--http1.1");
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
-    assert!(gateway.wait(Duration::from_secs(2)).is_none(), "{}", gateway.log());
+    assert!(gateway.wait(Duration::from_secs(1)).is_none(), "{}", gateway.log());
     gateway.signal("TERM");
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
     assert!(!child.wait().expect("curl").success());
 
-    let (certificates, mut gateway) = before(&nginx, "1s");
+    let (certificates, mut gateway) = before(server.address, "100ms");
     let (mut child, _) = begin_slow(&gateway, &certificates, "--http2");
     gateway.signal("INT");
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
@@ -187,15 +272,18 @@ fn a_second_signal_or_the_time_limit_ends_it() {
 
 #[test]
 fn tcp_connections_are_drained_too() {
-    let nginx = slow_server();
+    let server = SlowServer::start();
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
-    let upstreams = format!("web: {{servers: [\"{}\"]}}", nginx.address());
-    let file = Configuration::new(&document(&[listener(&pair, "mode: tcp, upstream: web")], &upstreams));
+    let upstreams = format!("web: {{servers: [\"{}\"]}}", server.address);
+    let text = document(&[listener(&pair, "mode: tcp, upstream: web")], &upstreams);
+    let file = Configuration::new(&format!("{text}drain_timeout: {NEVER}\n"));
     let mut gateway = Gateway::with_config(&file.path(), 1);
     let (child, file) = begin_slow(&gateway, &certificates, "--http1.1");
     gateway.signal("TERM");
+    gateway.wait_for_log("draining");
+    server.release();
     assert!(child.wait_with_output().expect("curl").status.success());
-    assert_eq!(std::fs::metadata(&file).expect("the answer").len(), 300 * 1024);
+    assert_eq!(std::fs::metadata(&file).expect("the answer").len(), SLOW as u64);
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
 }

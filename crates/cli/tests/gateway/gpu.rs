@@ -27,12 +27,12 @@ fn command(pair: &Pair, driver: &Path, backend: &str) -> Command {
     command
 }
 
-/// Full handshakes of many clients for some seconds, all of which must succeed.
+/// Full handshakes of many clients, all of which must succeed.
 fn load(gateway: &Gateway, certificates: &Certificates) {
     let mut bench = quadrille("bench");
     bench.arg(format!("https://localhost:{}/", gateway.port()));
     bench.args(["--connect", &format!("127.0.0.1:{}", gateway.port()), "--ca"]).arg(certificates.ca());
-    bench.args(["--connections", "100", "--duration", "4", "--json"]);
+    bench.args(["--connections", "100", "--count", "3000", "--json"]);
     let (succeeded, text) = output(&mut bench);
     assert!(succeeded, "{text}");
 }

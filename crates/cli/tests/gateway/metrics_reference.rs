@@ -76,7 +76,7 @@ fn drive(gateway: &Gateway, certificates: &Certificates) {
     assert!(!s_client(gateway.address(0), &certificates.ca(), &local).answered(), "there is no upstream");
     let http = format!("http://{}/", gateway.address(0));
     let _ =
-        crate::support::output(std::process::Command::new("curl").args(["-sS", "--max-time", "10", &http]));
+        crate::support::output(std::process::Command::new("curl").args(["-sS", "--max-time", "600", &http]));
     gateway.wait_for_metric("quadrille_handshake_failures_total", &[], |count| count > 0.0);
     gateway.signal("HUP");
     gateway.wait_for_metric("quadrille_reloads_total", &[], |count| count > 0.0);

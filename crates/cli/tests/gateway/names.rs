@@ -9,6 +9,7 @@ use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::mpsc,
     thread,
+    time::Duration,
 };
 
 /// What answers `/` with its own address, on a port that all have, and everything else once it is told to.
@@ -68,12 +69,17 @@ impl Site {
     }
 
     fn configuration(&self, keys: &str, others: &str) -> Configuration {
+        Configuration::new(&self.text(keys, others, "300s"))
+    }
+
+    /// The same with so much time for answers to lookups.
+    fn text(&self, keys: &str, others: &str, timeout: &str) -> String {
         let pair = self.certificates.ecdsa("P-256", &["localhost"]);
         let upstreams = format!("web: {{servers: [\"{WEB}:{}\"], {keys}}}{others}", self.port);
         let routes = "routes: [{path: /other, upstream: other}], upstream: web";
         let routes = if others.is_empty() { "upstream: web" } else { routes };
         let text = document(&[listener(&pair, routes)], &upstreams);
-        Configuration::new(&format!("{text}resolver: {{servers: [\"{}\"], timeout: 1s}}\n", self.dns.address))
+        format!("{text}resolver: {{servers: [\"{}\"], timeout: {timeout}}}\n", self.dns.address)
     }
 
     fn ask(&self, gateway: &Gateway, path: &str) -> String {
@@ -116,11 +122,16 @@ fn a_name_that_cannot_be_looked_up_keeps_its_addresses() {
     let file = site.configuration("", "");
     let mut gateway = Gateway::with_config(&file.path(), 1);
     site.dns.set_silent(true);
+    // The first lookup has had time enough.
+    file.replace(&site.text("", "", "300ms"));
+    gateway.wait_for_log("configuration reloaded");
     gateway.wait_for_metric("quadrille_dns_lookups_total", &["result=\"failed\""], |count| count >= 2.0);
     gateway.wait_for_log("cannot resolve the name; it keeps its addresses");
     assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+    let reloads = || gateway.metric("quadrille_reloads_total", &["result=\"ok\""]);
+    let before = reloads();
     gateway.signal("HUP");
-    gateway.wait_for_log("configuration reloaded");
+    eventually("no reload", || reloads() > before);
     assert_eq!(site.ask(&gateway, "/"), "127.0.0.2", "after a reload, too");
     site.dns.set(WEB, &[[127, 0, 0, 3]], 1);
     site.dns.set_silent(false);
@@ -151,7 +162,7 @@ fn a_name_that_nobody_knows_yet_is_a_warning_where_others_serve() {
 fn a_gateway_that_knows_no_server_does_not_start() {
     let site = Site::new(1);
     site.dns.set_silent(true);
-    let file = site.configuration("", "");
+    let file = Configuration::new(&site.text("", "", "300ms"));
     let started = serve().arg("--config").arg(file.path()).output().expect("quadrille");
     let said = String::from_utf8_lossy(&started.stderr);
     assert_eq!(started.status.code(), Some(2), "{said}");
@@ -170,10 +181,13 @@ fn an_interval_takes_the_place_of_what_records_say_and_off_leaves_it_to_reloads(
         std::fs::read_to_string(file.path()).expect("a file").replace("dns_refresh: 1s", "dns_refresh: off");
     file.replace(&off);
     gateway.wait_for_log("configuration reloaded");
-    let asked = site.dns.asked();
+    // A lookup may have been under way.
+    eventually("it is looked up still", || {
+        let asked = site.dns.asked();
+        thread::sleep(Duration::from_millis(1500));
+        site.dns.asked() == asked
+    });
     site.dns.set(WEB, &[[127, 0, 0, 2]], 3600);
-    thread::sleep(std::time::Duration::from_millis(1500));
-    assert_eq!(site.dns.asked(), asked);
     assert_eq!(site.ask(&gateway, "/"), "127.0.0.3");
     gateway.signal("HUP");
     eventually("a reload does not look it up", || site.ask(&gateway, "/") == "127.0.0.2");

@@ -3,7 +3,7 @@
 //! Loopback has many networks: each test has its attackers in one and its ordinary clients in others.
 
 use crate::support::{
-    Certificates, Gateway, Returning, Way, client_hello, client_hello_of,
+    Certificates, Gateway, PATIENCE, Returning, Way, client_hello, client_hello_of,
     configuration::{Configuration, document, listener},
     eventually, tls_client,
 };
@@ -34,7 +34,7 @@ fn gateway(certificates: &Certificates, keys: &str) -> (Gateway, Configuration) 
 
 /// A connection from an address of the loopback network.
 fn connect(from: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
-    connect_within(Duration::from_secs(30), from, to)
+    connect_within(PATIENCE, from, to)
 }
 
 fn connect_within(limit: Duration, from: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
@@ -42,7 +42,7 @@ fn connect_within(limit: Duration, from: Ipv4Addr, to: SocketAddr) -> io::Result
     socket.bind(&SocketAddr::from((from, 0)).into())?;
     socket.connect_timeout(&to.into(), limit)?;
     let tcp = TcpStream::from(socket);
-    tcp.set_read_timeout(Some(Duration::from_secs(30)))?;
+    tcp.set_read_timeout(Some(PATIENCE))?;
     Ok(tcp)
 }
 
@@ -72,6 +72,15 @@ fn attack(to: SocketAddr, hello: &[u8], stop: &AtomicBool) {
     }
 }
 
+/// Ends an attack when it is dropped.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn an_attack_from_one_network_hardly_touches_others() {
     is_withstood(|_| client_hello(&tls_client(|_| ())));
@@ -95,7 +104,8 @@ fn nor_does_one_that_comes_with_a_ticket() {
 fn is_withstood(hello: impl FnOnce(&SslSession) -> Vec<u8>) {
     const OTHERS: u8 = 20;
     let certificates = Certificates::new();
-    let (gateway, _configuration) = gateway(&certificates, "");
+    let (gateway, _configuration) =
+        gateway(&certificates, "timeouts: {handshake: 600s, handshake_deadline: 30s}");
     let (address, context) = (gateway.address(0), tls_client(|_| ()));
     let ordinary = |network| Ipv4Addr::new(127, 0, network, 1);
     let come = || (0..OTHERS).filter(|other| shakes_hands(&context, ordinary(10 + other), address)).count();
@@ -109,19 +119,23 @@ fn is_withstood(hello: impl FnOnce(&SslSession) -> Vec<u8>) {
     assert_eq!(gateway.metric(REFUSED, &[]), 0.0);
     let hello = hello(session.as_ref().expect("a ticket"));
     let (began, stop) = (Instant::now(), AtomicBool::new(false));
-    let served = thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| attack(address, &hello, &stop));
+        // Otherwise the attack would go on for ever after a failure.
+        let _stop = Stop(&stop);
         gateway.wait_for_metric(REFUSED, &[], |refused| refused > 10.0);
-        assert_eq!(gateway.metric("quadrille_overloaded", &[]), 1.0, "{}", gateway.metrics());
+        gateway.wait_for_metric("quadrille_overloaded", &[], |overloaded| overloaded == 1.0);
         gateway.wait_for_metric(SHUT_OUT, &[], |networks| networks == 1.0);
-        let served = come();
-        let resumed = returning.visit(address, &mut session);
-        stop.store(true, Ordering::Relaxed);
-        assert!(resumed.expect("a resumed handshake"), "sessions are resumed");
-        served
+        // Of all that come while the attack lasts: on a busy machine, they are late now and then.
+        let (mut served, mut asked) = (0, 0);
+        eventually("others are hardly served", || {
+            served += come();
+            asked += usize::from(OTHERS);
+            served >= asked * 3 / 4
+        });
+        assert!(returning.visit(address, &mut session).expect("a resumed handshake"), "sessions are resumed");
     });
     let metrics = gateway.metrics();
-    assert!(served >= usize::from(OTHERS) * 3 / 4, "{served} of {OTHERS}\n{metrics}");
     assert!(gateway.metric(REFUSED, &["client_share"]) > 0.0, "others came, too\n{metrics}");
     // When it is over, everybody is welcome.
     eventually("strangers are served again", || shakes_hands(&context, ordinary(99), address));
@@ -140,28 +154,46 @@ fn is_withstood(hello: impl FnOnce(&SslSession) -> Vec<u8>) {
 #[test]
 fn a_handshake_that_would_be_late_is_refused_at_once() {
     let certificates = Certificates::new();
-    let (gateway, _configuration) = gateway(&certificates, "timeouts: {handshake_deadline: 300ms}");
+    let (gateway, _configuration) =
+        gateway(&certificates, "timeouts: {handshake: 600s, handshake_deadline: 300ms}");
     let hello = client_hello(&tls_client(|_| ()));
     let begin = || {
         let mut tcp = connect(Ipv4Addr::LOCALHOST, gateway.address(0)).expect("a connection");
-        tcp.write_all(&hello).expect("a hello");
+        // The connection may be refused already.
+        let _ = tcp.write_all(&hello);
         tcp
     };
-    let clients: Vec<_> = (0..300).map(|_| begin()).collect();
-    let first_bytes = clients.into_iter().map(|mut tcp| {
-        let mut first = [0];
-        tcp.read_exact(&mut first).map(|()| first[0]).expect("an answer")
+    let (mut answered, mut refused) = (0, 0);
+    // As many as it takes: on a busy machine, clients may come more slowly than handshakes are done.
+    eventually("all handshakes are done within 300 ms", || {
+        let clients: Vec<_> = (0..300).map(|_| begin()).collect();
+        for mut tcp in clients {
+            let mut first = [0];
+            match tcp.read(&mut first) {
+                // A handshake record.
+                Ok(1) if first == [22] => answered += 1,
+                // An alert; or, once a queue stands, the end of the connection before its hello is read.
+                Ok(length) => {
+                    assert!(length == 0 || first == [21], "{first:?}");
+                    refused += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+                    refused += 1;
+                }
+            }
+        }
+        gateway.metric(REFUSED, &["deadline"]) > 0.0
     });
-    let (answers, alerts): (Vec<u8>, Vec<u8>) = first_bytes.partition(|first| *first == 22);
-    assert!(!answers.is_empty() && alerts.iter().all(|first| *first == 21), "{alerts:?}");
-    assert_eq!(gateway.metric(REFUSED, &[]) as usize, alerts.len(), "{}", gateway.metrics());
-    assert!(gateway.metric(REFUSED, &["deadline"]) > 0.0, "all of 300 within 300 ms");
+    assert!(answered > 0, "{}", gateway.metrics());
+    assert_eq!(gateway.metric(REFUSED, &[]) as usize, refused, "{}", gateway.metrics());
 }
 
 #[test]
 fn without_a_deadline_all_wait() {
     let certificates = Certificates::new();
-    let (gateway, _configuration) = gateway(&certificates, "timeouts: {handshake_deadline: off}");
+    let (gateway, _configuration) =
+        gateway(&certificates, "timeouts: {handshake: 600s, handshake_deadline: off}");
     let hello = client_hello(&tls_client(|_| ()));
     let mut clients: Vec<_> = (0..200)
         .map(|_| {

@@ -23,7 +23,7 @@ fn curl(gateway: &Gateway, certificates: &Certificates, host: &str, arguments: &
     let port = gateway.port();
     output(
         Command::new("curl")
-            .args(["--silent", "--show-error", "--max-time", "30", "--cacert"])
+            .args(["--silent", "--show-error", "--max-time", "600", "--cacert"])
             .arg(certificates.ca())
             .args(["--resolve", &format!("{host}:{port}:127.0.0.1")])
             .args(arguments)
@@ -103,7 +103,7 @@ fn client_certificates_reach_the_server() {
     let (chain, key) = (client.chain.display().to_string(), client.key.display().to_string());
     let said = succeed(
         Command::new("curl")
-            .args(["--silent", "--http2", "--max-time", "30", "--cacert"])
+            .args(["--silent", "--http2", "--max-time", "600", "--cacert"])
             .arg(ca)
             .args(["--cert", &chain, "--key", &key, "--resolve"])
             .arg(format!("localhost:{}:127.0.0.1", gateway.port()))

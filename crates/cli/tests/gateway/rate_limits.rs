@@ -54,13 +54,13 @@ impl Site {
 
 #[test]
 fn a_network_of_clients_has_its_own() {
-    let site = Site::new("respond: ok, rate_limits: [{rate: 3/h}]");
+    let site = Site::new("respond: ok, rate_limits: [{rate: 3/240h}]");
     assert_eq!(site.statuses(CLIENT, "/", 2), ["200", "200"]);
     assert_eq!(site.statuses(NEIGHBOUR, "/", 2), ["200", "429"], "of the same /24");
     assert_eq!(site.statuses(CLIENT, "/", 1), ["429"]);
     assert_eq!(site.statuses(STRANGER, "/", 1), ["200"]);
     assert_eq!(site.refused("by=\"client\""), 2.0);
-    let addresses = Site::new("respond: ok, rate_limits: [{rate: 1/h, ipv4_prefix: 32}]");
+    let addresses = Site::new("respond: ok, rate_limits: [{rate: 1/240h, ipv4_prefix: 32}]");
     assert_eq!(addresses.statuses(CLIENT, "/", 2), ["200", "429"]);
     assert_eq!(addresses.statuses(NEIGHBOUR, "/", 2), ["200", "429"]);
 }
@@ -68,7 +68,7 @@ fn a_network_of_clients_has_its_own() {
 /// One limit for HTTP/1.1, HTTP/2 and HTTP/3 together.
 #[test]
 fn whatever_the_version_of_http() {
-    let site = Site::new("http3: on, respond: ok, rate_limits: [{rate: 3/h}]");
+    let site = Site::new("http3: on, respond: ok, rate_limits: [{rate: 3/240h}]");
     assert_eq!(site.status(&["--http1.1"], "/"), "200");
     assert_eq!(site.status(&["--http2"], "/"), "200");
     let mut http3 = Http3Client::new(&site.certificates).connect(site.gateway.address(0));
@@ -83,7 +83,7 @@ fn whatever_the_version_of_http() {
 
 #[test]
 fn the_answer_says_when_to_come_back_in_a_form_that_the_client_reads() {
-    let site = Site::new("respond: ok, rate_limits: [{rate: 1/10m, by: all}]");
+    let site = Site::new("respond: ok, rate_limits: [{rate: 1/240h, by: all}]");
     assert_eq!(site.get("/", "").status, 200);
     for (accept, content_type, says) in [
         (
@@ -101,24 +101,29 @@ fn the_answer_says_when_to_come_back_in_a_form_that_the_client_reads() {
         assert_eq!(refused.header("content-length"), Some(&*length), "once, and right");
         assert!(refused.text().contains(says), "{}", refused.text());
         let seconds = refused.header("retry-after").and_then(|value| value.parse().ok());
-        assert!(seconds.is_some_and(|seconds: u64| (500..=600).contains(&seconds)), "{refused:?}");
+        assert!(seconds.is_some_and(|seconds: u64| (860_000..=864_000).contains(&seconds)), "{refused:?}");
     }
 }
 
 #[test]
 fn what_was_used_comes_back() {
-    let site = Site::new("respond: ok, rate_limits: [{rate: 10/s, burst: 1, by: all}]");
+    let site = Site::new("respond: ok, rate_limits: [{rate: 1/s, burst: 1, by: all}]");
     assert_eq!(site.get("/", "").status, 200);
     let connector = Connector::new(&site.certificates);
     let mut client = connector.http(site.gateway.address(0)).expect("a connection");
-    let statuses: Vec<_> = (0..200).map(|_| client.get("/").expect("an answer").status).collect();
-    assert!(statuses.contains(&429), "200 requests took 20 seconds");
-    eventually("nothing comes back", || client.get("/").expect("an answer").status == 200);
+    let mut statuses = || {
+        let request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        client.send(request.repeat(2).as_bytes()).expect("requests");
+        [(); 2].map(|()| client.response().expect("an answer").status)
+    };
+    // Of two at the same time, the second is too many, unless a busy machine takes a second for it.
+    eventually("nothing is refused", || statuses()[1] == 429);
+    eventually("nothing comes back", || statuses()[0] == 200);
 }
 
 #[test]
 fn by_the_value_of_a_header() {
-    let site = Site::new("respond: ok, rate_limits: [{rate: 2/h, by: header X-Api-Key}]");
+    let site = Site::new("respond: ok, rate_limits: [{rate: 2/240h, by: header X-Api-Key}]");
     let status = |headers: &str| site.get("/", headers).status;
     assert_eq!([status("X-Api-Key: a\r\n"), status("x-api-key: a\r\n")], [200, 200]);
     assert_eq!([status("X-Api-Key: a\r\n"), status("X-Api-Key: b\r\n")], [429, 200]);
@@ -131,11 +136,11 @@ fn by_the_value_of_a_header() {
 #[test]
 fn routes_have_limits_besides_those_of_the_listener() {
     let site = Site::new(
-        "rate_limits: [{rate: 5/h, by: all}], routes: [
-            {path: /login, upstream: web, rate_limits: [{rate: 1/h, by: all}, {rate: 1/h}],
+        "rate_limits: [{rate: 5/240h, by: all}], routes: [
+            {path: /login, upstream: web, rate_limits: [{rate: 1/240h, by: all}, {rate: 1/240h}],
              response_headers: [{set: X-Frame-Options, value: DENY}]},
-            {path: /login, headers: [{name: x-vip, present: on}], respond: vip, rate_limits: [{rate: 1/h, by: all}]},
-            {host: other.example, path: /login, respond: other, rate_limits: [{rate: 1/h, by: all}]},
+            {path: /login, headers: [{name: x-vip, present: on}], respond: vip, rate_limits: [{rate: 1/240h, by: all}]},
+            {host: other.example, path: /login, respond: other, rate_limits: [{rate: 1/240h, by: all}]},
             {path: /, respond: ok}]",
     );
     let status = |path: &str, headers: &str| site.get(path, headers).status;
@@ -151,7 +156,7 @@ fn routes_have_limits_besides_those_of_the_listener() {
 
 #[test]
 fn behind_trusted_proxies_the_client_counts() {
-    let site = Site::new("respond: ok, rate_limits: [{rate: 1/h}], trusted_proxies: [127.0.0.1]");
+    let site = Site::new("respond: ok, rate_limits: [{rate: 1/240h}], trusted_proxies: [127.0.0.1]");
     let status = |client: &str| site.get("/", &format!("X-Forwarded-For: {client}\r\n")).status;
     assert_eq!([status("192.0.2.1"), status("192.0.2.2")], [200, 429]);
     assert_eq!([status("198.51.100.1"), status("203.0.113.9, 198.51.100.2")], [200, 429]);
@@ -162,7 +167,8 @@ fn behind_trusted_proxies_the_client_counts() {
 /// Who is not let in by `clients` uses up nothing.
 #[test]
 fn only_who_is_let_in_counts() {
-    let site = Site::new("respond: ok, clients: {deny: [127.0.2.0/24]}, rate_limits: [{rate: 1/h, by: all}]");
+    let site =
+        Site::new("respond: ok, clients: {deny: [127.0.2.0/24]}, rate_limits: [{rate: 1/240h, by: all}]");
     assert_eq!(site.statuses(STRANGER, "/", 3), ["403", "403", "403"]);
     assert_eq!(site.statuses(CLIENT, "/", 2), ["200", "429"]);
 }
@@ -170,17 +176,17 @@ fn only_who_is_let_in_counts() {
 /// A limit that stays the same goes on, wherever it stands; another begins anew.
 #[test]
 fn a_reload_frees_nobody() {
-    let site = Site::new("respond: ok, rate_limits: [{rate: 2/h, by: all}]");
+    let site = Site::new("respond: ok, rate_limits: [{rate: 2/240h, by: all}]");
     assert_eq!([site.get("/", "").status, site.get("/", "").status], [200, 200]);
     site.reload(
-        "hsts: on, routes: [{path: /x, respond: x}], respond: new, rate_limits: [{rate: 2/h, by: all}]",
+        "hsts: on, routes: [{path: /x, respond: x}], respond: new, rate_limits: [{rate: 2/240h, by: all}]",
         1.0,
     );
     assert_eq!(site.get("/", "").status, 429);
-    site.reload("respond: ok, rate_limits: [{rate: 3/h, by: all}]", 2.0);
+    site.reload("respond: ok, rate_limits: [{rate: 3/240h, by: all}]", 2.0);
     assert_eq!(site.get("/", "").status, 200);
     let routes = |more: &str| {
-        format!("routes: [{more} {{path: /a, respond: a, rate_limits: [{{rate: 1/h}}]}}], respond: ok")
+        format!("routes: [{more} {{path: /a, respond: a, rate_limits: [{{rate: 1/240h}}]}}], respond: ok")
     };
     site.reload(&routes(""), 3.0);
     assert_eq!([site.get("/a", "").status, site.get("/a", "").status], [200, 429]);
@@ -193,7 +199,7 @@ fn the_access_log_says_so() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let log = certificates.path("access.log");
-    let text = document(&[listener(&pair, "respond: ok, rate_limits: [{rate: 1/h}]")], "");
+    let text = document(&[listener(&pair, "respond: ok, rate_limits: [{rate: 1/240h}]")], "");
     let file = Configuration::new(&format!("{text}access_log: {}\n", log.display()));
     let gateway = Gateway::with_config(&file.path(), 1);
     for status in ["200", "429"] {

@@ -30,8 +30,8 @@ fn a_hundred_reloads_under_load_cost_no_request() {
         gateway.signal("HUP");
         eventually("no reload", || reloads(&gateway, "ok") > before);
     }
-    let answered = load.finish();
-    assert!(answered > 100, "{answered}");
+    eventually("little load", || load.answered() > 100);
+    load.finish();
     assert_eq!(reloads(&gateway, "failed"), 0.0, "{}", gateway.log());
 }
 
@@ -99,7 +99,7 @@ fn a_bad_configuration_leaves_the_old_one_serving_and_says_why() {
         file.replace(&mistake);
         eventually("the failure is not counted", || reloads(&gateway, "failed") >= f64::from(count));
         gateway.wait_for_log(complaint);
-        assert!(gateway.log().contains("the old configuration goes on serving"), "{}", gateway.log());
+        gateway.wait_for_log("the old configuration goes on serving");
         assert_eq!(answer(&gateway), "old");
     }
     std::fs::remove_file(file.path()).expect("removing the file");
@@ -118,7 +118,7 @@ fn sessions_are_resumed_after_a_certificate_has_been_renewed() {
     let session = certificates.path("session");
     let connect = |version: &str, option: &str| {
         let script = format!(
-            "printf 'GET / HTTP/1.0\\r\\nHost: a\\r\\n\\r\\n' | timeout 60 openssl s_client -connect {} -servername \
+            "printf 'GET / HTTP/1.0\\r\\nHost: a\\r\\n\\r\\n' | timeout 600 openssl s_client -connect {} -servername \
              localhost -ign_eof {version} {option} '{}' 2>&1",
             gateway.address(0),
             session.display()

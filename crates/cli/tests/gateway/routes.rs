@@ -1,7 +1,7 @@
 //! Routes by more than host and path: conditions, shares, redirects, limits, retries. And listeners that share a port.
 
 use crate::support::{
-    Certificates, Configuration, Gateway, Nginx, curl, curl_status, document, listener, succeed,
+    Certificates, Configuration, Gateway, Nginx, curl, curl_status, document, eventually, listener, succeed,
 };
 use std::{
     io::{self, Read, Write},
@@ -81,10 +81,11 @@ fn paths_and_headers_choose() {
 #[test]
 fn shares_are_kept() {
     let site = Site::new("{split: [{upstream: one, weight: 3}, {upstream: two}]}");
-    let answers = site.get(&[], "/[1-400]");
+    // By chance, between five and seven eighths of so many: nine standard deviations from the mean.
+    let answers = site.get(&[], "/[1-1000]");
     let ones = answers.matches("one /").count();
-    assert_eq!(ones + answers.matches("two /").count(), 400);
-    assert!((250..=350).contains(&ones), "{ones} of 400");
+    assert_eq!(ones + answers.matches("two /").count(), 1000);
+    assert!((625..=875).contains(&ones), "{ones} of 1000");
 }
 
 #[test]
@@ -135,31 +136,42 @@ fn an_answer_that_takes_too_long_is_given_up() {
     assert_eq!(curl_status(&gateway, &certificates, &[], "/late"), "504");
     let port = gateway.port();
     for client in ["--http1.1", "--http2"] {
-        let mut command = Command::new("curl");
-        command.args(["--silent", "--insecure", "--max-time", "20", "--output", "/dev/null", client]);
-        command.args(["--write-out", "%{http_code} %{time_total}"]);
-        let output = command.arg(format!("https://localhost:{port}/slow")).output().expect("curl");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let (status, time) = text.split_once(' ').expect("two figures");
-        let time: f64 = time.parse().expect("seconds");
-        assert!(!output.status.success(), "{client}: the answer was cut off: {text}");
-        assert!(status == "200" && (0.9..8.0).contains(&time), "{client}: {text}");
+        // On a busy machine, not even the answer's beginning may be in time.
+        eventually("no answer begins", || {
+            let mut command = Command::new("curl");
+            command.args(["--silent", "--insecure", "--max-time", "600", "--output", "/dev/null", client]);
+            command.args(["--write-out", "%{http_code} %{time_total}"]);
+            let output = command.arg(format!("https://localhost:{port}/slow")).output().expect("curl");
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let (status, time) = text.split_once(' ').expect("two figures");
+            let time: f64 = time.parse().expect("seconds");
+            assert!(time >= 0.9, "{client}: {text}");
+            if status == "504" {
+                return false;
+            }
+            // The answer would never end: it was cut off by the gateway, and not by curl's own limit.
+            let code = output.status.code();
+            assert!(status == "200" && ![Some(0), Some(28)].contains(&code), "{client}: {code:?} {text}");
+            true
+        });
     }
 }
 
-/// A server that thinks for half a second and then says a little now and again.
+/// A server that says nothing to `/late`, and to everything else a little now and again.
 fn dribbling() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let dribble = |mut stream: TcpStream| -> io::Result<()> {
-        let _ = stream.read(&mut [0; 4096])?;
-        thread::sleep(Duration::from_millis(500));
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")?;
-        for _ in 0..1000 {
-            stream.write_all(b"x")?;
-            thread::sleep(Duration::from_millis(100));
+        let mut request = [0; 4096];
+        let length = stream.read(&mut request)?;
+        if request[..length].starts_with(b"GET /late ") {
+            return stream.read(&mut request).map(drop);
         }
-        Ok(())
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")?;
+        loop {
+            stream.write_all(b"x")?;
+            thread::sleep(Duration::from_millis(20));
+        }
     };
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
@@ -191,7 +203,7 @@ fn listeners_share_a_port_and_serve_plain_text() {
     let get = |name: &str, port: u16, more: &[&str], url: &str| {
         let resolve = format!("{name}:{port}:127.0.0.1");
         let mut command = Command::new("curl");
-        command.args(["--silent", "--show-error", "--max-time", "20", "--resolve", &resolve, "--cacert"]);
+        command.args(["--silent", "--show-error", "--max-time", "600", "--resolve", &resolve, "--cacert"]);
         succeed(command.arg(certificates.ca()).args(more).arg(url))
     };
     let port = address.port();

@@ -1,7 +1,8 @@
 //! A reload that asks more of clients holds at once: for connections that are open, and for sessions that come back.
 
 use crate::support::{
-    Certificates, Client, Configuration, Connector, Gateway, Pair, Returning, Way, document, eventually,
+    Certificates, Client, Configuration, Connector, Gateway, PATIENCE, Pair, Returning, Way, document,
+    eventually,
     frames::{self, Frames},
     listener,
 };
@@ -11,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 struct Site {
@@ -119,7 +120,8 @@ fn nothing_more_is_served_on_open_connections() {
 /// The client answers no PING and goes on asking, as if it had not been told to go.
 fn expect_the_end(mut streams: Frames, change: Change) {
     let mut told = false;
-    for stream in (3..).step_by(2).take(600) {
+    let end = Instant::now() + PATIENCE;
+    for stream in (3..).step_by(2).take_while(|_| Instant::now() < end) {
         if streams.try_get(stream, "/").is_err() {
             return;
         }
@@ -138,7 +140,7 @@ fn expect_the_end(mut streams: Frames, change: Change) {
                 Ok(_) => {}
             }
         }
-        thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(20));
     }
     panic!("{change:?}: the connection does not end");
 }

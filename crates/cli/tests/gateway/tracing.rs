@@ -1,7 +1,7 @@
 //! Traces of requests, as a collector gets them.
 
 use crate::support::{
-    Certificates, Collector, Configuration, Connector, Gateway, Http3Client, attribute, document,
+    Certificates, Collector, Configuration, Connector, Gateway, Http3Client, PATIENCE, attribute, document,
     echo_server, eventually, http3::Sending, listener, output, ports, quadrille,
 };
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -133,7 +133,10 @@ fn every_attempt_is_a_span_and_failures_are_errors() {
     let collector = Collector::grpc();
     let site = Site::new(&format!("{{endpoint: 'http://{}', percent: 100}}", collector.address), "");
     assert!(site.get("/gone", "").contains("Bad Gateway"));
-    eventually("no spans", || !collector.spans().is_empty());
+    eventually("no spans", || {
+        let spans = collector.spans();
+        !of_kind(&spans, SERVER).is_empty() && of_kind(&spans, CLIENT).len() >= 2
+    });
     let spans = collector.spans();
     let server = of_kind(&spans, SERVER)[0];
     assert_eq!(attribute(server, "http.response.status_code"), "502");
@@ -164,10 +167,12 @@ fn a_trusted_proxys_trace_is_continued_and_others_begin_anew() {
     let unsampled = format!("00-{}-{SPAN}-00", TRACE.replace('4', "5"));
     let sent = site.get("/", &format!("traceparent: {unsampled}\r\n"));
     assert_eq!(header(&sent, "traceparent"), Some(unsampled), "who has begun it decides");
-    let sent = site.get("/", "traceparent: nonsense\r\ntracestate: a=1\r\n");
-    let told = header(&sent, "traceparent").expect("a trace");
-    assert!(told.ends_with("-00"), "one in a million is recorded: {told}");
-    assert_eq!(header(&sent, "tracestate"), None);
+    // One in a million is recorded, which may be the first.
+    eventually("all are recorded", || {
+        let sent = site.get("/", "traceparent: nonsense\r\ntracestate: a=1\r\n");
+        assert_eq!(header(&sent, "tracestate"), None);
+        header(&sent, "traceparent").expect("a trace").ends_with("-00")
+    });
 
     for (reloads, parents, continues) in [(1.0, "all", true), (2.0, "off", false)] {
         let text = std::fs::read_to_string(site.file.path())
@@ -216,11 +221,15 @@ fn a_collector_that_is_away_holds_nobody_up() {
 #[test]
 fn what_is_left_is_sent_when_the_gateway_ends() {
     let collector = Collector::grpc();
-    let mut site = Site::new(&format!("{{endpoint: 'http://{}', percent: 100}}", collector.address), "");
-    site.get("/", "");
-    site.gateway.signal("TERM");
-    assert!(site.gateway.wait(std::time::Duration::from_secs(20)).is_some());
-    assert_eq!(collector.spans().len(), 5);
+    // The gateway waits two seconds for the collector, which a busy machine may take longer for.
+    eventually("they are not sent", || {
+        let mut site = Site::new(&format!("{{endpoint: 'http://{}', percent: 100}}", collector.address), "");
+        let before = collector.spans().len();
+        site.get("/", "");
+        site.gateway.signal("TERM");
+        assert!(site.gateway.wait(PATIENCE).is_some());
+        collector.spans().len() == before + 5
+    });
 }
 
 #[test]
@@ -300,7 +309,7 @@ fn a_collector_of_another_ca_or_name_gets_nothing_and_one_that_asks_gets_a_certi
             Site::new(&format!("{{endpoint: 'https://{host}:{port}', percent: 100, tls: {tls}}}"), "");
         site.get("/", "");
         if comes {
-            eventually("no spans", || collector.spans().len() > before);
+            eventually("no spans", || collector.spans().len() >= before + 5);
         } else {
             site.gateway.wait_for_log("cannot send spans");
             site.gateway
@@ -391,7 +400,10 @@ fn a_connection_in_tcp_mode_is_traced() {
     // Nobody is there: every attempt says so.
     drop(client.tls(gateway.address(1)));
     eventually("no further spans", || {
-        collector.spans().iter().any(|span| attribute(span, "quadrille.end") == "no connection")
+        let spans = collector.spans();
+        let failed = spans.iter().filter(|span| attribute(span, "error.type") == "no connection");
+        spans.iter().any(|span| attribute(span, "quadrille.end") == "no connection")
+            && failed.filter(|span| span.name == "connect").count() >= 2
     });
     let spans = collector.spans();
     let failed: Vec<_> =

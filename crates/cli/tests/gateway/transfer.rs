@@ -40,7 +40,7 @@ fn a_gibibyte_comes_down_and_goes_up_unchanged() {
     let expected = checksum(&nginx.file("large"));
     let copy = certificates.path("copy");
     let copy_path = copy.to_str().expect("a UTF-8 path");
-    let patient = ["--max-time", "300"];
+    let patient = ["--max-time", "900"];
     for client in ["--http1.1", "--http2"] {
         let down = [&[client, "--output", copy_path], &patient[..]].concat();
         curl(&gateway, &certificates, &down, "/large");

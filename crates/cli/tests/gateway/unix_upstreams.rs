@@ -51,7 +51,10 @@ fn requests_go_there_and_back() {
         "location = / { return 200 \"$server_addr $host $http_x_forwarded_for\"; }
          location / { dav_methods PUT; }",
     );
-    let upstream = format!("servers: [\"{}\"], health: {{interval: 100ms, path: /}}", site.socket("a.sock"));
+    let upstream = format!(
+        "servers: [\"{}\"], health: {{interval: 100ms, timeout: 300s, path: /}}",
+        site.socket("a.sock")
+    );
     let (mut gateway, _file) = site.gateway("upstream: web", &upstream);
     let body: String = (0..60_000).map(|line| format!("{line}\n")).collect();
     let file = site.directory.path().join("body");

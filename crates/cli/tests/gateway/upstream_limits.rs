@@ -1,12 +1,14 @@
 //! What bounds the requests to an upstream, and which of its servers are left out for what became of them.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Nginx, SlowProxy, curl, curl_status, document,
-    eventually, listener,
+    Certificates, Configuration, Connector, Gateway, Nginx, curl, curl_status, document, eventually,
+    listener, ports,
 };
 use std::{
+    io::{BufRead, BufReader, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Condvar, Mutex},
     thread,
-    time::{Duration, Instant},
 };
 
 /// A gateway in front of these servers, whose upstream has these further keys.
@@ -22,7 +24,9 @@ impl Setting {
         let listed: Vec<_> = servers.iter().map(|server| format!("\"{server}\"")).collect();
         let upstreams = format!("web: {{servers: [{}], {keys}}}", listed.join(", "));
         let pair = certificates.ecdsa("P-256", &["localhost"]);
-        let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
+        let text = document(&[listener(&pair, "upstream: web")], &upstreams);
+        // On one event loop, a request has ended for the upstream when its client gets the next one answered.
+        let file = Configuration::new(&text.replace("threads: 2", "threads: 1"));
         let gateway = Gateway::with_config(&file.path(), 1);
         Self { certificates, gateway, _file: file }
     }
@@ -36,8 +40,8 @@ impl Setting {
         curl(&self.gateway, &self.certificates, &["--http1.1"], &format!("/[1-{requests}]"))
     }
 
-    /// The statuses of so many requests at a time, sorted.
-    fn at_a_time(&self, clients: usize) -> Vec<u16> {
+    /// The statuses of so many requests at a time, sorted. The server answers once so many of them were refused.
+    fn at_a_time(&self, clients: usize, refused: usize, server: &HeldServer) -> Vec<u16> {
         let address = self.gateway.address(0);
         let client = || {
             let connector = Connector::new(&self.certificates);
@@ -45,10 +49,74 @@ impl Setting {
         };
         let mut statuses: Vec<u16> = thread::scope(|scope| {
             let clients: Vec<_> = (0..clients).map(|_| scope.spawn(client)).collect();
+            eventually("too few are refused", || {
+                clients.iter().filter(|client| client.is_finished()).count() >= refused
+            });
+            server.release();
             clients.into_iter().map(|client| client.join().expect("a client")).collect()
         });
         statuses.sort_unstable();
         statuses
+    }
+}
+
+/// A server that answers requests once it is released, and counts how many it has at a time.
+struct HeldServer {
+    address: SocketAddr,
+    held: Arc<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    state: Mutex<Requests>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Requests {
+    is_released: bool,
+    now: usize,
+    most: usize,
+}
+
+impl HeldServer {
+    fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+        let (address, held) = (listener.local_addr().expect("an address"), Arc::new(Held::default()));
+        let shared = Arc::clone(&held);
+        thread::spawn(move || {
+            for tcp in listener.incoming().map_while(Result::ok) {
+                let held = Arc::clone(&shared);
+                thread::spawn(move || held.answer_all(&tcp));
+            }
+        });
+        Self { address, held }
+    }
+
+    fn release(&self) {
+        self.held.state.lock().expect("no panic").is_released = true;
+        self.held.changed.notify_all();
+    }
+
+    /// The most requests that it has had at a time.
+    fn most(&self) -> usize {
+        self.held.state.lock().expect("no panic").most
+    }
+}
+
+impl Held {
+    fn answer_all(&self, mut tcp: &TcpStream) -> Option<()> {
+        let mut lines = BufReader::new(tcp).lines().map_while(Result::ok);
+        loop {
+            lines.by_ref().find(String::is_empty)?;
+            let mut state = self.state.lock().expect("no panic");
+            state.now += 1;
+            state.most = state.most.max(state.now);
+            let mut state = self.changed.wait_while(state, |state| !state.is_released).expect("no panic");
+            state.now -= 1;
+            drop(state);
+            tcp.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ng").ok()?;
+        }
     }
 }
 
@@ -64,13 +132,19 @@ fn fails(status: u16) -> Nginx {
 fn a_server_whose_answers_are_errors_is_left_out_and_comes_back() {
     let (good, bad) = (says("g"), fails(500));
     let servers = [&good, &bad].map(|server| server.address().to_string());
-    let setting = Setting::new(&servers, "outlier_detection: {errors: 3, ejection: 2s, most: 50}");
+    let ejecting = |time: &str| format!("outlier_detection: {{errors: 3, ejection: {time}, most: 50}}");
+    let mut setting = Setting::new(&servers, &ejecting("600s"));
     // Three of the first six answers are the server's that fails, and none after that.
     let statuses: Vec<_> = (0..6).map(|_| setting.status()).collect();
     assert_eq!(statuses.iter().filter(|status| *status == "500").count(), 3, "{statuses:?}");
     assert_eq!(setting.bodies(20), "g".repeat(20));
-    let log = setting.gateway.log();
-    assert!(log.contains("the server fails, and is left out"), "{log}");
+    setting.gateway.wait_for_log("the server fails, and is left out");
+
+    let mut setting = Setting::new(&servers, &ejecting("500ms"));
+    for _ in 0..6 {
+        setting.status();
+    }
+    setting.gateway.wait_for_log("the server fails, and is left out");
     eventually("the server does not come back", || setting.status() == "500");
 }
 
@@ -79,7 +153,7 @@ fn failures_count_in_a_row() {
     let server = Nginx::new("location /bad { return 500 x; } location / { return 200 g; }");
     let setting = Setting::new(
         &[server.address().to_string()],
-        "outlier_detection: {errors: 3, ejection: 60s, most: 100}",
+        "outlier_detection: {errors: 3, ejection: 600s, most: 100}",
     );
     let statuses = |paths: &[&str]| -> Vec<String> {
         paths.iter().map(|path| curl_status(&setting.gateway, &setting.certificates, &[], path)).collect()
@@ -97,11 +171,11 @@ fn clients_that_send_slowly_are_not_the_servers_fault() {
         let server = Nginx::listening(listens, settings);
         let certificates = Certificates::new();
         let upstreams = format!(
-            "web: {{servers: [\"{}\"], protocol: {protocol}, outlier_detection: {{errors: 2, ejection: 60s, most: 100}}}}",
+            "web: {{servers: [\"{}\"], protocol: {protocol}, outlier_detection: {{errors: 2, ejection: 600s, most: 100}}}}",
             server.address()
         );
         let pair = certificates.ecdsa("P-256", &["localhost"]);
-        let routes = "routes: [{upstream: web, timeout: 1s}]";
+        let routes = "routes: [{upstream: web}, {path: /slow, upstream: web, timeout: 300ms}]";
         let file = Configuration::new(&document(&[listener(&pair, routes)], &upstreams));
         let gateway = Gateway::with_config(&file.path(), 1);
         for _ in 0..3 {
@@ -132,7 +206,7 @@ fn a_server_that_cannot_be_reached_is_left_out() {
     let servers = [&good, &dead].map(|server| server.address().to_string());
     dead.stop();
     let setting =
-        Setting::new(&servers, "retries: 0, outlier_detection: {errors: 2, ejection: 60s, most: 50}");
+        Setting::new(&servers, "retries: 0, outlier_detection: {errors: 2, ejection: 600s, most: 50}");
     let statuses: Vec<_> = (0..4).map(|_| setting.status()).collect();
     assert_eq!(statuses.iter().filter(|status| *status == "502").count(), 2, "{statuses:?}");
     assert_eq!(setting.bodies(20), "g".repeat(20));
@@ -140,24 +214,19 @@ fn a_server_that_cannot_be_reached_is_left_out() {
 
 #[test]
 fn requests_beyond_the_limit_are_answered_at_once() {
-    let server = says("g");
-    let slow = SlowProxy::before(server.address());
-    slow.delay(Duration::from_millis(700));
-    let setting = Setting::new(&[slow.address.to_string()], "limits: {requests: 3}");
-    assert_eq!(setting.at_a_time(8), [200, 200, 200, 503, 503, 503, 503, 503]);
-    slow.delay(Duration::ZERO);
-    assert_eq!(setting.at_a_time(1), [200], "when the others have ended");
+    let server = HeldServer::start();
+    let setting = Setting::new(&[server.address.to_string()], "limits: {requests: 3}");
+    assert_eq!(setting.at_a_time(8, 5, &server), [200, 200, 200, 503, 503, 503, 503, 503]);
+    assert_eq!(server.most(), 3);
+    assert_eq!(setting.at_a_time(1, 0, &server), [200], "when the others have ended");
 }
 
 #[test]
 fn requests_wait_for_a_connection_and_no_more_than_may() {
-    let server = says("g");
-    let slow = SlowProxy::before(server.address());
-    slow.delay(Duration::from_millis(500));
-    let setting = Setting::new(&[slow.address.to_string()], "limits: {connections: 2, pending: 3}");
-    let began = Instant::now();
-    assert_eq!(setting.at_a_time(8), [200, 200, 200, 200, 200, 503, 503, 503]);
-    assert!(began.elapsed() >= Duration::from_millis(1500), "five, two at a time");
+    let server = HeldServer::start();
+    let setting = Setting::new(&[server.address.to_string()], "limits: {connections: 2, pending: 3}");
+    assert_eq!(setting.at_a_time(8, 3, &server), [200, 200, 200, 200, 200, 503, 503, 503]);
+    assert_eq!(server.most(), 2, "five, two at a time");
 }
 
 #[test]
