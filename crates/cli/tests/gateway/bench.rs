@@ -159,3 +159,19 @@ fn a_server_that_dies_is_reported() {
         seen["failed"].as_u64() > Some(0) && seen["failures"].to_string().contains("refused")
     });
 }
+
+/// A server that refuses connections gives each of them back at once; the load still ends when it is interrupted.
+#[test]
+fn an_interruption_ends_a_load_whose_server_refuses_connections() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, &[]);
+    let arguments = ["--insecure", "--duration", "3600", "--connections", "4", "--json"];
+    let mut child = bench(&gateway, &arguments).stdout(Stdio::piped()).spawn().expect("quadrille bench");
+    gateway.wait_for_metric("quadrille_handshakes_total", &[], |count| count > 20.0);
+    drop(gateway);
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+    eventually("the load goes on", || child.try_wait().expect("waiting").is_some());
+    let done = child.wait_with_output().expect("its output");
+    let seen: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert!(done.status.success() && seen["full"].as_u64() > Some(0), "{seen}");
+}

@@ -134,10 +134,14 @@ impl<'a> Run<'a> {
         Ok(TICK)
     }
 
-    /// Begins every connection that is due and has room. One that fails at once ends the turn: the next would fail too,
-    /// and those under way must get theirs.
+    /// Begins every connection that is due and has room, at most as many as there are slots: a server that refuses
+    /// connections gives each slot back at once. A connection that cannot be opened ends the turn: the next would fail
+    /// too, and those under way must get theirs.
     fn begin_what_is_due(&mut self, live: &Live) -> Result<(), LoadError> {
-        while self.may_begin() {
+        for _ in 0..self.slots.len() {
+            if !self.may_begin() {
+                break;
+            }
             let due = match self.load.pace.due(self.begun).map(|due| self.start + due) {
                 Some(due) if due > Instant::now() => break,
                 Some(due) => due,
