@@ -1,5 +1,8 @@
-# What one run of tests leaves on the machine: nothing. Sourced by test.sh and stress.sh.
+# What is common to runs of tests: how many run at once, and that nothing is left on the machine. Sourced by test.sh and stress.sh.
 # shellcheck shell=bash
+
+# Most tests of processes wait more than they compute, and none depends on a quick machine.
+export NEXTEST_TEST_THREADS=${NEXTEST_TEST_THREADS:-$((3 * $(nproc)))}
 
 # Every process of the run has this variable in its environment, and a folder for temporary files that goes with the run.
 begin_run() {
