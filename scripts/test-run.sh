@@ -8,8 +8,8 @@ export NEXTEST_TEST_THREADS=${NEXTEST_TEST_THREADS:-$((3 * $(nproc)))}
 begin_run() {
     QUADRILLE_TEST_RUN=$$-$(date +%s)
     TMPDIR=$(mktemp --directory --tmpdir quadrille-run.XXXXXX)
-    # Servers' workers have users of their own.
-    chmod 755 "$TMPDIR"
+    # As /tmp is: servers have users of their own.
+    chmod 1777 "$TMPDIR"
     mkdir "$TMPDIR/quadrille-tests"
     namespaces=$(ip netns list 2>/dev/null)
     export QUADRILLE_TEST_RUN TMPDIR

@@ -21,7 +21,7 @@ main() {
         profile=all nodes=all short=() more=(--run-ignored all)
         # The long forms of tests that have a short one.
         export QUADRILLE_MESH_SERVICES=1000 QUADRILLE_MESH_CHANGES=20 QUADRILLE_MESH_ROUNDS=6 QUADRILLE_MESH_PAUSE=10
-        export QUADRILLE_ACME_SOAK=600 QUADRILLE_HTTP3_MIB=1024
+        export QUADRILLE_ACME_SOAK=600 QUADRILLE_HTTP3_MIB=1024 QUADRILLE_TRANSFER_MIB=1024 QUADRILLE_CHAINS=1000
         export TEST_OPERATIONS=10000 TEST_FLIPS=100000
         shift
     fi

@@ -1,6 +1,6 @@
 //! A certificate authority with its DNS server, and a gateway that orders from it.
 
-use crate::support::{Certificates, Gateway, eventually, ports, quadrille, serve, succeed};
+use crate::support::{Certificates, Gateway, eventually, logs, ports, quadrille, serve, succeed};
 use std::{
     fs,
     io::Write as _,
@@ -297,6 +297,9 @@ impl Pebble {
 impl Drop for Pebble {
     fn drop(&mut self) {
         self.stop();
+        if std::thread::panicking() {
+            logs::keep("pebble", &self.path("log"));
+        }
     }
 }
 

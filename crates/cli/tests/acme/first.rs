@@ -2,7 +2,7 @@
 
 use crate::{
     authority::{Behaviour, PATIENCE, Pebble, leaf, secrets, shown, wait_for_certificate},
-    support::{Gateway, eventually, output, quadrille, succeed},
+    support::{Gateway, eventually, logs, output, quadrille, succeed},
 };
 use std::{
     fs, io,
@@ -201,7 +201,11 @@ fn the_demo_can_have_its_certificate_ordered() {
     let mut demo = quadrille("demo");
     demo.args(["--listen", &format!("127.0.0.1:{}", pebble.tls_port), "--admin", "127.0.0.1:0"]);
     demo.args(["--acme-directory", &pebble.url(), "--domain", "demo.example.com", "--acme-ca"]);
-    demo.arg(pebble.ca()).arg("--state").arg(pebble.state()).stdout(Stdio::null()).stderr(Stdio::null());
+    demo.arg(pebble.ca())
+        .arg("--state")
+        .arg(pebble.state())
+        .stdout(Stdio::null())
+        .stderr(logs::create("quadrille-demo"));
     let mut running = demo.spawn().expect("quadrille");
     let root = pebble.root();
     let resolve = format!("demo.example.com:{}:127.0.0.1", pebble.tls_port);

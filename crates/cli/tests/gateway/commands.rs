@@ -1,7 +1,7 @@
 //! The other commands: check, demo, and what a package is made of.
 
 use crate::support::{
-    Certificates, Configuration, Pair, document, listener, output, ports, quadrille, succeed,
+    Certificates, Configuration, Pair, document, listener, logs, output, ports, quadrille, succeed,
 };
 use std::{
     io::{BufRead, BufReader},
@@ -121,7 +121,7 @@ fn demo_serves_and_the_commands_that_it_prints_work() {
         quadrille("demo")
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(logs::create("quadrille-demo"))
             .spawn()
             .expect("quadrille"),
     );
@@ -144,7 +144,7 @@ fn demo_has_clients_of_its_own_and_says_what_was_saved() {
         quadrille("demo")
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--load", "2s"])
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(logs::create("quadrille-demo"))
             .spawn()
             .expect("quadrille"),
     );
@@ -176,7 +176,7 @@ fn the_demos_page_names_the_dashboard_that_there_is() {
             quadrille("demo")
                 .args(["--listen", "127.0.0.1:0", "--admin", admin])
                 .stdout(Stdio::piped())
-                .stderr(Stdio::null())
+                .stderr(logs::create("quadrille-demo"))
                 .spawn()
                 .expect("quadrille"),
         );

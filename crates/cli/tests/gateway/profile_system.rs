@@ -3,7 +3,7 @@
 //!
 //! Where perf cannot be used, these tests say so and look at the message instead.
 
-use crate::support::{Certificates, Gateway, output, quadrille};
+use crate::support::{Certificates, Gateway, logs, output, quadrille};
 use serde_json::Value;
 use std::{
     io::Write,
@@ -20,7 +20,13 @@ impl Bench {
         command.arg(format!("https://localhost:{}/", gateway.port()));
         command.args(["--connect", &format!("127.0.0.1:{}", gateway.port()), "--insecure"]);
         command.args(["--duration", "60", "--connections", "8"]).args(arguments);
-        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("quadrille bench"))
+        Self(
+            command
+                .stdout(Stdio::null())
+                .stderr(logs::create("quadrille-bench"))
+                .spawn()
+                .expect("quadrille bench"),
+        )
     }
 }
 

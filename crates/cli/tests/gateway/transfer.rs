@@ -1,4 +1,4 @@
-//! A gibibyte down and up, compared by checksum.
+//! A large body down and up, compared by checksum: 128 MiB, or as many as `QUADRILLE_TRANSFER_MIB` says.
 
 use crate::support::{Certificates, Gateway, Nginx, curl, succeed};
 use std::{
@@ -6,9 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-const GIBIBYTE: u64 = 1 << 30;
-
-/// nginx with a gibibyte that no compression or repetition could stand in for, and a gateway in front of it.
+/// nginx with a body that no compression or repetition could stand in for, and a gateway in front of it.
 fn before(name: &str) -> (Nginx, Certificates, Gateway) {
     let nginx = Nginx::new("dav_methods PUT;");
     random(&nginx.file(name));
@@ -20,7 +18,8 @@ fn before(name: &str) -> (Nginx, Certificates, Gateway) {
 
 /// Key stream of AES: as good as random, and faster.
 fn random(file: &Path) {
-    let zero = ["if=/dev/zero", "bs=1M", &format!("count={}", GIBIBYTE >> 20), "status=none"];
+    let mebibytes = std::env::var("QUADRILLE_TRANSFER_MIB").unwrap_or_else(|_| "128".into());
+    let zero = ["if=/dev/zero", "bs=1M", &format!("count={mebibytes}"), "status=none"];
     let mut zeros = Command::new("dd").args(zero).stdout(Stdio::piped()).spawn().expect("dd");
     let key = ["enc", "-aes-128-ctr", "-nosalt", "-K", "0123456789abcdef0123456789abcdef", "-iv", "00"];
     succeed(
@@ -35,7 +34,7 @@ fn checksum(file: &Path) -> String {
 }
 
 #[test]
-fn a_gibibyte_comes_down_and_goes_up_unchanged() {
+fn a_large_body_comes_down_and_goes_up_unchanged() {
     let (nginx, certificates, gateway) = before("large");
     let expected = checksum(&nginx.file("large"));
     let copy = certificates.path("copy");

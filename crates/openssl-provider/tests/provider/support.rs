@@ -1,9 +1,11 @@
 //! Files, certificates, processes that end with the test.
 
+use crate::logs;
+pub(crate) use crate::ports::free as free_port;
 use std::{
     fs,
     io::Read,
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -203,6 +205,9 @@ impl Drop for Running {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            logs::keep(&self.log.file_stem().unwrap_or_default().to_string_lossy(), &self.log);
+        }
     }
 }
 
@@ -241,11 +246,6 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < end, "not within {PATIENCE:?}: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// A port that nobody has.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port()
 }
 
 pub(crate) fn listens(port: u16) -> bool {

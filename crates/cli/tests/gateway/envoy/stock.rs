@@ -1,7 +1,7 @@
 //! The stock Envoy beside us, and what both answer.
 
 use super::serving;
-use crate::support::{Configuration, Gateway, eventually, output, ports};
+use crate::support::{Configuration, Gateway, eventually, logs, output, ports};
 use std::{
     io::Write,
     path::{Path, PathBuf},
@@ -180,7 +180,7 @@ impl Envoy {
     pub(super) fn start(program: &Path, bootstrap: &Configuration) -> Self {
         let mut command = Command::new(program);
         command.arg("-c").arg(bootstrap.path()).args(["--concurrency", "1", "--use-dynamic-base-id"]);
-        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("Envoy"))
+        Self(command.stdout(Stdio::null()).stderr(logs::create("envoy")).spawn().expect("Envoy"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Istiod without Kubernetes, and pilot-agent, which starts the gateway as its Envoy.
 
-use crate::support::{Certificates, PATIENCE, ports, succeed};
+use crate::support::{Certificates, PATIENCE, logs, ports, succeed};
 use std::{
     fs::File,
     io::Write,
@@ -31,14 +31,17 @@ pub(super) struct Mesh {
     environment: Vec<(&'static str, &'static str)>,
 }
 
-/// A process that is killed when it is dropped.
-struct Running(Child);
+/// A process that is killed when it is dropped, and its log.
+struct Running(Child, PathBuf);
 
 impl Drop for Running {
     fn drop(&mut self) {
         // The agent passes SIGTERM on to its proxy, and ends when that has ended.
         let _ = Command::new("kill").arg(self.0.id().to_string()).status();
         let _ = self.0.wait();
+        if std::thread::panicking() {
+            logs::keep("istio", &self.1);
+        }
     }
 }
 
@@ -307,10 +310,10 @@ data: {{ tls.crt: {}, tls.key: {} }}
         self.await_or_show("agent.log", || is_answered(&url));
     }
 
-    fn run(&self, mut command: Command, log: &str) -> Running {
-        let log = || File::options().create(true).append(true).open(self.path(log)).expect("a log");
+    fn run(&self, mut command: Command, log_name: &str) -> Running {
+        let log = || File::options().create(true).append(true).open(self.path(log_name)).expect("a log");
         let child = command.stdin(Stdio::null()).stdout(log()).stderr(log()).spawn().expect("starting");
-        Running(child)
+        Running(child, self.path(log_name))
     }
 
     /// Kills istiod.
@@ -347,7 +350,15 @@ data: {{ tls.crt: {}, tls.key: {} }}
 
     /// Waits for the answer of an HTTPS request to a host on this port; shows both logs if it does not come.
     pub(super) fn await_answer(&self, secret: &str, host: &str, port: u16, path: &str, expected: &str) {
-        self.await_or_show("agent.log", || self.get(secret, host, port, path) == expected);
+        let mut seen = String::new();
+        self.await_or_show("agent.log", || {
+            let answer = self.get(secret, host, port, path);
+            if answer != seen {
+                println!("{host}{path} on port {port}: {answer:?}, and {expected:?} is expected");
+            }
+            seen = answer;
+            seen == expected
+        });
     }
 
     /// Status and body of an HTTPS request to a host on this port.

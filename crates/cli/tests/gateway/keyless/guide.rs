@@ -1,9 +1,9 @@
 //! The guide's commands, exactly as they stand there.
 
-use crate::support::{PATIENCE, ports};
+use crate::support::{PATIENCE, logs, ports};
 use std::{
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
     thread,
     time::{Duration, Instant},
 };
@@ -30,7 +30,7 @@ fn the_guide_leads_to_a_gateway_without_a_key() {
         shell.args(["-e", "-c"]).env("PATH", &path).current_dir(directory.path());
         match text.strip_suffix('&') {
             Some(server) => {
-                let child = shell.arg(format!("exec {server}")).stderr(Stdio::null()).spawn();
+                let child = shell.arg(format!("exec {server}")).stderr(logs::create("server")).spawn();
                 background.push(Server(child.expect("starting")));
             }
             None => last = patiently(|| shell_output(shell.arg(&text))),

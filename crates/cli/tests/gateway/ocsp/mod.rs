@@ -245,9 +245,9 @@ fn a_response_that_has_expired_is_not_served_and_one_that_must_be_stapled_is_ale
     assert_eq!(missing(), 1.0, "{}", gateway.metrics());
     let told = "its OCSP response has expired, and clients refuse this certificate without one";
     eventually("the end is not logged", || gateway.log().contains(told));
-    responder.answers(60);
-    // The next try is due at once.
-    clock.stands_at(end + 100);
+    responder.answers(240);
+    // The next try is due at once: pauses after failures grow to an hour.
+    clock.stands_at(end + 2 * 3600);
     gateway.wait_for_metric(FETCHES, &["good"], |count| count == 2.0);
     serves_good(&gateway, ca);
     assert_eq!(missing(), 0.0);
