@@ -58,7 +58,7 @@ run() {
     [[ $1 != busy ]] || begin_loops
     # The first of the cores that this process may use.
     [[ $1 != one-core ]] || pin=(taskset --cpu-list "$(taskset --cpu-list --pid $$ | grep --only-matching ': [0-9]*' | tr -d ': ')")
-    "${pin[@]}" cargo nextest run "${flags[@]}" --workspace --status-level none --failure-output never "${selection[@]}" >"$log" 2>&1
+    "${pin[@]}" cargo nextest run "${flags[@]}" --workspace --status-level fail --failure-output never "${selection[@]}" >"$log" 2>&1
     local status=$?
     end_loops
     cp target/nextest/default/junit.xml "$results/$1-$2.xml" 2>/dev/null || cat "$log"
