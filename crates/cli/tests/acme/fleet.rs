@@ -17,7 +17,7 @@ use std::{
 
 const NAME: &str = "all.example.com";
 
-/// The lease of whoever orders.
+/// The lease of the gateway that orders.
 const LEASE: &str = "*:lease";
 
 /// Gateways with a state directory each, that share a Redis and a secret, behind a balancer at the ports where the

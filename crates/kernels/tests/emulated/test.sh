@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the IFMA tests of quadrille-kernels on an emulated CPU: see README.md. Ends with status 0 when they pass, 3 when
-# there is no emulator here, and anything else when they fail. --short runs one test of each algorithm, with fewer operations.
+# Runs the IFMA tests of quadrille-kernels on an emulated CPU: see README.md. Ends with status 0 when they pass, 3
+# without an emulator, and anything else when they fail. --short runs one test of each algorithm, with fewer operations.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 readonly here absent=3

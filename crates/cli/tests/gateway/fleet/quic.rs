@@ -28,7 +28,7 @@ fn hears_of_a_restart(secret: bool) -> bool {
     drop(before);
     let after = gateway(&fleet, port, secret);
     client.start("GET", "/", &[], true);
-    eventually("there is no reset", || {
+    eventually("no reset is counted", || {
         client.turn();
         after.metric("quadrille_quic_stateless_resets_total", &[]) > 0.0
     });
