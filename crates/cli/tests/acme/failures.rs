@@ -2,9 +2,8 @@
 
 use crate::{
     authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
-    clock::Clock,
     front::https_before,
-    support::{Certificates, Gateway, process::serve_ahead, throughout},
+    support::{Certificates, Gateway, clock::Clock, process::serve_ahead, throughout},
 };
 use std::{
     fs,

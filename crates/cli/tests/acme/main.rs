@@ -4,9 +4,6 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 mod authority;
-#[path = "../gateway/ocsp/clock.rs"]
-#[allow(dead_code, reason = "the tests of OCSP use the rest of it")]
-mod clock;
 mod failures;
 mod first;
 mod fleet;

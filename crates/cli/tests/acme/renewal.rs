@@ -2,8 +2,7 @@
 
 use crate::{
     authority::{Behaviour, PATIENCE, Pebble, leaf, shown, wait_for_certificate},
-    clock::Clock,
-    support::{Gateway, throughout},
+    support::{Gateway, clock::Clock, throughout},
 };
 use std::{
     collections::BTreeSet,

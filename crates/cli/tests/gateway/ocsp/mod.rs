@@ -1,14 +1,13 @@
 //! OCSP responses that the gateway fetches and staples, with OpenSSL on both ends: as the responder, and as the client.
 
 #[allow(dead_code, reason = "the tests of ACME use the rest of it")]
-pub mod clock;
 mod responder;
 
 use crate::support::{
-    Certificates, Configuration, Gateway, Http3Client, Pair, document, eventually, listener, output,
-    quadrille, s_client, succeed,
+    Certificates, Configuration, Gateway, Http3Client, Pair,
+    clock::{Clock, unix_now},
+    document, eventually, listener, output, quadrille, s_client, succeed,
 };
-use clock::{Clock, unix_now};
 use responder::{Does, Responder};
 use std::process::Command;
 

@@ -4,6 +4,7 @@ mod authorization;
 pub mod browser;
 mod certificates;
 mod client;
+pub mod clock;
 mod collector;
 pub mod configuration;
 pub mod dns;

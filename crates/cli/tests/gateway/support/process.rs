@@ -1,6 +1,6 @@
 //! A running `quadrille serve`.
 
-use super::{PATIENCE, Pair, logs, succeed};
+use super::{PATIENCE, Pair, clock::Clock, logs};
 use std::{
     io::{BufRead, BufReader, Write},
     net::SocketAddr,
@@ -211,14 +211,9 @@ pub fn serve() -> Command {
 
 /// `quadrille serve` on a machine whose clock is ahead. The library that makes it so is put into `directory`.
 pub fn serve_ahead(seconds: u32, directory: &Path) -> Command {
-    let [source, library] = ["clock.c", "clock.so"].map(|name| directory.join(name));
-    std::fs::write(&source, include_str!("clock.c")).expect("writing");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", &format!("-DAHEAD={seconds}"), "-o"]);
-    succeed(compiler.arg(&library).arg(&source));
-    let mut command = serve();
-    command.env("LD_PRELOAD", &library);
-    command
+    let clock = Clock::new(directory);
+    clock.runs_ahead(seconds.into());
+    clock.serve()
 }
 
 /// A subcommand of the binary under test.

@@ -1,12 +1,13 @@
 //! A clock on the wall that a test sets while a gateway runs. Waits of the gateway, which the other clock measures, take as
 //! long as they take.
 
-use crate::support::{serve, succeed};
+use super::{serve, succeed};
 use std::{
     fs::{self, File},
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -20,8 +21,11 @@ pub struct Clock {
 impl Clock {
     /// One that is right. Its library and its file are put into `directory`.
     pub fn new(directory: &Path) -> Self {
+        // Each clock has files of its own: processes keep theirs mapped.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let [source, library, path] =
-            ["moving-clock.c", "moving-clock.so", "moving-clock"].map(|name| directory.join(name));
+            ["c", "so", "settings"].map(|kind| directory.join(format!("clock-{number}.{kind}")));
         fs::write(&source, include_str!("clock.c")).expect("writing");
         let mut compiler = Command::new("cc");
         compiler.args(["-shared", "-fPIC", "-o"]);
