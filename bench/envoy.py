@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What Envoy's ways cost: poll_delay beside none, xDS beside YAML, and changes while clients connect.
+"""Cost of Envoy features: poll_delay and none, xDS and YAML, and changes while clients connect.
 
-    bench/envoy.py [poll-delay] [xds]        both, if none is named
+    bench/envoy.py [poll-delay] [xds]        both by default
     ROUNDS=3 bench/envoy.py poll-delay
 
-Measures bin/quadrille as `make build` leaves it; QUADRILLE=PATH names another. RSA-2048, X25519, TLS 1.3, full handshakes, a
-connection for each request. All in one run: in each round every server is measured once, one after the other, and what is
-compared comes from the same round. CPU time is what the server's threads have used (schedstat). The control plane is the tests'
-own, on go-control-plane; it needs Go.
+Measures bin/quadrille as built by `make build`; QUADRILLE=PATH selects another. RSA-2048, X25519, TLS 1.3, full handshakes,
+a connection for each request. In each round every server is measured once, in sequence, and values are compared within a
+round. CPU time is that of the server's threads (schedstat). The control plane is the tests', on go-control-plane; it
+needs Go.
 """
 
 import itertools
@@ -53,7 +53,7 @@ def main():
 
 
 def poll_delay(laboratory):
-    """The default, which never waits, beside delays as CryptoMB's users set them."""
+    """Compares the default, which never waits, with delays that users of CryptoMB set."""
     servers = {delay: laboratory.by_yaml(f"delay-{delay}", delay) for delay in DELAYS}
     full = [laboratory.load(servers["0"], connections=FULL_LOAD_CLIENTS)["handshakes_per_second"] for _ in range(3)]
     rates = {"low": 60, "middle": round(statistics.median(full) / 2), "full": None}
@@ -64,7 +64,7 @@ def poll_delay(laboratory):
                 connections = FULL_LOAD_CLIENTS if rate is None else 256
                 result = laboratory.measure(server, connections=connections, rate=rate)
                 seen.setdefault((load, delay), []).append(result)
-    print("\n| load | poll_delay | handshakes/s | CPU us a handshake | p50 ms | p99 ms | CPU, of the default's |")
+    print("\n| load | poll_delay | handshakes/s | CPU us a handshake | p50 ms | p99 ms | CPU, relative to the default |")
     print("|---|---|---|---|---|---|---|")
     for load, rate in rates.items():
         for delay in DELAYS:
@@ -80,7 +80,7 @@ def poll_delay(laboratory):
 
 
 def xds(laboratory):
-    """The same site by YAML and by a control plane; then changes to a large one while clients connect."""
+    """Compares a site configured by YAML and by a control plane; then changes a large one while clients connect."""
     plane = ControlPlane(laboratory)
     yaml = laboratory.by_yaml("yaml", "0")
     snapshot = Snapshot(laboratory, free_port())
@@ -102,23 +102,23 @@ def changes(laboratory, plane):
     """Handshake latency with and without changes to a thousand secrets and ten thousand routes."""
     snapshot = Snapshot(laboratory, free_port())
     plane.set(snapshot)
-    # On both cores, as where there are more cores than event loops.
+    # On both cores, as on a machine with more cores than event loops.
     server = laboratory.by_xds("large", plane, snapshot, core=f"{SERVER_CORE},{CLIENT_CORE}")
     snapshot.grow(SECRETS, ROUTES)
-    # Read beforehand, so that the control plane takes little from the clients, with whom it shares a core.
+    # Read beforehand, so that the control plane disturbs the clients on the same core little.
     plane.keep("0", snapshot)
     snapshot.renew()
     plane.keep("1", snapshot)
     print(f"\n{SECRETS} secrets and {ROUTES} routes, acknowledged after {plane.use_and_wait('0'):.0f} ms; all secrets changed:", end=" ")
     print(", ".join(f"{plane.use_and_wait(name):.0f}" for name in "1010"), "ms")
-    print("of this, for the gateway to put it into service:", server.applied())
+    print("time in the gateway to apply it:", server.applied())
     rates = {"none": [], "all secrets, once": [0.5], "all secrets, twice a second": [0.5] * round(6 * TURN)}
     seen = {what: [] for what in rates}
     for _ in rounds("changes"):
         for what, pauses in rates.items():
             with Changing(plane, pauses):
                 seen[what].append(laboratory.measure(server, connections=256, rate=200, seconds=3 * TURN))
-    print(f"\n| changes within {3 * TURN:g} s | p50 ms | p99 ms | p99.9 ms | p99, of that without |\n|---|---|---|---|---|")
+    print(f"\n| changes within {3 * TURN:g} s | p50 ms | p99 ms | p99.9 ms | p99, relative to none |\n|---|---|---|---|---|")
     for what, results in seen.items():
         against = [one["p99"] / other["p99"] for one, other in zip(results, seen["none"])]
         print(
@@ -129,7 +129,7 @@ def changes(laboratory, plane):
 
 
 class Changing:
-    """Changes what a control plane serves after each pause, from one of two worlds to the other and back, until it is left."""
+    """Switches a control plane's snapshot between two alternatives after each pause, until the context is left."""
 
     def __init__(self, plane, pauses):
         self.plane, self.pauses = plane, pauses
@@ -173,14 +173,14 @@ class Server:
         self.name, self.process, self.port, self.log = name, process, port, log
 
     def cpu(self):
-        """Nanoseconds that its threads have run."""
+        """Returns the nanoseconds that its threads have run."""
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
         return sum(int(task.read_text().split()[0]) for task in tasks)
 
     def applied(self):
-        """What the gateway says of the last change."""
+        """Returns the gateway's log entry about the last change."""
         lines = [line for line in self.log.read_text().splitlines() if "configuration applied" in line]
-        return lines[-1].split("configuration applied", 1)[1].strip() if lines else "it does not say"
+        return lines[-1].split("configuration applied", 1)[1].strip() if lines else "not logged"
 
 
 class Laboratory:
@@ -195,7 +195,7 @@ class Laboratory:
         subprocess.run([*openssl, *files], check=True, capture_output=True)
 
     def pair(self, name):
-        """A certificate of its own for a name, and its key, P-256."""
+        """Creates a separate certificate for a name, with a P-256 key."""
         chain, key = self.directory / "one-chain.pem", self.directory / "one-key.pem"
         self.certificate(name, ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"], chain, key)
         return chain.read_text(), key.read_text()
@@ -254,7 +254,7 @@ class Laboratory:
     def measure(self, server, **how):
         before = server.cpu()
         result = self.load(server, **how)
-        time.sleep(0.1)  # what comes after the last answer is part of the work
+        time.sleep(0.1)  # work after the last response counts too
         latency = result["latency_us"]
         return {
             "cpu": (server.cpu() - before) / 1000 / result["full"],
@@ -285,7 +285,7 @@ def free_port():
 
 
 class ControlPlane:
-    """The tests' own, told what to serve over stdin; see crates/xds/tests/control-plane/main.go."""
+    """The tests' control plane, controlled over stdin; see crates/xds/tests/control-plane/main.go."""
 
     def __init__(self, laboratory):
         program = laboratory.directory / "control-plane"
@@ -322,7 +322,7 @@ class ControlPlane:
         self.tell({"use": name})
 
     def use_and_wait(self, name):
-        """Milliseconds until the gateway has said its last word to it."""
+        """Returns the milliseconds until the gateway's last message."""
         began = time.monotonic()
         self.use(name)
         time.sleep(1)
@@ -335,7 +335,7 @@ class ControlPlane:
         self.done.acquire()
 
     def settle(self):
-        """Until no gateway has said anything for a while."""
+        """Waits until no gateway has sent a message for a while."""
         while self.requests and time.monotonic() - self.requests[-1][0] < 0.7:
             time.sleep(0.1)
 
@@ -349,7 +349,7 @@ class ControlPlane:
 
 
 class Snapshot:
-    """A site as a control plane describes it: one listener, one table of routes, secrets."""
+    """A site configured by a control plane: one listener, one route table, secrets."""
 
     def __init__(self, laboratory, port):
         self.port, self.version = port, 0
@@ -362,7 +362,7 @@ class Snapshot:
         self.routes = [respond(f"/api/{number}/", "ok") for number in range(routes)]
 
     def renew(self):
-        """Puts other texts in place of the secrets, which mean the same, so that all are read and made anew."""
+        """Replaces the secrets' texts with equivalent ones, so that all are parsed and rebuilt."""
         self.renewed += 1
 
     def json(self):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prints the path of a HAProxy with AWS-LC, the cheapest TLS server that an operator can put together, and builds it first if
-# it is not there yet (two minutes); nothing, and a word on stderr, if it cannot be built. HAProxy is the source package of the
-# Debian release after bookworm; AWS-LC's sources are those of the crate aws-lc-sys, which Cargo.lock names.
+# Prints the path of a HAProxy with AWS-LC, the cheapest TLS server that an operator can assemble, and builds it first if
+# necessary (two minutes). Prints only a message on stderr if it cannot be built. HAProxy is the source package of the Debian
+# release after bookworm; AWS-LC's sources are those of the crate aws-lc-sys in Cargo.lock.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ main() {
     if [[ ! -x $out/haproxy ]]; then
         work=$(mktemp -d)
         trap 'rm -rf "$work"' EXIT
-        # Its own bash: `set -e` does not hold in a command whose failure is looked at.
+        # A separate bash: `set -e` has no effect in a command whose failure is checked.
         bash -euo pipefail -c "$(declare -f build haproxy_source); work=$work out=$out release=$release; build" >"$work/log" 2>&1 || {
             tail -n 5 "$work/log" >&2
             echo "HAProxy with AWS-LC could not be built (it needs cmake, g++, and Debian's source packages)" >&2
@@ -41,7 +41,7 @@ print(next(os.path.dirname(package["manifest_path"]) for package in json.load(sy
     install -D "$work"/haproxy-3*/haproxy "$out/haproxy"
 }
 
-# From this machine's own Debian mirror, with lists of its own, so that the system's stay as they are.
+# Fetches from this machine's Debian mirror, with separate package lists, so that the system's are not changed.
 haproxy_source() {
     local mirror
     # shellcheck disable=SC2016 # apt's own variable

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# What a resumed handshake costs: a gateway beside nginx, tickets beside session ids, Redis beside memory,
-# and the size of a kept session.
+# Measures the cost of a resumed handshake: a gateway and nginx, tickets and session ids, Redis and memory,
+# and the size of a stored session.
 #
 #   bench/resumption.sh            7 rounds of 4000 connections
 #   ROUNDS=3 COUNT=1000 bench/resumption.sh
 #
-# Measures bin/quadrille as `make build` leaves it; QUADRILLE=PATH names another. All in one run: in each round every
-# server is measured once, one after the other, and what is compared comes from the same round. CPU time is what the
-# server's threads have used (schedstat), for a connection with one request; the load comes from `quadrille bench` on
-# another core.
+# Measures bin/quadrille as built by `make build`; QUADRILLE=PATH selects another. In each round every server is measured
+# once, in sequence, and values are compared within a round. CPU time is that of the server's threads (schedstat), for a
+# connection with one request; the load comes from `quadrille bench` on another core.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -68,7 +67,7 @@ gateway() {
         --cert "$directory/chain.pem" --key "$directory/key.pem" --admin off --groups x25519 "$@"
 }
 
-# On the core of the load, as if it were another machine: what it uses is not counted.
+# Runs on the core of the load, as if on another machine: its CPU time is not counted.
 redis() {
     "$quadrille" tickets generate "$directory/fleet.secret" >/dev/null
     local at
@@ -76,7 +75,7 @@ redis() {
     run redis "$at" taskset -c "$client_core" redis-server --port "$at" --bind 127.0.0.1 --save "" --dir "$directory"
 }
 
-# nginx with its own tickets, one process, so that all it uses is counted.
+# nginx with its own tickets, one process, so that all its CPU time is counted.
 rival() {
     local at
     at=$(port)
@@ -136,7 +135,7 @@ handshakes() {
     shift 3
     before=$(cpu "${pids[$name]}")
     load "$name" "$count" "$@"
-    # What comes after the last answer is part of the work.
+    # Work after the last response counts too.
     sleep 0.2
     after=$(cpu "${pids[$name]}")
     [[ $round -eq 0 ]] || echo "$round $label $(((after - before) / count))"
@@ -150,7 +149,7 @@ load() {
         --connect "127.0.0.1:${ports[$name]}" --ca "$directory/chain.pem" --groups X25519 --connections 16 \
         --count "$number" --json "$@")
     failed=$(number failed <<<"$json")
-    # The first of each client cannot be resumed.
+    # The first connection of each client cannot be resumed.
     if [[ $failed -ne 0 ]] || { [[ " $* " == *" --resumed 1 "* ]] && (($(number resumed <<<"$json") + 32 < number)); }; then
         echo "$name $*: $json" >&2
         exit 1
@@ -161,7 +160,7 @@ number() {
     python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 }
 
-# Nanoseconds that the threads of a process have run.
+# Prints the nanoseconds that the threads of a process have run.
 cpu() {
     cat "/proc/$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%.0f", sum }'
 }
@@ -195,8 +194,8 @@ for label, what in [
     ("tickets-resumed", "Quadrille, TLS 1.3, resumed by ticket"),
     ("nginx-full", "nginx, TLS 1.3, full"),
     ("nginx-resumed", "nginx, TLS 1.3, resumed by ticket"),
-    ("memory", "Quadrille, TLS 1.2, resumed by id, kept in the process"),
-    ("redis", "Quadrille, TLS 1.2, resumed by id, asked of Redis each time"),
+    ("memory", "Quadrille, TLS 1.2, resumed by id, stored in the process"),
+    ("redis", "Quadrille, TLS 1.2, resumed by id, fetched from Redis each time"),
 ]:
     print(f"| {what} | {cost(label)} |")
 print("\n| ratio of the same round | median (least..greatest) |\n|---|---|")
@@ -210,7 +209,7 @@ for one, other, what in [
 EOF
 }
 
-# What the cache makes a gateway grow by, beside one without; both have warmed up.
+# Growth of a gateway with a cache compared with one without; both have warmed up.
 memory() {
     local -A grown
     local name before

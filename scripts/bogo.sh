@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# BoGo, BoringSSL's own protocol tests, against its own shim with the key exchange computed by the engine: bogo.sh [--short]
-# [the runner's options ...]. Runner and shim are of the sources that boring-sys has built. --short runs what the key exchange
-# would break first, with what `make test` has built. What is left out, and why, is in admin/bogo/skipped.json.
+# Runs BoGo, BoringSSL's own protocol tests, against its shim with the key exchange computed by the engine: bogo.sh [--short]
+# [the runner's options ...]. Runner and shim are built from the sources of boring-sys. --short runs the tests most affected
+# by the key exchange, with the build of `make test`. Skipped tests and the reasons are in admin/bogo/skipped.json.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra flags <<<"${CARGO_FLAGS-}"
@@ -37,7 +37,7 @@ has_go() {
     version=$(go env GOVERSION 2>/dev/null) && [[ $(printf 'go1.26\n%s\n' "$version" | sort --version-sort | head -1) == go1.26 ]]
 }
 
-# With everything that other commands build, so that BoringSSL is not built again with other features.
+# Built with the packages of other commands, so that BoringSSL is not rebuilt with other features.
 build() {
     local profile=$1
     shift
@@ -50,7 +50,7 @@ build() {
     esac
 }
 
-# BoringSSL's sources as boring-sys has built them, with its patches.
+# Prints the folder of BoringSSL's sources as built by boring-sys, with its patches.
 boringssl() {
     local bindings
     for bindings in "$target/$1"/build/boring-sys-*/out/bindings.rs; do
@@ -59,11 +59,11 @@ boringssl() {
             return
         fi
     done
-    echo "BoGo: no sources of BoringSSL below $target/$1/build" >&2
+    echo "BoGo: no BoringSSL sources below $target/$1/build" >&2
     return 1
 }
 
-# In a copy: the package of boring-sys has no private keys, and the runner wants ML-DSA, which Go has from 1.27 on.
+# Runs in a copy: the package of boring-sys has no private keys, and the runner needs ML-DSA, which Go has from 1.27 on.
 build_runner() {
     local copy=$target/bogo key
     rm -rf "$copy"
@@ -96,10 +96,10 @@ run() {
         -shim-config "$repository/admin/bogo/skipped.json" -json-output "$results" -pipe "$@") || status=$?
     summarise "$results"
     if [[ ! -s $exchanges ]]; then
-        echo "BoGo: no key exchange was the engine's" >&2
+        echo "BoGo: the engine computed no key exchange" >&2
         return 1
     fi
-    echo "BoGo: $(wc -c <"$exchanges") key exchanges were the engine's"
+    echo "BoGo: $(wc -c <"$exchanges") key exchanges by the engine"
     return "$status"
 }
 

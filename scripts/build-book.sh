@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a book of the pages that docs/SUMMARY.md lists, searchable without a server, into the folder that is its argument, and
-# follows every link of it, anchors included.
+# Builds a book of the pages listed in docs/SUMMARY.md, searchable without a server, in the folder given as its argument, and
+# checks every link, anchors included.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

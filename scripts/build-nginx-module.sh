@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the module for Debian's nginx, and leaves it at bin/ngx_quadrille_async_module.so.
+# Builds the module for Debian's nginx, as bin/ngx_quadrille_async_module.so.
 #
-# NGINX_SOURCE=DIR   build for the nginx whose source is there, with its configure; it must have been configured
+# NGINX_SOURCE=DIR   build for the nginx with this source folder and its configure; it must have been configured
 #                    --with-compat, and the module loads into that version only
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,15 +19,15 @@ main() {
     cd "$OLDPWD"
     install -m 644 "$build/nginx/objs/ngx_quadrille_async_module.so" "$build/"
     install -D -m 644 "$build/ngx_quadrille_async_module.so" "$out"
-    echo "$out: nginx.conf loads it by 'load_module $PWD/$out;'"
+    echo "$out: load it in nginx.conf with 'load_module $PWD/$out;'"
 }
 
-# configure writes beside the sources, and takes longer than the compiler.
+# configure writes into the source folder, and takes longer than the compiler.
 configure_once() {
     local made_of
     made_of="$1 $(sha256sum "$module/config")"
     [[ ! -f $build/made-of || $(<"$build/made-of") != "$made_of" ]] || return 0
-    # As Debian has them; what else it has makes no difference to modules.
+    # Debian's options; its other options do not affect modules.
     local flags=(--with-compat --with-pcre-jit --with-threads --with-http_ssl_module --with-http_v2_module)
     flags+=(--with-stream=dynamic --with-stream_ssl_module --with-stream_ssl_preread_module)
     rm -rf "$build/nginx" "$build/made-of"
@@ -38,8 +38,8 @@ configure_once() {
     echo "$made_of" >"$build/made-of"
 }
 
-# The headers of exactly the nginx that is installed. The package that has them wants half of Debian's libraries besides,
-# which its own modules need and ours does not: it is unpacked, not installed.
+# The headers of exactly the installed nginx. Their package depends on many libraries for other modules that this module does
+# not need: it is unpacked, not installed.
 debian_source() {
     local version folder
     version=$(dpkg-query --show --showformat '${source:Version}' nginx)
@@ -53,10 +53,10 @@ debian_source() {
     echo "$folder/usr/share/nginx/src"
 }
 
-# fail WHO LOG
+# fail COMMAND LOG
 fail() {
     tail --lines=40 "$2" >&2
-    echo "build-nginx-module.sh: $1 failed; all that was said is in $2" >&2
+    echo "build-nginx-module.sh: $1 failed; its output is in $2" >&2
     exit 1
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds a thread-safe PHP, which Debian does not have, from Debian's sources, once: prints where it is installed. With
-# the embed SAPI, for the tests. Some minutes of CPU.
+# Builds a thread-safe PHP, which Debian does not provide, from Debian's sources, once, and prints its folder. It includes the
+# embed SAPI, for the tests. Takes some minutes of CPU.
 #
-# build-php-zts.sh --cached: prints the folder if it is there, and fails without a word if not.
+# build-php-zts.sh --cached: prints the folder if it exists, and fails silently otherwise.
 set -euo pipefail
 
 folder=${QUADRILLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille}/php-zts
@@ -21,7 +21,7 @@ main() {
     echo "$prefix"
 }
 
-# By an apt of its own, because sources need not be among the system's.
+# Uses a separate apt configuration, because the system's may lack sources.
 fetch() {
     local apt=$folder/source/apt
     mkdir -p "$apt"/{sources,lists/partial,cache/archives/partial}
@@ -36,12 +36,12 @@ EOF
         -o Dir::Etc::SourceParts="$apt/sources" -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache")
     cd "$folder/source"
     apt-get "${options[@]}" update
-    # apt checks the sums of what it fetches against the signed index.
+    # apt checks the hashes of its downloads against the signed index.
     apt-get "${options[@]}" --download-only source php8.2
     tar --extract --file php8.2_*.orig.tar.xz --strip-components=1
 }
 
-# What the tests and PHPUnit ask for, and no more.
+# Only what the tests and PHPUnit require.
 build() {
     local with=(--enable-ctype --enable-dom --enable-mbstring --disable-mbregex --enable-opcache --enable-pcntl --enable-posix
         --enable-tokenizer --enable-xml --enable-xmlwriter --with-libxml --with-openssl)

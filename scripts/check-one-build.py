@@ -1,7 +1,7 @@
 """check-one-build.py: every command selects the same build of BoringSSL and AWS-LC.
 
-Compares what cargo would compile for their build scripts under different selections of packages, without compiling anything.
-Each difference would cost minutes whenever a developer changes from one command to another; crates/one-build says how to mend it.
+Compares the units that cargo would compile for their build scripts under different selections of packages, without compiling.
+Each difference would cost minutes whenever a developer switches between commands; crates/one-build describes the remedy.
 """
 
 import json
@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-# The first selection of each group is what the others are compared with. Release builds have another profile, thus their own group.
+# The first selection of each group is the reference for the others. Release builds have another profile, and their own group.
 SELECTIONS = [
     [
         "test --workspace --no-run",
@@ -36,7 +36,7 @@ LIBRARIES = ["boring-sys", "aws-lc-sys"]
 
 
 def units(selection):
-    """What cargo would compile."""
+    """Returns the units that cargo would compile."""
     command = ["cargo", *selection.split(), *os.environ.get("CARGO_FLAGS", "").split()]
     command += ["-Z", "unstable-options", "--unit-graph"]
     # The graph is an unstable feature of cargo, which this variable permits on a stable toolchain.
@@ -45,7 +45,7 @@ def units(selection):
 
 
 def build_of(library, graph):
-    """The units that the library's build script consists of, each with its features and its profile."""
+    """Returns the units of the library's build script, each with its features and its profile."""
     pending = [
         index
         for index, unit in enumerate(graph)
@@ -61,7 +61,7 @@ def build_of(library, graph):
 
 
 def describe(unit):
-    # The profile's name is not a part of what cargo compares.
+    # Cargo does not compare the profile's name.
     profile = {key: value for key, value in unit["profile"].items() if key != "name"}
     package = unit["pkg_id"].rsplit("#", 1)[-1]
     return f"{package} {unit['mode']} features {unit['features']} profile {json.dumps(profile, sort_keys=True)}"
@@ -75,7 +75,7 @@ def main():
             graph = units(selection)
             for library in LIBRARIES:
                 found = build_of(library, graph)
-                # A selection without the library compiles none.
+                # A selection without the library compiles no unit.
                 if found and found != expected[library]:
                     differences.append(f"cargo {selection}: another {library} than for `cargo {first}`")
                     differences += [f"    {line}" for line in sorted(found ^ expected[library])]

@@ -1,9 +1,9 @@
-"""claim-target.py: makes it safe, and quick, that all clones share one target directory.
+"""claim-target.py: makes sharing one target directory between clones safe and fast.
 
-Cargo knows a workspace's own crates by their path inside the workspace, and judges them by the age of their files: after another
-clone has built, it would take that clone's newer result for this one's. So when the last builder was another clone, each file here
-that is equal to that clone's gets its time, by which cargo judges it as it would judge it there, and each other file becomes new.
-So does a folder, which build scripts may name, if it has other entries.
+Cargo identifies a workspace's crates by their path inside the workspace, and checks their freshness by file times: after another
+clone has built, it would take that clone's newer output for this one's. So if the last build was by another clone, each file that
+equals that clone's gets its time, so that cargo judges it as it would there, and each other file gets a new time. So does a
+folder, which build scripts may name, if its entries differ.
 """
 
 import filecmp
@@ -11,13 +11,13 @@ import os
 import sys
 from pathlib import Path
 
-# Not a part of the sources: at any depth, and at the top.
+# Not sources: at any depth, and at the top level.
 SKIPPED = {".git", "node_modules"}
 BUILT = {Path("bin"), Path("target")}
 
 
 def entries():
-    """Each file and each folder."""
+    """Yields each file and each folder."""
     for folder, folders, names in os.walk("."):
         folders[:] = [name for name in folders if name not in SKIPPED and Path(folder, name) not in BUILT]
         yield from (Path(folder, name) for name in names)

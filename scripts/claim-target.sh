@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes it safe, and quick, that all clones share one target directory: see claim-target.py. Without Python everything that belongs
-# to the workspace is built again; dependencies, BoringSSL above all, stay built.
+# Makes sharing one target directory between clones safe and fast: see claim-target.py. Without Python all workspace crates are
+# rebuilt; dependencies, above all BoringSSL, stay built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

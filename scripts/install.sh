@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what `make build` has built: the command, the OpenSSL provider, manual pages, completions, systemd units,
-# documentation, and a configuration where there is none yet. PREFIX (/usr/local) and DESTDIR as usual.
+# Installs the output of `make build`: the command, the OpenSSL provider, manual pages, completions, systemd units,
+# documentation, and an initial configuration. PREFIX (/usr/local) and DESTDIR as usual.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly root=${DESTDIR-} prefix=${PREFIX:-/usr/local}
 readonly sysconf=${SYSCONFDIR:-/etc}
 readonly command=bin/quadrille provider=bin/quadrille-provider.so
-# Only where `make nginx-module` has built it, for the nginx of this machine.
+# Only if built by `make nginx-module`, for this machine's nginx.
 readonly nginx_module=bin/ngx_quadrille_async_module.so
 
 main() {
@@ -30,7 +30,7 @@ file() {
     install -D -m "$1" "$2" "$root$3"
 }
 
-# OpenSSL looks for `-provider quadrille` in one directory of its own, which belongs to the distribution.
+# OpenSSL looks for `-provider quadrille` in a single directory, which belongs to the distribution.
 module_link() {
     local found
     [[ $prefix == /usr ]] && found=$(openssl version -m 2>/dev/null) && [[ $found == *'"'*'"' ]] || return 0
@@ -45,9 +45,9 @@ pages() {
     directory=$(mktemp -d)
     "$command" man "$directory"
     local page
-    for page in "$directory"/*.1; do
+    for page in "$directory"/*.[15]; do
         gzip -9n "$page"
-        file 644 "$page.gz" "$prefix/share/man/man1/$(basename "$page").gz"
+        file 644 "$page.gz" "$prefix/share/man/man${page##*.}/$(basename "$page").gz"
     done
     rm -rf "$directory"
 }
@@ -64,7 +64,7 @@ completions() {
     rm -f "$script"
 }
 
-# Units of the distribution's packages lie below /usr/lib, those of an administrator below /usr/local/lib.
+# Units of the distribution's packages are below /usr/lib, those of an administrator below /usr/local/lib.
 units() {
     local unit
     for unit in quadrille quadrille-keyserver; do
@@ -76,15 +76,20 @@ units() {
     file 644 deploy/systemd/quadrille.sysusers "$prefix/lib/sysusers.d/quadrille.conf"
 }
 
+# Installs all pages, and the files that they link to, with their paths in the repository, since links are relative.
 documentation() {
-    local page
-    for page in README.md CHANGELOG.md SECURITY.md docs/reference/configuration.md docs/reference/metrics.md \
-        examples/quadrille.yaml; do
-        file 644 "$page" "$prefix/share/doc/quadrille/$(basename "$page")"
+    local folder=$root$prefix/share/doc/quadrille page
+    if command -v python3 >/dev/null; then
+        (umask 022 && python3 scripts/book.py install "$folder")
+        return
+    fi
+    echo "install.sh: python3 is not installed: links from the documentation to source files will be broken" >&2
+    find README.md CHANGELOG.md SECURITY.md SOUNDNESS.md ARCHITECTURE.md docs examples -type f | while IFS= read -r page; do
+        file 644 "$page" "${folder#"$root"}/$page"
     done
 }
 
-# What is there stays: it is the administrator's.
+# An existing configuration is kept: it belongs to the administrator.
 configuration() {
     [[ -e $root$sysconf/quadrille/quadrille.yaml ]] ||
         file 644 deploy/quadrille.yaml "$sysconf/quadrille/quadrille.yaml"
@@ -95,8 +100,8 @@ next_steps() {
     cat <<TEXT
 installed below $prefix. Next:
   sudo systemd-sysusers && sudo systemctl daemon-reload
-  sudo usermod --append --groups ssl-cert quadrille    # where keys belong to that group, as on Debian
-  sudoedit $sysconf/quadrille/quadrille.yaml           # your certificate, and where your application listens
+  sudo usermod --append --groups ssl-cert quadrille    # if keys belong to that group, as on Debian
+  sudoedit $sysconf/quadrille/quadrille.yaml           # your certificate, and your application's address
   quadrille check $sysconf/quadrille/quadrille.yaml && sudo systemctl enable --now quadrille
 TEXT
 }

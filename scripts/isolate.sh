@@ -1,14 +1,14 @@
 #!/bin/sh
-# Runs a test in Linux namespaces of its own: isolate.sh PROGRAM ARGUMENT...
+# Runs a test in separate Linux namespaces: isolate.sh PROGRAM ARGUMENT...
 #
-# The network namespace has a loopback device alone, so that no other test and no service of the machine has a port there. The
-# process namespace ends with the test, and with it every process that the test has started. TMPDIR is a file system in memory
-# that goes away with them. Thus nothing is left, not even by a test that is killed.
+# The network namespace has only a loopback device, so that ports of other tests and of the machine's services are not visible.
+# The process namespace ends with the test, and with it all processes started by the test. TMPDIR is a file system in memory
+# that ends with them. So nothing is left behind, even if the test is killed.
 #
-# QUADRILLE_TEST_LOGS is a folder where tests put the logs of the processes that they start; if the test fails, the last 200 lines
-# of each are printed.
+# QUADRILLE_TEST_LOGS is a folder for the logs of processes started by tests; if the test fails, the last 200 lines of each are
+# printed.
 #
-# Needs root or user namespaces (Debian's default). Without either, and with QUADRILLE_ISOLATE=no, the test runs as it is.
+# Needs root or user namespaces (Debian's default). Without them, and with QUADRILLE_ISOLATE=no, the test runs unisolated.
 set -u
 
 main() {
@@ -19,7 +19,7 @@ main() {
     folder=${TMPDIR:-/tmp}/quadrille-tests
     mkdir -p "$folder"
     options='--net --pid --mount --fork --kill-child --mount-proc'
-    # As a user, in a user namespace where the user keeps its identity.
+    # Without root, in a user namespace where the user keeps its identity.
     [ "$(id -u)" = 0 ] || options="--user --map-current-user --keep-caps $options"
     # shellcheck disable=SC2086
     if [ "${QUADRILLE_ISOLATE-}" != no ] && unshare $options true 2>/dev/null; then

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs every static check, also after one has failed, and says at the end what passed, failed and was left out.
+# Runs every static check, even after a failure, and prints the numbers of passed, failed and skipped checks at the end.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
 passed=0 failed=0 skipped=0
-# A workspace of its own, because it needs PHP's headers.
+# A separate workspace, because it needs PHP's headers.
 readonly extension=packages/php/extension/Cargo.toml
 
 main() {
@@ -17,13 +17,14 @@ main() {
     check "PHP's syntax" check_php
     check "one build of the C libraries" python3 scripts/check-one-build.py
     check "clippy" cargo clippy "${flags[@]}" --workspace --all-targets -- --deny warnings
-    # They take in source files of other crates, with what those need of BoringSSL and of the engine put in its place.
+    # They include source files of other crates, with replacements for the parts of BoringSSL and of the engine in use.
     check "fuzz targets" env RUSTFLAGS="--deny warnings" cargo check --quiet --manifest-path fuzz/Cargo.toml \
         --target-dir "${CARGO_TARGET_DIR:-target}/fuzz"
     check_aarch64
     check "warnings in nginx's module" scripts/build-nginx-module.sh
     check "types and format of packages/node" scripts/node-package.sh check
     check "shell scripts" check_scripts
+    check "software bills of materials" check_bills
     check "the book of the pages" scripts/build-book.sh "${CARGO_TARGET_DIR:-target}/book"
     check_unit deploy/systemd/quadrille.service
     check_unit deploy/systemd/quadrille-keyserver.service
@@ -63,6 +64,11 @@ check_scripts() {
     git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs --null shellcheck --external-sources
 }
 
+check_bills() {
+    local tools
+    tools=$(scripts/install-tools.sh sbom-validators) && "$tools/python3" scripts/release/test_sbom.py
+}
+
 check_php() {
     local file status=0
     while IFS= read -r -d '' file; do
@@ -92,8 +98,8 @@ check_unit() {
     fi
 }
 
-# systemd-analyze wants the commands of a unit to exist, so it sees a copy that starts `true`; and it ends well
-# after a warning, so any word about the unit counts.
+# systemd-analyze requires the commands of a unit to exist, so it checks a copy that starts `true`; it succeeds despite
+# warnings, so any output about the unit counts as a failure.
 unit_is_clean() {
     local copy words
     copy=$(mktemp --directory)/$(basename "$1")

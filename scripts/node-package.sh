@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs a script of packages/node: node-package.sh test|check ... Installs the package's tools first if they are missing or
-# not those of package-lock.json. Needs Node 20.18 or later, which Debian 12 does not have: without one, npm fetches it.
+# do not match package-lock.json. Needs Node 20.18 or later, which Debian 12 does not have: npm fetches it if missing.
 set -euo pipefail
 cd "$(dirname "$0")/../packages/node"
 
-# The line to fetch; the tests look for it in the same place.
+# The line to fetch; the tests use the same folder.
 readonly line=22
 readonly cache=${QUADRILLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille}/node/v$line
 
@@ -20,9 +20,9 @@ if ! is_recent || ! command -v npm >/dev/null; then
         npm install --silent --prefix "$cache" "node@$line"
     fi
     PATH=$cache/node_modules/node/bin:$PATH
-    is_recent || { echo "Node $line could not be had from the npm registry; see https://nodejs.org" >&2 && exit 1; }
+    is_recent || { echo "Node $line is not available from the npm registry; see https://nodejs.org" >&2 && exit 1; }
 fi
-# npm leaves this file when an installation is complete.
+# npm writes this file when an installation is complete.
 if [[ ! node_modules/.package-lock.json -nt package-lock.json ]]; then
     npm ci --silent
     touch node_modules/.package-lock.json

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Packs the PHP extension's sources as PECL and PIE take them, into bin/quadrille-VERSION.tgz: package.xml for `pecl
-# install`, composer.json for `pie install`, and the crate of the fields beside the extension, as nothing else of this
-# repository is needed.
+# Packs the PHP extension's sources for PECL and PIE into bin/quadrille-VERSION.tgz: package.xml for `pecl install`,
+# composer.json for `pie install`, the extension, and the crate of the fields. No other part of this repository is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra flags <<<"${CARGO_FLAGS-}"
@@ -18,7 +17,7 @@ main() {
     cp -r "$extension"/{Cargo.lock,Makefile.frag,composer.json,config.m4,src} "$root"
     cp LICENSE CHANGELOG.md packages/php/README.md packages/php/stubs/quadrille.php "$root"
     fields
-    # Not of the extension's workspace, or its lock had to hold what the crate's tests need.
+    # Outside of the extension's workspace, whose lock file would otherwise contain the dependencies of the crate's tests.
     sed 's|path = "../../../crates/field"|path = "field"|; s|^\[workspace\]$|&\nexclude = ["field"]|' \
         "$extension/Cargo.toml" >"$root/Cargo.toml"
     grep --quiet 'path = "field"' "$root/Cargo.toml"
@@ -26,13 +25,13 @@ main() {
     cp "$stage/package.xml" "$root"
     rm -f bin/quadrille-*.tgz
     mkdir -p bin
-    # PECL's form: package.xml, and the rest below a folder.
+    # PECL's layout: package.xml, and the rest below a folder.
     tar --create --gzip --file "bin/quadrille-$version.tgz" --sort=name --owner=0 --group=0 --numeric-owner \
         --mtime="@$(changed)" --directory "$stage" package.xml "quadrille-$version"
     echo "bin/quadrille-$version.tgz: pecl install ./bin/quadrille-$version.tgz"
 }
 
-# The crate as cargo would publish it, without the workspace that it inherits from.
+# Copies the crate as cargo would publish it, without the workspace that it inherits from.
 fields() {
     cargo package --quiet "${flags[@]}" --package quadrille-field --no-verify --exclude-lockfile --allow-dirty \
         --no-metadata --target-dir "$stage/crate"

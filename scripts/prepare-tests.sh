@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches what the tests of the workspace use and cannot fetch themselves, since each has a network of its own (isolate.sh): the
-# stock Envoy, a client of HTTP/3, a certificate authority, modules of Go. What cannot be had is named by the tests that skip it.
+# Fetches dependencies of the workspace's tests, which cannot fetch themselves in their isolated network (isolate.sh): the stock
+# Envoy, an HTTP/3 client, a certificate authority, Go modules. Missing ones are reported by the tests that skip them.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Translates the GPU's kernels to PTX, which the repository keeps so that no build needs a compiler for GPUs: ptx.sh [FILE].
-# Clang does it without CUDA; a test says when the sources have changed since.
+# Translates the GPU's kernels to PTX, which is in the repository so that builds need no GPU compiler: ptx.sh [FILE].
+# Clang does not need CUDA for it; a test detects when the sources have changed since.
 set -euo pipefail
 cd "$(dirname "$0")/../crates/kernels-cuda/kernel"
 out=${1:-rsa.ptx}
@@ -8,7 +8,7 @@ readonly sources=(word.cuh real.cuh carry_device.cuh number.cuh digits.cuh rsa.c
 
 text=$(mktemp)
 trap 'rm -f "$text"' EXIT
-# Volta and later, drivers since CUDA 10.1: what shuffles with names for their partners want.
+# Volta and later, drivers since CUDA 10.1: required by shuffles with a member mask.
 clang++ -x cuda --cuda-device-only --cuda-gpu-arch=sm_70 -Xclang -target-feature -Xclang +ptx63 -nocudainc -nocudalib \
     -std=c++17 -O3 -ffp-contract=off -S rsa.cu -o "$text"
 {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs tests of the workspace many times where chance shows up: with two busy loops for each core beside them, and on one core.
+# Runs tests of the workspace many times to expose flakiness: with two busy loops per core, and on one core.
 #
 #   stress.sh [--times N] [--busy-only|--one-core-only] [ARGUMENT of cargo-nextest ...]
 #
-# Without arguments for cargo-nextest it runs the end-to-end tests. Prints a line for each run, and at the end each test that failed
-# at least once with its log. Fails if one did.
+# Without arguments for cargo-nextest it runs the end-to-end tests. Prints a line for each run, and at the end each test that
+# failed at least once, with its log. Fails if there is one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
@@ -56,7 +56,7 @@ read_arguments() {
 run() {
     local began=$SECONDS log=$results/$1-$2.log pin=()
     [[ $1 != busy ]] || begin_loops
-    # The first of the cores that this process may use.
+    # The first core that this process may use.
     [[ $1 != one-core ]] || pin=(taskset --cpu-list "$(taskset --cpu-list --pid $$ | grep --only-matching ': [0-9]*' | tr -d ': ')")
     "${pin[@]}" cargo nextest run "${flags[@]}" --workspace --status-level fail --failure-output never "${selection[@]}" >"$log" 2>&1
     local status=$?

@@ -1,10 +1,10 @@
-"""summarise-tests.py FOLDER [FLAKY]: adds up what the suites of `make test` have left in FOLDER.
+"""summarise-tests.py FOLDER [FLAKY]: summarises the results of `make test`'s suites in FOLDER.
 
-Reads JUnit reports (*.xml) and, of suites that write none, the lines with their counts (*.log). NAME.again.xml or NAME.again.log is
-what the tests that failed in NAME did when they ran once more. Prints the kernels' tiers, what was skipped and why, the ten slowest
-tests, what failed, what was flaky, and the sum on the last line. Flaky tests are named in the file FLAKY, too.
+Reads JUnit reports (*.xml) and, for suites without one, the lines with their counts (*.log). NAME.again.xml or NAME.again.log has
+the second run of the tests that failed in NAME. Prints the kernels' tiers, skipped tests with the reason, the ten slowest tests,
+failed and flaky tests, and the sum on the last line. Flaky tests are also written to the file FLAKY.
 
-summarise-tests.py --failed REPORT: prints the filter expression of cargo-nextest that selects what failed in a JUnit report.
+summarise-tests.py --failed REPORT: prints the filter expression of cargo-nextest that selects the failed tests of a JUnit report.
 summarise-tests.py --stress FOLDER: prints each test that failed in one of the JUnit reports, with its log; fails if there is one.
 """
 
@@ -18,7 +18,7 @@ SLOWEST = 10
 # "test result: ok. 3 passed; 0 failed; 1 ignored; ..." of cargo's runner, "node tests: 3 passed, 0 failed, 1 skipped".
 COUNTS = re.compile(r"^(?:test result|\w+ tests): .*?(\d+) passed[;,] (\d+) failed[;,] (\d+) (?:ignored|skipped)")
 FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
-# A test that begins a line so has tested nothing; "GPU: SKIPPED, ..." is a part of one.
+# A line that begins like this means that a test was skipped; "GPU: SKIPPED, ..." means a part of one.
 SKIPPED = re.compile(r"^SKIPPED: (.+)$", re.MULTILINE)
 PART_SKIPPED = re.compile(r"^(.+): SKIPPED, (.+)$", re.MULTILINE)
 TIER = re.compile(r"^(?:SKIPPED: )?tier (avx2|ifma): (\d+ lanes$)?", re.MULTILINE)

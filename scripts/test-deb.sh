@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian package into a fresh Debian 12, edits one line, sees that HTTPS answers, upgrades it, and purges it.
-# The fresh Debian is fetched once, into the cache, by debootstrap; all of it needs root, for chroot.
+# Installs the Debian package into a fresh Debian 12, edits one line, checks that HTTPS responds, upgrades it, and purges it.
+# debootstrap fetches the fresh Debian once, into the cache; the test needs root, for chroot.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,22 +16,23 @@ main() {
     package=$(echo bin/quadrille_*.deb)
     [[ -f $package ]] || fail "there is no package: run \`make deb\` first"
     trap clean EXIT
-    check "lintian has nothing to say" lintian_is_silent "$package"
+    check "lintian reports nothing" lintian_is_silent "$package"
     fresh_debian
     cp "$package" "$root/quadrille.deb"
     check "it installs" inside apt-get install --yes --no-install-recommends /quadrille.deb
     check "the command runs" inside quadrille --version
-    check "so does its manual page's installation" test -f "$root/usr/share/man/man1/quadrille-serve.1.gz"
+    check "its manual page is installed" test -f "$root/usr/share/man/man1/quadrille-serve.1.gz"
+    check "the configuration's manual page is installed" test -f "$root/usr/share/man/man5/quadrille.yaml.5.gz"
     check "OpenSSL finds the provider" provider_is_found
     check "the unit's command serves HTTPS, as its user, after one line was edited" serves
-    check "the key server's user can read what is its group's, and others cannot" keys_are_separate
+    check "the key server's user can read its group's files, and others cannot" keys_are_separate
     next_version "$package"
     check "it upgrades" inside apt-get install --yes /next.deb
-    check "the edited configuration stays" grep --quiet "127.0.0.1:$upstream" "$root/etc/quadrille/quadrille.yaml"
+    check "the edited configuration is kept" grep --quiet "127.0.0.1:$upstream" "$root/etc/quadrille/quadrille.yaml"
     rm "$root/etc/quadrille/quadrille.yaml"
-    check "it is installed again where its configuration was removed" inside apt-get install --reinstall --yes /next.deb
+    check "it is reinstalled after its configuration was removed" inside apt-get install --reinstall --yes /next.deb
     check "it is purged" inside apt-get purge --yes quadrille
-    check "and leaves nothing" nothing_is_left
+    check "and leaves no files" nothing_is_left
     echo "test-deb: $passed passed"
 }
 
@@ -46,8 +47,8 @@ fresh_debian() {
     else
         tar --extract --gzip --file "$tarball" --directory "$root"
     fi
-    chmod 755 "$root" # mktemp made it for one user
-    # The same mirror, proxy and trust as this machine's.
+    chmod 755 "$root" # mktemp created it for one user
+    # Uses this machine's mirror, proxy and trusted keys.
     cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
     cp -rL /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
     inside apt-get update --quiet=2
@@ -74,7 +75,7 @@ readonly port=18443 upstream=18080
 serves() {
     local configuration=$root/etc/quadrille/quadrille.yaml
     sed -i "s|127.0.0.1:8080|127.0.0.1:$upstream|" "$configuration"
-    # The test's own port, since the machine's 443 may be taken.
+    # A separate port, since the machine's 443 may be in use.
     sed -i "s|0.0.0.0:443|127.0.0.1:$port|" "$configuration"
     (cd "$root/usr/share/doc/quadrille" && exec python3 -m http.server --bind 127.0.0.1 "$upstream" >/dev/null 2>&1) &
     pids+=($!)
@@ -110,7 +111,7 @@ keys_are_separate() {
     rm "$root$key"
 }
 
-# The same package, with a later version.
+# Builds the same package with a later version.
 next_version() {
     local unpacked=$root/unpacked
     dpkg-deb --raw-extract "$1" "$unpacked"
@@ -126,7 +127,7 @@ nothing_is_left() {
 }
 
 passed=0
-# check WHAT COMMAND...: what it prints is shown if it fails.
+# check WHAT COMMAND...: shows its output if it fails.
 check() {
     local what=$1 output=$root.output
     shift

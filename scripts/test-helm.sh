@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the Helm chart. Without a cluster: what it renders is mounted as a kubelet does, checked by `quadrille check`,
-# and run: gateway, key server and Redis. With a real kube-apiserver and etcd, on loopback: every object is applied,
+# Tests the Helm chart. Without a cluster: its output is mounted like by a kubelet, checked by `quadrille check`, and run:
+# gateway, key server and Redis. With a real kube-apiserver and etcd, on loopback: every object is applied,
 # validated strictly, installed, upgraded and removed by Helm, and the pods fit the Pod Security Standard `restricted`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,20 +18,20 @@ main() {
     trap clean EXIT
     choose_ports
     make_secrets
-    check "helm lint has nothing to say" lints
-    check "the chart is of this version" is_of_this_version
+    check "helm lint reports nothing" lints
+    check "the chart has this version" is_of_this_version
     mistakes_are_refused
-    check "the configuration of the chart's own values passes \`quadrille check\`" default_configuration_is_good
-    check "and so does the one of a DaemonSet with existing key servers" daemon_set_is_good
-    check "the one of everything does" full_configuration_is_good
-    check "a policy lets HTTP/3 in where a listener has it" policy_knows_http3
-    check "what the guide says renders" guide_renders
+    check "the configuration of the default values passes \`quadrille check\`" default_configuration_is_good
+    check "the configuration of a DaemonSet with existing key servers passes" daemon_set_is_good
+    check "the configuration of all features passes" full_configuration_is_good
+    check "a policy allows HTTP/3 if a listener has it" policy_knows_http3
+    check "the examples of the guide render" guide_renders
     without_a_cluster
     with_an_apiserver
     echo "test-helm: $passed passed"
 }
 
-# Ports that are free now.
+# Prints ports that are free now.
 choose_ports() {
     read -r https http admin keys keys_admin redis etcd peers api < <(python3 - <<'PYTHON'
 import socket
@@ -46,7 +46,7 @@ PYTHON
         scripts/helm/values.yaml >"$work/values.yaml"
 }
 
-# What users make by kubectl and cert-manager: a folder for each Secret.
+# Objects that users create with kubectl and cert-manager: a folder for each Secret.
 make_secrets() {
     certificate example-tls ec localhost
     certificate shop-tls rsa localhost
@@ -116,7 +116,7 @@ refused() {
     ok "a mistake is refused: $words"
 }
 
-# mount KIND NAME FOLDER <MANIFESTS: the files of its pod; prints its arguments.
+# mount KIND NAME FOLDER <MANIFESTS: writes the files of its pod, and prints its arguments.
 mount() {
     mkdir -p "$work/$3"
     python3 scripts/helm/mount.py "$1" "$2" "$secrets" "$work/$3"
@@ -132,7 +132,7 @@ daemon_set_is_good() {
         --set 'certificates[0].keyServers=true' --set keyServers.secretName=gateway-identity \
         --set 'keyServers.addresses={keys.example:2407}' |
         mount DaemonSet "$name" daemon-set && "$quadrille" check "$work/daemon-set/quadrille.yaml" &&
-        [[ ! -e $work/daemon-set/certificates/shop-tls/tls.key ]] # the key stays away
+        [[ ! -e $work/daemon-set/certificates/shop-tls/tls.key ]] # the key is absent
 }
 
 full_configuration_is_good() {
@@ -146,7 +146,7 @@ policy_knows_http3() {
         ! grep -F "{ port: $http, protocol: UDP }" "$work/full.yaml"
 }
 
-# Each block of values in the guide, on top of the first.
+# Renders each block of values in the guide, on top of the first.
 guide_renders() {
     mkdir "$work/guide"
     awk -v folder="$work/guide" '/^```yaml$/ { inside = 1; block++; next } /^```$/ { inside = 0 }
@@ -161,21 +161,21 @@ guide_renders() {
 
 without_a_cluster() {
     check "the arguments of Redis start it" redis_starts
-    check "those of the key server start it" key_server_starts
-    check "those of the gateway start it, and the probe finds it ready" gateway_starts
+    check "the arguments of the key server start it" key_server_starts
+    check "the arguments of the gateway start it, and the probe finds it ready" gateway_starts
     check "it serves HTTPS" serves example-tls ECDSA
     check "a key on the key server serves HTTPS, with the policy" serves shop-tls RSA
     check "the fleet's keys are in Redis" fleet_is_in_redis
     check "plain HTTP is redirected" redirected
     certificate example-tls ec localhost
-    check "a Secret that was renewed is in service without a restart" renewed
-    check "what \`helm test\` runs passes" helm_test
+    check "a renewed Secret is in use without a restart" renewed
+    check "the \`helm test\` passes" helm_test
 }
 
 redis_starts() {
     local arguments
     mapfile -t arguments < <(mount Deployment "$name-redis" redis <"$work/full.yaml")
-    # shellcheck disable=SC2016 # it is the kubelet that replaces this
+    # shellcheck disable=SC2016 # replaced by the kubelet
     redis-server "${arguments[@]/'$(PASSWORD)'/$(<"$secrets/redis-password/password")}" --port "$redis" \
         >"$work/redis.log" &
     pids+=($!)
@@ -217,7 +217,7 @@ fleet_is_in_redis() {
 
 redirected() {
     local found
-    # Clients come by the Service, and name its port or none.
+    # Clients connect by the Service, with its port in the Host header or without.
     found=$(curl --silent --head --header "Host: localhost" "http://localhost:$http/path")
     echo "$found"
     grep --quiet --ignore-case "^location: https://localhost/path" <<<"$found"
@@ -238,17 +238,17 @@ with_an_apiserver() {
     readonly kubernetes_folder
     check "etcd starts" etcd_starts
     check "kube-apiserver $kubernetes starts" apiserver_starts
-    check "it knows ServiceMonitors" custom_resources
-    check "it refuses what its schemas do not know" strict_validation_refuses
-    check "every object of the chart's own values is valid" valid --set 'certificates[0].secretName=example-tls'
-    check "every object of everything is" valid --values "$work/values.yaml"
-    check "the pods fit the Pod Security Standard \`restricted\`" restricted
-    check "a pod as root would not" root_is_refused
+    check "it accepts ServiceMonitors" custom_resources
+    check "it rejects fields outside its schemas" strict_validation_refuses
+    check "every object of the default values is valid" valid --set 'certificates[0].secretName=example-tls'
+    check "every object of all features is valid" valid --values "$work/values.yaml"
+    check "the pods meet the Pod Security Standard \`restricted\`" restricted
+    check "a pod as root does not" root_is_refused
     check "helm install" helm install try "$chart" --namespace edge --create-namespace --values "$work/values.yaml"
-    check "the pods that run get the change of a configuration" upgrade_without_restart
-    check "the next ones get what counts at the start" upgrade_with_restart
+    check "running pods get a configuration change" upgrade_without_restart
+    check "new pods get startup settings" upgrade_with_restart
     check "helm uninstall" helm uninstall try --namespace edge
-    check "and leaves nothing" nothing_is_left
+    check "and leaves no objects" nothing_is_left
 }
 
 etcd_starts() {
@@ -262,7 +262,7 @@ apiserver_starts() {
     openssl genrsa -out "$work/accounts.key" 2048 2>/dev/null
     token=$(openssl rand -hex 16)
     echo "$token,admin,admin,system:masters" >"$work/tokens"
-    # There are no controllers: nothing would make service accounts.
+    # There are no controllers that would create service accounts.
     "$kubernetes_folder/kube-apiserver" --etcd-servers "http://127.0.0.1:$etcd" --bind-address 127.0.0.1 \
         --secure-port "$api" --cert-dir "$work/apiserver" --token-auth-file "$work/tokens" --authorization-mode RBAC \
         --service-cluster-ip-range 10.96.0.0/16 --service-account-issuer https://kubernetes.default.svc \
@@ -297,12 +297,12 @@ custom_resources() {
         await "$work/apiserver.log" request /apis/monitoring.coreos.com/v1/servicemonitors --output /dev/null
 }
 
-# apply NAMESPACE <MANIFESTS: validates them strictly, and keeps nothing.
+# apply NAMESPACE <MANIFESTS: validates them strictly, without storing them.
 apply() {
     python3 scripts/helm/apply.py "https://127.0.0.1:$api" "$token" "$1"
 }
 
-# applied_not NAMESPACE WORDS <MANIFESTS: the words are why.
+# applied_not NAMESPACE WORDS <MANIFESTS: expects rejection with these words.
 applied_not() {
     ! apply "$1" >"$work/applied" && grep --fixed-strings -- "$2" "$work/applied"
 }
@@ -365,7 +365,7 @@ helm() {
     "$helm" "$@"
 }
 
-# await LOG COMMAND...: until it succeeds, for 20 s; else shows the log.
+# await LOG COMMAND...: retries until it succeeds, for 20 s; then shows the log.
 await() {
     local log=$1
     shift
@@ -380,7 +380,7 @@ await() {
 }
 
 passed=0
-# check WHAT COMMAND...: what it prints is shown if it fails.
+# check WHAT COMMAND...: shows its output if it fails.
 check() {
     local what=$1
     shift

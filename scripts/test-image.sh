@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the container image that `make image` has packed: unpacked, as the user and with the command that it names, on a
-# read-only root and without privileges, and asks it over HTTPS. Needs root, for mounts; no container engine.
+# Runs the container image of `make image`: unpacked, with its user and command, on a read-only root and without privileges,
+# and sends an HTTPS request. Needs root, for mounts, but no container engine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/quadrille-image.XXXXXX")
 readonly work root=$work/bundle/rootfs
-# Ports of the test's own, since the machine's may be taken.
+# Separate ports, since the machine's may be in use.
 readonly port=18444 admin=18445
 # The shell that waits for the gateway, and the gateway.
 shell="" gateway=""
@@ -20,14 +20,14 @@ main() {
     check "another tool reads it" read_by_skopeo
     check "its user is a number, and not root" user_is_not_root
     check "it unpacks" unpack
-    check "nobody can write to its files, and none runs as somebody else" files_are_plain
+    check "its files are not writable by others, and not setuid" files_are_plain
     check "it has no shell" has_no_shell
     check "the command runs" inside /usr/bin/quadrille --version
-    check "its command fails on a configuration that is missing, and says so" names_the_missing_file
+    check "its command reports a missing configuration and fails" names_the_missing_file
     check "its command serves HTTPS, on a read-only root, without capabilities" serves
     check "it is ready" curl --silent --show-error --fail "http://127.0.0.1:$admin/ready"
     check "it has no privileges" has_no_privileges
-    check "it ends by itself on the image's stop signal" ends
+    check "it exits on the image's stop signal" ends
     echo "test-image: $passed passed"
 }
 
@@ -36,7 +36,7 @@ read_by_skopeo() {
     skopeo inspect "oci-archive:$image"
 }
 
-# of_config KEY: the values of a key of the image's configuration, one a line.
+# of_config KEY: prints the values of a key of the image's configuration, one per line.
 of_config() {
     python3 - "$work/config.json" "$1" <<'PYTHON'
 import json, sys
@@ -55,7 +55,7 @@ unpack() {
     local tag
     tag=$(umoci list --layout "$work/layout") || return 1
     umoci unpack --image "$work/layout:$tag" "$work/bundle" || return 1
-    # The container's user has to get there.
+    # The container's user needs access.
     chmod 755 "$work" "$work/bundle" "$root"
     mkdir "$root/proc"
 }
@@ -72,12 +72,12 @@ has_no_shell() {
     [[ -z $found ]] || { echo "$found"; return 1; }
 }
 
-# inside COMMAND...: as a container engine would run it. It keeps the network, which the test needs.
+# inside COMMAND...: runs it like a container engine, but with the host's network, which the test needs.
 inside() {
     local user
     user=$(of_config User)
     # shellcheck disable=SC2016 # the inner shell's variables
-    # chroot needs three capabilities, and gives them up with the user.
+    # chroot needs three capabilities, and drops them with the user change.
     env --ignore-environment PATH=/usr/sbin:/usr/bin:/sbin:/bin unshare --mount --ipc --uts bash -euc '
         mount --bind "$1" "$1"
         mount --types proc -o ro proc "$1/proc"
@@ -115,7 +115,7 @@ serves() {
     return 1
 }
 
-# What would be mounted there.
+# The files that would be mounted there.
 configuration() {
     local directory=$root/etc/quadrille
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
@@ -150,7 +150,7 @@ ends() {
 }
 
 passed=0
-# check WHAT COMMAND...: what it prints is shown if it fails.
+# check WHAT COMMAND...: shows its output if it fails.
 check() {
     local what=$1
     shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the Grafana dashboard and the alerts: promtool checks the alerts and runs their unit tests; then a real Prometheus
-# scrapes a gateway with an RSA and an ECDSA certificate, a key server, Redis and servers of which one is away, under a
-# little load, and is asked every query of the dashboard.
+# scrapes a gateway with an RSA and an ECDSA certificate, a key server, Redis and endpoints of which one is down, under light
+# load, and runs every query of the dashboard.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,8 +13,8 @@ pids=()
 main() {
     [[ -x $quadrille ]] || fail "there is no $quadrille: run \`make build\` first"
     trap clean EXIT
-    check "promtool has nothing to say about the alerts" promtool check rules deploy/prometheus/quadrille.rules.yml
-    check "each alert fires on what it is for, and on nothing else" promtool test rules deploy/prometheus/tests.yml
+    check "promtool accepts the alerts" promtool check rules deploy/prometheus/quadrille.rules.yml
+    check "each alert fires on its condition, and on no other" promtool test rules deploy/prometheus/tests.yml
     choose_ports
     configuration
     start redis redis-server --port "$redis" --bind 127.0.0.1 --save ""
@@ -30,12 +30,12 @@ main() {
         --web.listen-address="127.0.0.1:$prometheus"
     answers "http://127.0.0.1:$prometheus/-/ready"
     start load load
-    check "every query of the dashboard, and every alert, finds what it asks for" eventually_right
+    check "every query of the dashboard and every alert returns data" eventually_right
     [[ ${VERBOSE-} != 1 ]] || cat "$work/output"
     echo "test-monitoring: $passed passed"
 }
 
-# Ports that are free now.
+# Prints ports that are free now.
 choose_ports() {
     read -r https site denied admin keys keys_admin redis origin prometheus < <(python3 - <<'PYTHON'
 import socket
@@ -60,7 +60,7 @@ configuration() {
     certificate gateway gateway.internal -CA "$work/ca.pem" -CAkey "$work/ca.key" "${ec[@]}" \
         -addext basicConstraints=CA:FALSE
     "$quadrille" tickets generate "$work/fleet.secret" >/dev/null
-    # One operation a second: others are refused, and counted.
+    # One operation per second: others are rejected, and counted.
     echo "clients: [{ client: gateway.internal, rate: 1 }]" >"$work/policy.yaml"
     cat >"$work/gateway.yaml" <<YAML
 listeners:
@@ -76,7 +76,7 @@ listeners:
   - address: 127.0.0.1:$denied
     certificates: [{ chain: ecdsa.pem, key: ecdsa.key }]
     clients: { deny: [127.0.0.0/8] }
-    respond: for nobody
+    respond: denied
   - address: 127.0.0.1:$site
     certificates:
       - chain: site.pem
@@ -109,7 +109,7 @@ certificate() {
         -keyout "$work/$name.key" -out "$work/$name.pem" 2>/dev/null
 }
 
-# A few clients of each kind, again and again. Some of them are meant to fail.
+# Runs a few clients of each kind in a loop. Some are expected to fail.
 load() {
     set +e
     local bench=("$quadrille" bench --insecure --count 8 --connections 8)
@@ -118,7 +118,7 @@ load() {
         "${bench[@]}" --resumed 0.5 --key-type rsa "https://localhost:$https/"
         "${bench[@]}" --resumed 0.5 --key-type ecdsa "https://localhost:$https/"
         "${bench[@]}" --resumed 0.5 --tls 1.2 "https://localhost:$https/"
-        # Sessions by their ids, one of them under another name; a client that speaks no TLS; a path that is not there.
+        # Sessions by their ids, one of them under another name; a client without TLS; a missing path.
         local client=(openssl s_client -tls1_2 -no_ticket)
         "${client[@]}" -connect "127.0.0.1:$https" -reconnect </dev/null
         "${client[@]}" -connect "127.0.0.1:$https" -sess_out "$work/session" </dev/null
@@ -126,8 +126,8 @@ load() {
         curl "${curl[@]}" "http://localhost:$https/"
         curl "${curl[@]}" "https://localhost:$https/missing"
         "${bench[@]}" --requests 1 "https://localhost:$site/"
-        # Requests that are too many, for a server that is away or for one at a time, from where nobody is let in, and
-        # such that are answered compressed; a datagram that is none of QUIC's.
+        # Requests above a rate limit, to an unreachable endpoint, above a concurrency limit, from a denied network, and with
+        # a compressed response; a datagram that is not QUIC.
         curl "${curl[@]}" "https://localhost:$https/limited" "https://localhost:$https/limited"
         curl "${curl[@]}" "https://localhost:$https/refusing"
         curl "${curl[@]}" --parallel "https://localhost:$https/full?[1-8]"
@@ -152,10 +152,10 @@ answers() {
         sleep 0.1
     done
     tail -n 5 "$work"/*.log
-    fail "$1 does not answer after $attempt attempts"
+    fail "$1 does not respond after $attempt attempts"
 }
 
-# Until all is right, for a minute: the first scrapes have no rates yet.
+# Retries for a minute: the first scrapes have no rates yet.
 eventually_right() {
     local attempt
     for attempt in {1..30}; do
@@ -167,7 +167,7 @@ eventually_right() {
 }
 
 passed=0
-# check WHAT COMMAND...: what it prints is shown if it fails.
+# check WHAT COMMAND...: shows its output if it fails.
 check() {
     local what=$1
     shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the encrypted fields in PHP: bin/quadrille.so and the implementation in PHP, with opcache and JIT on and off; the
 # extension under valgrind; the package for PECL and PIE; the worked application with MariaDB, PostgreSQL, nginx and
-# php-fpm. Each part prints a line as cargo's tests do, also after another has failed.
+# php-fpm. Each part prints a line like cargo's tests, even after a failure.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 readonly php=/usr/bin/php8.2
@@ -39,7 +39,7 @@ suite() {
     rm -f "$report"
     "$php" "$@" /usr/bin/phpunit --configuration packages/php/tests/phpunit.xml --testsuite "$suite" --log-junit "$report"
     local status=$?
-    # The first line with numbers is the sum of all.
+    # The first line with numbers is the total.
     count "$name" "$status" "$report"
 }
 
@@ -54,13 +54,13 @@ count() {
     tell "$name" "$((${tests:-0} - bad - ${skipped:-0}))" "$bad" "${skipped:-0}"
 }
 
-# Debian has no such PHP, and to build one takes minutes.
+# Debian has no such PHP, and building one takes minutes.
 thread_safe() {
     local prefix
     if prefix=$(scripts/build-php-zts.sh --cached); then
         part "thread-safe PHP" packages/php/tests/threads/test.sh "$prefix"
     else
-        echo "SKIPPED: there is no thread-safe PHP, for which the extension is not tested: make test-php-zts builds one"
+        echo "SKIPPED: no thread-safe PHP to test the extension with: make test-php-zts builds one"
     fi
 }
 
@@ -72,13 +72,13 @@ part() {
     if "$@"; then tell "$name" 1 0 0; else tell "$name" 0 1 0; fi
 }
 
-# As cargo writes it, so that scripts/test.sh adds it up.
+# Cargo's format, so that scripts/test.sh adds it up.
 tell() {
     [[ $3 -eq 0 ]] || { echo "test php: $1 ... FAILED" && failed=1; }
     echo "test result: $([[ $3 -eq 0 ]] && echo ok || echo FAILED). $2 passed; $3 failed; $4 ignored; php: $1"
 }
 
-# With malloc in place of PHP's own allocator, so that valgrind sees each string.
+# Uses malloc in place of PHP's own allocator, so that valgrind sees each string.
 under_valgrind() {
     USE_ZEND_ALLOC=0 ZEND_DONT_UNLOAD_MODULES=1 valgrind --quiet --leak-check=full --show-leak-kinds=definite \
         --errors-for-leak-kinds=definite --error-exitcode=9 \

@@ -1,21 +1,21 @@
-# What is common to runs of tests: how many run at once, and that nothing is left on the machine. Sourced by test.sh and stress.sh.
+# Common parts of test runs: the number of concurrent tests, and the check for leftovers on the machine. Sourced by test.sh and stress.sh.
 # shellcheck shell=bash
 
-# Most tests of processes wait more than they compute, and none depends on a quick machine.
+# Most tests of processes wait more than they compute, and none depends on a fast machine.
 export NEXTEST_TEST_THREADS=${NEXTEST_TEST_THREADS:-$((3 * $(nproc)))}
 
-# Every process of the run has this variable in its environment, and a folder for temporary files that goes with the run.
+# Every process of the run has this variable in its environment, and a temporary folder that is removed with the run.
 begin_run() {
     QUADRILLE_TEST_RUN=$$-$(date +%s)
     TMPDIR=$(mktemp --directory --tmpdir quadrille-run.XXXXXX)
-    # As /tmp is: servers have users of their own.
+    # Like /tmp: servers run as other users.
     chmod 1777 "$TMPDIR"
     mkdir "$TMPDIR/quadrille-tests"
     namespaces=$(ip netns list 2>/dev/null)
     export QUADRILLE_TEST_RUN TMPDIR
 }
 
-# Names what the tests have left, and fails if they have.
+# Lists leftovers of the tests, and fails if there are any.
 left_by_run() {
     local left=0 process entry
     for process in $(processes_of_run); do
@@ -33,7 +33,7 @@ left_by_run() {
     return "$left"
 }
 
-# Also after an interruption.
+# Runs after an interruption too.
 end_run() {
     local processes
     processes=$(processes_of_run)
@@ -42,7 +42,7 @@ end_run() {
     rm -rf "$TMPDIR"
 }
 
-# The processes that this run has started and that still run, except this shell and its own children.
+# Prints the processes started by this run that are still running, except this shell and its children.
 processes_of_run() {
     local folder process
     for folder in /proc/[0-9]*; do

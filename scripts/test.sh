@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Runs every test that a change must pass, also after one has failed, and adds up the results: the workspace's with cargo-nextest,
+# Runs every test that a change must pass, even after a failure, and adds up the results: the workspace's with cargo-nextest,
 # and without arguments (they are for cargo-nextest) the examples in its documentation, the kernels on an emulated CPU, a part of
 # BoGo and of the hostile clients, the dashboard's statistics, packages/node and packages/php.
 #
-# test.sh --all [ARGUMENT...]: with the tests that take long, too; .config/nextest.toml and `suites` below say which they are.
+# test.sh --all [ARGUMENT...]: includes slow tests, listed in .config/nextest.toml and in `suites` below.
 #
-# QUADRILLE_FLAKY=FILE: what fails runs once more, by itself; what passes then is named in FILE, and does not fail the run.
+# QUADRILLE_FLAKY=FILE: failed tests run once more, by themselves; those that pass then are listed in FILE, and do not fail the
+# run.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
 
-# Of each suite a JUnit report, or a log with its counts, for summarise-tests.py.
+# A JUnit report of each suite, or a log with its counts, for summarise-tests.py.
 results=$(mktemp --directory)
 status=0 profile=default nodes=one short=(--short) more=()
 # shellcheck source=scripts/test-run.sh
@@ -19,7 +20,7 @@ source scripts/test-run.sh
 main() {
     if [[ ${1-} == --all ]]; then
         profile=all nodes=all short=() more=(--run-ignored all)
-        # The long forms of tests that have a short one.
+        # The long forms of tests with a short form.
         export QUADRILLE_MESH_SERVICES=1000 QUADRILLE_MESH_CHANGES=20 QUADRILLE_MESH_ROUNDS=6 QUADRILLE_MESH_PAUSE=10
         export QUADRILLE_ACME_SOAK=600 QUADRILLE_HTTP3_MIB=1024 QUADRILLE_TRANSFER_MIB=1024 QUADRILLE_CHAINS=1000
         export TEST_OPERATIONS=10000 TEST_FLIPS=100000
@@ -29,10 +30,10 @@ main() {
     tools=$(scripts/install-tools.sh cargo-nextest) || return
     PATH=$tools:$PATH
     scripts/prepare-tests.sh
-    # The provider's module is a file of its own, which the build of the tests does not leave where servers can load it.
+    # The provider's module is a separate file, which the build of the tests does not place where servers can load it.
     cargo build "${flags[@]}" --workspace || return
     scripts/build-nginx-module.sh || return
-    # Without Go or its proxy the tests under Istio say that they are skipped.
+    # Without Go or its proxy the tests under Istio report that they are skipped.
     [[ $# -gt 0 ]] || scripts/istio/build.sh >/dev/null || echo "istiod could not be built" >&2
     begin_run
     trap 'end_run; rm -rf "$results"' EXIT
@@ -65,7 +66,7 @@ suite() {
     REPORT=$report "$@" 2>&1 | tee "$report.log"
     [[ ${PIPESTATUS[0]} -eq 0 ]] || failed=yes
     if [[ -n $failed && -n ${QUADRILLE_FLAKY-} ]]; then
-        echo "--- $name: what failed, once more"
+        echo "--- $name: failed tests, once more"
         failed=''
         FIRST=$report.xml REPORT=$report.again "$@" 2>&1 | tee "$report.again.log"
         [[ ${PIPESTATUS[0]} -eq 0 ]] || failed=yes
@@ -81,7 +82,7 @@ test_workspace() {
     if [[ -n ${FIRST-} ]]; then
         local failed
         failed=$(python3 scripts/summarise-tests.py --failed "$FIRST")
-        # Nothing failed in the report: the build did.
+        # No test failed in the report: the build did.
         [[ -n $failed ]] || return 1
         set -- --test-threads 1 -E "$failed"
     fi
@@ -113,7 +114,7 @@ hostile() {
     scripts/hostile.sh "${short[@]}"
 }
 
-# What the dashboard computes, on any Node that has a test runner; the page itself is tested in a browser by the workspace.
+# The dashboard's computations, on any Node with a test runner; the page itself is tested in a browser by the workspace.
 test_dashboard() {
     command -v node >/dev/null || scripts/install-packages.sh node
     local report status
@@ -125,7 +126,7 @@ test_dashboard() {
     return "$status"
 }
 
-# The suite of packages/node, on this machine's Node, or on every Node that can be had.
+# The suite of packages/node, on this machine's Node, or on every available Node.
 test_node_package() {
     # One of the peers of these tests.
     QUADRILLE_BIN=${QUADRILLE_BIN:-$(realpath "${CARGO_TARGET_DIR:-target}/debug/quadrille")} QUADRILLE_NODES=$nodes \

@@ -1,5 +1,5 @@
-// A library that takes the place of NVIDIA's driver and hands every call on to the real one, until the file that
-// FORWARD_LOST names appears: from then on kernels are refused, as by a device that fell off the bus.
+// A library that replaces NVIDIA's driver and forwards every call to the real one, until the file named by FORWARD_LOST
+// appears: from then on kernel launches fail, as on a device that fell off the bus.
 //
 //   cc -shared -fPIC -O2 -o DIR/libcuda.so.1 forward.c -ldl      LD_LIBRARY_PATH=DIR, FORWARD_TO=/path/of/libcuda.so.1
 
@@ -30,7 +30,7 @@ static int is_lost(void) {
     return file && access(file, F_OK) == 0;
 }
 
-// The driver's functions take whole numbers and pointers only, at most eleven: each is a machine word to the caller.
+// The driver's functions take only integers and pointers, at most eleven: each is a machine word to the caller.
 #define FORWARD(name, refused)                                                                                       \
     int name(word a, word b, word c, word d, word e, word f, word g, word h, word i, word j, word k) {               \
         static int (*to)(word, word, word, word, word, word, word, word, word, word, word);                          \

@@ -9,11 +9,11 @@ import javax.net.ssl.TrustManagerFactory;
 /** Reconnects for each request: java Client.java URL CA VISITS CONCURRENT default|resume */
 public class Client {
     public static void main(String[] arguments) throws Exception {
-        // Each request shall have a connection of its own.
+        // Each request uses a new connection.
         System.setProperty("http.keepAlive", "false");
         var url = new URL(arguments[0]);
         var ca = arguments[1];
-        // Java resumes by itself, as long as all connections come from one SSLContext: its sessions are kept there.
+        // Java resumes automatically if all connections use one SSLContext, which stores the sessions.
         var shared = arguments[4].equals("resume") ? context(ca) : null;
         for (int visit = 0; visit < Integer.parseInt(arguments[2]); visit++) get(url, shared, ca);
         var threads = new Thread[Integer.parseInt(arguments[3])];
@@ -47,7 +47,7 @@ public class Client {
         trust.init(store);
         var context = SSLContext.getInstance("TLS");
         context.init(null, trust.getTrustManagers(), null);
-        // Sessions that it keeps, and for how many seconds; these are the values that it has without this line.
+        // Maximum number of cached sessions; this is the default.
         context.getClientSessionContext().setSessionCacheSize(20480);
         return context;
     }

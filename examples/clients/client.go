@@ -41,7 +41,7 @@ func transport(ca string, resume bool) *http.Transport {
 	roots.AppendCertsFromPEM(pem)
 	config := &tls.Config{RootCAs: roots}
 	if resume {
-		// Without a cache Go never resumes. 0 is room for 64 names, one session each.
+		// Without a cache Go never resumes. 0 means 64 names, one session each.
 		config.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	}
 	return &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
@@ -52,7 +52,7 @@ func get(client *http.Client, url string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// TLS 1.3 tickets come with the answer: read it to its end.
+	// TLS 1.3 tickets arrive with the response: read it to its end.
 	io.Copy(io.Discard, response.Body)
 	response.Body.Close()
 }

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class ResumingConnection(http.client.HTTPSConnection):
-    """Python never resumes by itself: it hands the session out, and takes it back with the next connection."""
+    """Python never resumes automatically: it exposes the session, and accepts it for the next connection."""
 
     sessions = {}
 
@@ -18,7 +18,7 @@ class ResumingConnection(http.client.HTTPSConnection):
         self.sock = self._context.wrap_socket(self.sock, server_hostname=self.host, session=session)
 
     def keep_session(self):
-        # TLS 1.3 tickets come with the answer, so this is for after it was read.
+        # TLS 1.3 tickets arrive with the response, so call this after reading it.
         self.sessions[(self.host, self.port)] = self.sock.session
 
 
@@ -35,7 +35,7 @@ def get(url, context, resume):
 def main():
     url, ca, visits, concurrent, resume = sys.argv[1:6]
     url, resume = urlsplit(url), resume == "resume"
-    # One context for all: a session is good only for the context that it was made with.
+    # One context for all: a session is valid only for the context that created it.
     context = ssl.create_default_context(cafile=ca)
     for _ in range(int(visits)):
         get(url, context, resume)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Reconnects for each request: curl.sh URL CA VISITS CONCURRENT default|resume
-# curl keeps sessions in memory, so what shall resume is one command with several transfers, here one after the other.
-# From curl 8.12 on, --ssl-sessions FILE keeps them for the next command, if curl was built with it.
+# curl keeps sessions in memory, so only transfers of one command resume, here one after the other.
+# Since curl 8.12, --ssl-sessions FILE stores them for the next command, if curl was built with it.
 set -eu
 url=$1 ca=$2 visits=$(($3 + $4)) how=$5
 

@@ -1,11 +1,11 @@
-//! Envoy's bootstrap, in YAML or JSON, and the gateway that is made of it.
+//! Envoy's bootstrap, in YAML or JSON, and the gateway configured by it.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    // It may name files, which are read: none of this machine.
+    // The bootstrap may name files, which would be read: skip those inputs.
     if text.contains("path") {
         return;
     }

@@ -1,5 +1,5 @@
-//! What is read of a connection before TLS: the header of a load balancer, and the ClientHello. Bytes come in pieces; the
-//! first byte says how long these are.
+//! Bytes read from a connection before TLS: the header of a load balancer, and the ClientHello. Input arrives in pieces
+//! whose length is given by the first byte.
 
 #![no_main]
 #![allow(dead_code, reason = "the gateway uses the rest")]
@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// In place of the gateway's module: a transport whose bytes are there.
+/// Replacement for the gateway's module: a transport with all bytes available.
 #[path = "../../crates/gateway/src/tls"]
 mod tls {
     use std::io;
@@ -44,7 +44,7 @@ mod tls {
         }
 
         pub(crate) fn consume(&mut self, count: usize) {
-            assert!(count <= self.end - self.begin, "more is taken than there is");
+            assert!(count <= self.end - self.begin, "more bytes are consumed than available");
             self.begin += count;
         }
     }
@@ -67,13 +67,13 @@ fuzz_target!(|input: &[u8]| {
         let ends = read.ok().map(|ends| (ends.client, ends.local));
         found.push((ends, hello));
     }
-    assert_eq!(found[0], found[1], "what is found depends on how it comes");
+    assert_eq!(found[0], found[1], "the result depends on the pieces");
 });
 
-/// Nothing here waits.
+/// Polls a future that never waits.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
-        Poll::Pending => unreachable!("the bytes are there"),
+        Poll::Pending => unreachable!("all bytes are available"),
     }
 }

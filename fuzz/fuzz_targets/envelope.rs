@@ -11,13 +11,13 @@ static FIELD: LazyLock<Field> =
 
 fuzz_target!(|input: &[u8]| {
     let _ = FIELD.needs_rotation(input);
-    assert!(FIELD.decrypt(input, b"row").is_err(), "nobody has the key");
+    assert!(FIELD.decrypt(input, b"row").is_err(), "the key is not in any input");
     if let Ok(ring) = std::str::from_utf8(input).map_err(drop).and_then(|text| KeyRing::parse(text).map_err(drop)) {
         let text = ring.to_text();
-        let again = KeyRing::parse(&text).expect("its own text");
+        let again = KeyRing::parse(&text).expect("generated text parses");
         assert_eq!(*again.to_text(), *text);
     }
-    // One bit of a good envelope.
+    // Flips one bit of a valid envelope.
     let (Some((&at, rest)), mut envelope) = (input.split_first(), FIELD.encrypt(input, b"row").expect("an envelope"))
     else {
         return;

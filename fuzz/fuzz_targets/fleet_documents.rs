@@ -1,9 +1,9 @@
-//! What a fleet's gateways read from Redis and from files: the ring of ticket keys, sealed documents, ticket keys.
+//! Documents that a fleet's gateways read from Redis and from files: the ring of ticket keys, sealed documents, ticket keys.
 
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the gateway uses the rest")]
 
-// What is taken of BoringSSL stands below: it is not linked, and its cipher would keep garbage out.
+// The parts of BoringSSL in use are replaced below: it is not linked, and its cipher would reject garbage.
 extern crate self as boring;
 
 use keys::{Ring, Schedule, TicketKey, decode, encode};
@@ -31,23 +31,23 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Two gateways that know different rings come to the same one, whatever is published.
+/// Checks that two gateways with different rings agree on the same ring, for any published one.
 fn agree(published: &Ring, now: Duration, schedule: Schedule) {
-    let again = decode(&encode(published)).expect("its own document");
+    let again = decode(&encode(published)).expect("an encoded document decodes");
     assert!(again.same(published));
     let own = Ring::provisional().begun(now);
     let [one, other] = [own.merged(published), published.merged(&own)];
-    assert!(one.same(&other), "the order counts");
+    assert!(one.same(&other), "the order matters");
     let agreed = Ring::agreed(Some(&own), Some(published), now, schedule);
     let twice = Ring::agreed(Some(&agreed), Some(&agreed), now, schedule);
-    assert!(twice.same(&agreed), "what was agreed is agreed anew");
+    assert!(twice.same(&agreed), "agreeing again changes the ring");
     let encrypting = agreed.encrypting(now);
     assert!(agreed.find(encrypting.key.name(), now, schedule).is_some(), "a key that encrypts does not decrypt");
     let _ = (agreed.rotated(now, schedule), agreed.next(now));
 }
 
 mod rand {
-    /// Always the same: what libFuzzer finds must be found again.
+    /// Deterministic, so that libFuzzer's findings are reproducible.
     pub fn rand_bytes(bytes: &mut [u8]) -> Result<(), super::error::ErrorStack> {
         bytes.fill(3);
         Ok(())
@@ -96,7 +96,7 @@ mod hkdf {
     }
 }
 
-/// A cipher that changes nothing and takes every tag.
+/// A cipher that does not change the text and accepts every tag.
 mod symm {
     use super::error::ErrorStack;
 

@@ -1,9 +1,9 @@
-//! The wire to a key server, at both ends. The first byte chooses the mode and how long the pieces are in which bytes come.
+//! The wire protocol of the key server, at both ends. The first byte selects the mode and the length of input pieces.
 
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the gateway uses the rest")]
 
-// What the wire takes of BoringSSL and of the engine stands below: it is not linked.
+// The parts of BoringSSL and of the engine in use are replaced below: they are not linked.
 extern crate self as boring;
 extern crate self as quadrille_engine;
 
@@ -25,11 +25,11 @@ fuzz_target!(|input: &[u8]| {
     let mode = if choice & 1 == 0 { Mode::Compatible } else { Mode::Batched };
     let piece = usize::from(choice >> 1) + 1;
     assert_eq!(serve(mode, bytes, piece), serve(mode, bytes, usize::MAX), "a server sees other requests in pieces");
-    assert_eq!(ask(mode, bytes, piece), ask(mode, bytes, usize::MAX), "a client sees other answers in pieces");
+    assert_eq!(ask(mode, bytes, piece), ask(mode, bytes, usize::MAX), "a client sees other responses in pieces");
     write_again(mode, bytes);
 });
 
-/// What a server's end makes of the bytes, with an answer to each request.
+/// Runs a server's end on the bytes, with a response to each request.
 fn serve(mode: Mode, bytes: &[u8], piece: usize) -> (Vec<ServerEvent>, String) {
     let mut session = ServerSession::new(mode);
     let (mut events, mut end) = (Vec::new(), String::new());
@@ -53,8 +53,8 @@ fn serve(mode: Mode, bytes: &[u8], piece: usize) -> (Vec<ServerEvent>, String) {
     let sent = session.writer().unsent().to_vec();
     let mut reader = Reader::new(mode);
     reader.receive(&sent);
-    while reader.next_message().expect("what a server sends is well formed").is_some() {}
-    assert!(!reader.has_partial_message(), "half a message was sent");
+    while reader.next_message().expect("a server sends valid messages").is_some() {}
+    assert!(!reader.has_partial_message(), "a partial message was sent");
     (events, end)
 }
 
@@ -65,7 +65,7 @@ fn request_id(event: &ServerEvent) -> Option<u32> {
     }
 }
 
-/// What a client's end makes of the bytes, when it waits for some answers.
+/// Runs a client's end on the bytes, with some responses outstanding.
 fn ask(mode: Mode, bytes: &[u8], piece: usize) -> (Vec<String>, String) {
     let now = Instant::now();
     let keep_alive = KeepAlive::Pings { idle: Duration::from_secs(1), stall: Duration::from_secs(1) };
@@ -82,13 +82,13 @@ fn ask(mode: Mode, bytes: &[u8], piece: usize) -> (Vec<String>, String) {
                 Ok(None) => break,
                 Err(error) => {
                     let left = session.into_operations().len();
-                    assert!(left <= usize::from(ASKED), "more operations are left than there were");
+                    assert!(left <= usize::from(ASKED), "more operations are outstanding than requested");
                     return (completed, format!("{error:?}"));
                 }
             }
         }
     }
-    // The first ping's answer is an event too.
+    // The first ping's response is an event too.
     assert!(completed.len() <= usize::from(ASKED) + 1, "an operation was completed twice");
     (completed, String::new())
 }
@@ -112,7 +112,7 @@ impl RemoteOperation for Asked {
     }
 }
 
-/// Whatever was read means the same when it is written and read again.
+/// Checks that a message keeps its meaning when written and read again.
 fn write_again(mode: Mode, bytes: &[u8]) {
     let mut reader = Reader::new(mode);
     reader.receive(bytes);
@@ -124,7 +124,7 @@ fn write_again(mode: Mode, bytes: &[u8]) {
         }
         let mut again = Reader::new(mode);
         again.receive(writer.unsent());
-        let read = again.next_message().expect("what was written is well formed");
+        let read = again.next_message().expect("a written message is valid");
         assert_eq!(read, Some(Incoming::Message(message)));
     }
 }

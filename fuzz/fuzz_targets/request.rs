@@ -1,4 +1,4 @@
-//! Host and path of a request: one form for all that a server may take for the same.
+//! Host and path of a request: one normal form for all spellings that a server may treat as equal.
 
 #![no_main]
 #![allow(dead_code, reason = "the gateway uses the rest")]
@@ -7,9 +7,9 @@ use http::{HeaderMap, HeaderValue, Uri, Version, header::HOST};
 use libfuzzer_sys::fuzz_target;
 use quadrille_config::model::{Ambiguous, Paths};
 
-#[path = "../../crates/gateway/src/http/authority.rs"]
+#[path = "../../crates/gateway/src/http/request/authority.rs"]
 mod authority;
-#[path = "../../crates/gateway/src/http/path_normalization.rs"]
+#[path = "../../crates/gateway/src/http/request/path_normalization.rs"]
 mod path_normalization;
 
 fuzz_target!(|input: &[u8]| {
@@ -57,6 +57,6 @@ fn check_path(path: &str, paths: &Paths) {
     if paths.merge_slashes {
         assert!(!normal.contains("//"), "{path} -> {normal}");
     }
-    let again = path_normalization::normalized(normal, paths).expect("what is normal is accepted");
+    let again = path_normalization::normalized(normal, paths).expect("a normal path is accepted");
     assert!(again.is_none_or(|again| again == normal), "{path} -> {normal} is not normal");
 }

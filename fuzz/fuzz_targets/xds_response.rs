@@ -1,4 +1,4 @@
-//! Whatever a control plane sends: decoded, validated, answered. The first byte chooses the dialect and the kind.
+//! Messages of a control plane: decoding, validation, response. The first byte selects the dialect and the kind.
 
 #![no_main]
 
@@ -33,6 +33,6 @@ fuzz_target!(|input: &[u8]| {
     if let Some(update) = stream.receive(response) {
         assert!(update.resources.len() <= limits.resources);
         stream.answer(now, &update, &[]);
-        assert!(stream.next_request(now).is_some(), "each response is answered");
+        assert!(stream.next_request(now).is_some(), "each response is acknowledged");
     }
 });

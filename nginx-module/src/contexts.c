@@ -1,7 +1,7 @@
 
 /*
- * The SSL_CTX objects of this process, whoever has made them: http and stream
- * servers, upstreams.  OpenSSL says when one is made and when it is freed.
+ * The SSL_CTX objects of this process from any creator: http and stream
+ * servers, upstreams.  OpenSSL calls back when one is created and freed.
  */
 
 
@@ -14,7 +14,7 @@ typedef void (*ngx_quadrille_info_pt)(const SSL *ssl, int where, int ret);
 typedef struct {
     ngx_queue_t            queue;
     SSL_CTX               *ctx;
-    /* nginx's own info callback, once ours has taken its place */
+    /* nginx's own info callback, once ours has replaced it */
     ngx_quadrille_info_pt  original;
     ngx_uint_t             off;
 } ngx_quadrille_context_t;
@@ -80,9 +80,10 @@ ngx_quadrille_is_off(const SSL *ssl)
 
 
 /*
- * Those of a configuration that has just been read; older ones have it.  So
- * have those that are off: a handshake that waits may have begun elsewhere, and
- * nginx's callback must not see it once its connection is closed.
+ * Contexts of a configuration that has just been read; older ones have the
+ * callback already.  It is also set where async is off: a waiting handshake may
+ * have started elsewhere, and nginx's callback must not see it once its
+ * connection is closed.
  */
 
 void
@@ -100,7 +101,7 @@ ngx_quadrille_hook_contexts(void)
         if (context->original == NULL) {
             context->original = SSL_CTX_get_info_callback(context->ctx);
 
-            /* those without are not nginx's */
+            /* contexts without a callback are not nginx's */
 
             if (context->original != NULL) {
                 SSL_CTX_set_info_callback(context->ctx,
@@ -141,7 +142,7 @@ ngx_quadrille_context_made(void *parent, void *data, CRYPTO_EX_DATA *ad,
     context = OPENSSL_zalloc(sizeof(ngx_quadrille_context_t));
 
     if (context == NULL || CRYPTO_set_ex_data(ad, index, context) == 0) {
-        /* its handshakes stay as they are */
+        /* its handshakes run without jobs */
         OPENSSL_free(context);
         return;
     }

@@ -1,5 +1,5 @@
 
-/* what belongs to the whole process, and the directives outside http */
+/* process-wide state, and the directives outside http */
 
 
 #include "quadrille_async.h"
@@ -89,7 +89,7 @@ ngx_quadrille_init_conf(ngx_cycle_t *cycle, void *conf)
     ngx_conf_init_value(qcf->async, 1);
 
     /*
-     * A worker spends more on a handshake than lanes do on its RSA-2048
+     * A worker spends more time on a handshake than lanes do on its RSA-2048
      * signature, and one thread fills larger batches than two.
      */
     ngx_conf_init_value(qcf->threads, 1);
@@ -119,9 +119,9 @@ ngx_quadrille_engine(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V\": threads=NUMBER is there; "
-                       "a key server is named by the file that stands for "
-                       "the key, see \"quadrille provider key --help\"",
+                       "invalid parameter \"%V\": expected threads=NUMBER; "
+                       "a key server is selected by the file used in place "
+                       "of the key, see \"quadrille provider key --help\"",
                        &value[1]);
 
     return NGX_CONF_ERROR;
@@ -149,7 +149,7 @@ ngx_quadrille_init_module(ngx_cycle_t *cycle)
     if (!ngx_quadrille_find_provider()) {
         ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
                       "the quadrille provider is not loaded (OPENSSL_CONF "
-                      "names no openssl.cnf with it), so that handshakes "
+                      "does not name an openssl.cnf with it); handshakes "
                       "wait for private keys as they do without "
                       "ngx_quadrille_async_module");
         return NGX_OK;

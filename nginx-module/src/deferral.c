@@ -1,9 +1,9 @@
 
 /*
- * The beginning of a handshake.  nginx calls SSL_do_handshake() on its own
- * stack as soon as there is something to read.  The first thing that libssl
- * does is to say so, and it then finds nothing to read; nginx goes on waiting,
- * and later in the same turn of the event loop the handshake begins in a job.
+ * The start of a handshake.  nginx calls SSL_do_handshake() on its own stack
+ * as soon as there is data to read.  libssl first calls the info callback, and
+ * then finds no data; nginx continues to wait, and later in the same turn of
+ * the event loop the handshake starts in a job.
  */
 
 
@@ -16,9 +16,9 @@ static int ngx_quadrille_write_failed(BIO *bio, const char *buf, int size);
 static long ngx_quadrille_ctrl(BIO *bio, int cmd, long num, void *ptr);
 
 
-/* stands in for a connection: nothing has come yet */
+/* replaces a connection's BIO: no data is available yet */
 static BIO         *ngx_quadrille_empty_bio;
-/* the same when the connection is gone */
+/* replaces the BIO of a closed connection */
 static BIO_METHOD  *ngx_quadrille_dead_method;
 
 
@@ -89,7 +89,7 @@ ngx_quadrille_info_callback(const SSL *ssl, int where, int ret)
     s = (SSL *) ssl;
     hs = ngx_quadrille_of(ssl);
 
-    /* nginx's callback looks at the connection */
+    /* nginx's callback uses the connection */
 
     if (hs != NULL && hs->abandoned) {
         return;
@@ -111,7 +111,7 @@ ngx_quadrille_info_callback(const SSL *ssl, int where, int ret)
         return;
     }
 
-    /* what does not come from a socket, as in QUIC, is not waited for so */
+    /* only sockets are deferred, not for example QUIC */
 
     bio = SSL_get_rbio(s);
 

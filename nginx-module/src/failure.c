@@ -1,9 +1,9 @@
 
 /*
- * A handshake that has failed in a job fails once more where nginx sees it, so
- * that nginx says in its own words, and at its own levels, what was wrong, and
- * closes the connection as it would have done.  For that, an SSL object of
- * ours, which fails with the same errors, takes the place of the connection's.
+ * A handshake that has failed in a job fails again where nginx sees it, so
+ * that nginx logs the error with its own message and level, and closes the
+ * connection as usual.  For that, an SSL object of ours, which fails with the
+ * same errors, replaces the connection's.
  */
 
 
@@ -99,7 +99,7 @@ ngx_quadrille_new_failing(ngx_quadrille_handshake_t *hs)
 }
 
 
-/* what of them nginx logs */
+/* stores the errors that nginx logs */
 
 static void
 ngx_quadrille_keep_errors(void)
@@ -147,6 +147,6 @@ ngx_quadrille_raise_errors(const SSL *ssl, int where, int ret)
                       error->data[0] ? "%s" : NULL, error->data);
     }
 
-    /* the dead BIO leaves it alone */
+    /* the dead BIO does not change it */
     ngx_set_errno(ngx_quadrille_err);
 }

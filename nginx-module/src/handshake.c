@@ -1,11 +1,11 @@
 
 /*
- * A handshake in jobs, and how it goes on in nginx when a job has ended.
+ * Runs a handshake in jobs, and continues in nginx when a job has ended.
  *
  * While a job is paused, nginx may close the connection: at a timeout, or
- * because the other side of a proxied connection has gone.  The job keeps a
- * reference to the SSL object.  When its result is there it runs to its end,
- * with the connection taken away from under it, and leaves nothing.
+ * because the peer of a proxied connection has closed.  The job keeps a
+ * reference to the SSL object.  When its result is ready it runs to its end
+ * without the connection, and releases everything.
  */
 
 
@@ -29,11 +29,11 @@ static void ngx_quadrille_wait(ngx_quadrille_handshake_t *hs);
 static uint64_t ngx_quadrille_now_ns(void);
 
 
-/* whose job runs in this thread */
+/* the handshake whose job runs in this thread */
 static __thread ngx_quadrille_handshake_t  *ngx_quadrille_running;
 
 
-/* posted: what was deferred begins, or who stood in line has a job */
+/* posted: starts a deferred handshake, or one that has waited for a job */
 
 void
 ngx_quadrille_begin(ngx_event_t *ev)
@@ -55,7 +55,7 @@ ngx_quadrille_begin(ngx_event_t *ev)
 }
 
 
-/* in the place of nginx's own handler for connections in a handshake */
+/* replaces nginx's own handler for connections in a handshake */
 
 static void
 ngx_quadrille_event(ngx_event_t *ev)
@@ -75,7 +75,7 @@ ngx_quadrille_event(ngx_event_t *ev)
 
     hs = ngx_quadrille_of(c->ssl->connection);
 
-    /* libssl reads until there is nothing more when it goes on */
+    /* libssl reads all available data when it continues */
 
     if (hs->paused || hs->in_line || hs->begin.posted) {
         return;
@@ -174,7 +174,7 @@ ngx_quadrille_job(void *data)
 }
 
 
-/* what nginx's ngx_ssl_handshake() begins with */
+/* the first part of nginx's ngx_ssl_handshake() */
 
 static int
 ngx_quadrille_do_handshake(ngx_quadrille_handshake_t *hs)
@@ -203,7 +203,7 @@ ngx_quadrille_do_handshake(ngx_quadrille_handshake_t *hs)
             return 1;
         }
 
-        /* there was none, and the connection is not asked for it again */
+        /* no early data; the connection does not try to read it again */
 
         if (!hs->abandoned) {
             ssl->try_early_data = 0;
@@ -235,8 +235,8 @@ ngx_quadrille_pause(ngx_quadrille_handshake_t *hs)
 
 
 /*
- * nginx takes the SSL object off a connection before it closes that, and a
- * connection that has come to its place has another SSL object.
+ * nginx detaches the SSL object from a connection before it closes it, and a
+ * new connection in the same slot has another SSL object.
  */
 
 static ngx_uint_t
@@ -250,7 +250,7 @@ ngx_quadrille_is_closed(ngx_quadrille_handshake_t *hs)
 }
 
 
-/* the descriptor may be another connection's by now: libssl must not use it */
+/* the descriptor may have been reused: libssl must not use it */
 
 static void
 ngx_quadrille_abandon(ngx_quadrille_handshake_t *hs)
@@ -262,7 +262,7 @@ ngx_quadrille_abandon(ngx_quadrille_handshake_t *hs)
     in = ngx_quadrille_new_dead_bio();
     out = ngx_quadrille_new_dead_bio();
 
-    /* without memory for them there is none at all, which libssl endures */
+    /* if out of memory, the BIO is NULL, which libssl tolerates */
 
     SSL_set0_rbio(hs->ssl, in);
     SSL_set0_wbio(hs->ssl, out);
@@ -297,7 +297,7 @@ ngx_quadrille_ended(ngx_quadrille_handshake_t *hs)
     switch (hs->ssl_error) {
 
     case SSL_ERROR_NONE:
-    /* another module's callback wants to be asked again, which is nginx's */
+    /* nginx retries the callback of another module */
     case SSL_ERROR_WANT_X509_LOOKUP:
     case SSL_ERROR_WANT_CLIENT_HELLO_CB:
         ngx_quadrille_hand_back(hs);
@@ -335,7 +335,7 @@ ngx_quadrille_hand_back(ngx_quadrille_handshake_t *hs)
     ngx_quadrille_note_cost(hs);
     ngx_quadrille_detach(hs);
 
-    /* if the handshake is over, libssl says so at once; the rest is nginx's */
+    /* for a completed handshake libssl returns at once; nginx does the rest */
 
     rc = early ? ngx_quadrille_accept_early_data(c, byte)
                : ngx_ssl_handshake(c);
@@ -346,7 +346,7 @@ ngx_quadrille_hand_back(ngx_quadrille_handshake_t *hs)
 }
 
 
-/* as ngx_ssl_try_early_data() does when it has read the first byte */
+/* like ngx_ssl_try_early_data() after it has read the first byte */
 
 static ngx_int_t
 ngx_quadrille_accept_early_data(ngx_connection_t *c, u_char byte)
@@ -380,7 +380,7 @@ ngx_quadrille_accept_early_data(ngx_connection_t *c, u_char byte)
 
 #endif
 
-    /* the session's client certificate may have been revoked since */
+    /* the session's client certificate may since have been revoked */
 
     rc = ngx_ssl_ocsp_validate(c);
 
@@ -399,7 +399,7 @@ ngx_quadrille_accept_early_data(ngx_connection_t *c, u_char byte)
 }
 
 
-/* nginx's own handler of a handshake: it waits for the OCSP responder */
+/* like nginx's own handshake handler: waits for the OCSP responder */
 
 static void
 ngx_quadrille_ocsp_event(ngx_event_t *ev)
@@ -414,7 +414,7 @@ ngx_quadrille_ocsp_event(ngx_event_t *ev)
 }
 
 
-/* as ngx_ssl_handshake() does when the client has to send first */
+/* like ngx_ssl_handshake() when it waits for data of the client */
 
 static void
 ngx_quadrille_wait(ngx_quadrille_handshake_t *hs)

@@ -1,6 +1,6 @@
 
 /*
- * What handshakes need, kept for the next ones: the records with their wait
+ * Resources of handshakes, kept for reuse: the records with their wait
  * contexts here, the jobs with their stacks in OpenSSL.  A record is never
  * freed, because a thread of the provider may still be about to wake it.
  */
@@ -9,10 +9,10 @@
 #include "quadrille_async.h"
 
 
-/* jobs at once in one worker; their stacks have 32 KiB each */
+/* concurrent jobs in one worker; each has a stack of 32 KiB */
 #define NGX_QUADRILLE_MAX_JOBS   1024
 
-/* after a moment with more jobs, OpenSSL does not keep them */
+/* idle jobs that OpenSSL keeps after a peak */
 #define NGX_QUADRILLE_KEPT_JOBS  128
 
 
@@ -116,7 +116,7 @@ ngx_quadrille_detach(ngx_quadrille_handshake_t *hs)
 }
 
 
-/* first come, first served; whose connection is closed leaves the line */
+/* first in, first out; closed connections are removed from the line */
 
 void
 ngx_quadrille_stand_in_line(ngx_quadrille_handshake_t *hs)
@@ -210,14 +210,14 @@ ngx_quadrille_release(ngx_quadrille_handshake_t *hs)
     hs->ssl = NULL;
     hs->connection = NULL;
 
-    /* the last one first: it is in the caches */
+    /* last in, first out: it is in the caches */
     ngx_queue_insert_head(&ngx_quadrille_pool, &hs->queue);
 }
 
 
 /*
- * nginx has closed the connection, and no job of it is paused: that would
- * have a reference to the SSL object.
+ * nginx has closed the connection, and it has no paused job, which would hold
+ * a reference to the SSL object.
  */
 
 static void

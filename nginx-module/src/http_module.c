@@ -68,7 +68,7 @@ ngx_module_t  ngx_quadrille_http_module = {
 };
 
 
-/* the server that an address has by default decides for the address */
+/* the default server of an address decides for the address */
 
 static ngx_int_t
 ngx_quadrille_http_init(ngx_conf_t *cf)

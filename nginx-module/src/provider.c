@@ -49,7 +49,7 @@ ngx_quadrille_compute_turn(void)
 }
 
 
-/* adds what the engine of this worker has computed since the last call */
+/* adds the operations that this worker's engine computed since the last call */
 
 void
 ngx_quadrille_count_batches(void)

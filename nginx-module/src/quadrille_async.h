@@ -1,19 +1,24 @@
 
 /*
- * Asynchronous TLS handshakes in an nginx that stays as it is.
+ * Asynchronous TLS handshakes in an unmodified nginx.
  *
  * SSL_do_handshake() runs in an ASYNC job (ASYNC_start_job(3)), which the
  * provider pauses while a private-key operation is computed; the event loop
  * serves other connections meanwhile.  Only libssl's frames, and those of
- * nginx's callbacks, are ever on the stack of a job.  Everything else of nginx
+ * nginx's callbacks, are ever on the stack of a job.  All other nginx code
  * runs on nginx's own stack, before a job or after it.
  *
- *   deferral    an SSL object begins its handshake: nothing is read yet, so
- *               that nginx waits, and the handshake begins in a job instead
- *   handshake   runs jobs, and goes on in nginx when they have ended
- *   wakeup      the provider's threads say which jobs can go on
- *   turn        jobs of several turns of the event loop go on together
+ *   deferral    an SSL object starts its handshake: no data is returned, so
+ *               that nginx waits, and the handshake starts in a job instead
+ *   handshake   runs jobs, and continues in nginx when they have ended
+ *   wakeup      notifications of the provider's threads that jobs can continue
+ *   turn        jobs of several turns of the event loop continue together
  *   failure     a handshake that has failed in a job fails in nginx
+ *   contexts    all SSL_CTX objects, each with the info callback that defers
+ *   handshake_pool    wait contexts and jobs, kept for reuse
+ *   provider    the provider's functions for modules
+ *   core_module, http_module, stream_module, variables, status
+ *               directives, variables and counters
  */
 
 
@@ -30,7 +35,7 @@
 typedef struct ngx_quadrille_handshake_s  ngx_quadrille_handshake_t;
 
 
-/* a handshake from its first byte until nginx has it back */
+/* a handshake from its first byte until nginx takes over again */
 
 struct ngx_quadrille_handshake_s {
     SSL                        *ssl;
@@ -39,14 +44,14 @@ struct ngx_quadrille_handshake_s {
     ASYNC_WAIT_CTX             *wait;
     ASYNC_JOB                  *job;
 
-    /* what a job leaves behind: what SSL_get_error() said, and errno */
+    /* results of a job: of SSL_get_error(), and errno */
     int                         ssl_error;
     ngx_err_t                   err;
     u_char                      early_byte;
 
     /* the connection's BIO while the handshake is deferred */
     BIO                        *deferred_bio;
-    /* posted to begin */
+    /* posted to start the handshake */
     ngx_event_t                 begin;
 
     /* set by the provider's threads */
@@ -60,21 +65,21 @@ struct ngx_quadrille_handshake_s {
     uint64_t                    waited_ns;
     ngx_uint_t                  batch;
 
-    /* nobody else enters it: its job waits, or it waits for a job */
+    /* must not be entered: its job waits, or it waits for a job */
     unsigned                    paused:1;
     unsigned                    in_line:1;
     /* its job waits for the end of a turn */
     unsigned                    gathered:1;
-    /* a reference to `ssl` is ours, since its job was paused */
+    /* we hold a reference to `ssl`, since its job was paused */
     unsigned                    holds_ssl:1;
     /* nginx has closed the connection meanwhile */
     unsigned                    abandoned:1;
-    /* a byte of early data is there, and nginx can answer */
+    /* a byte of early data was read, and nginx can respond */
     unsigned                    early:1;
 };
 
 
-/* what a connection's private-key operations took, for variables */
+/* cost of a connection's private-key operations, for variables */
 
 typedef struct {
     ngx_uint_t                  batch;
@@ -82,7 +87,7 @@ typedef struct {
 } ngx_quadrille_cost_t;
 
 
-/* of all workers, in shared memory */
+/* counters of all workers, in shared memory */
 
 typedef struct {
     ngx_atomic_t                handshakes;

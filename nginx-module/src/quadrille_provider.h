@@ -1,6 +1,6 @@
 
 /*
- * What the provider offers to modules of the same server: functions in its
+ * The provider's interface for modules of the same server: functions in its
  * dispatch table, under numbers of its own.  The other side is
  * crates/openssl-provider/src/embedding.rs.
  */
@@ -19,7 +19,7 @@
 #define QUADRILLE_PROVIDER_COMPUTE_TURN     0x514404
 
 
-/* what the engine of this process has computed */
+/* totals of this process's engine */
 
 typedef struct {
     uint64_t  operations;
@@ -27,21 +27,22 @@ typedef struct {
 } quadrille_totals_t;
 
 
-/* compute threads, if the engine has not begun and openssl.cnf says nothing */
+/* sets the compute threads unless the engine runs or openssl.cnf sets them */
 typedef void (*quadrille_set_threads_pt)(unsigned count);
 
 typedef void (*quadrille_totals_pt)(quadrille_totals_t *totals);
 
 /*
- * the size of the batch that this thread's last operation was computed in;
- * 0 if there was none since the last call, or a key server has computed it
+ * returns the size of the batch of this thread's last operation; 0 if there
+ * was no operation since the last call, or a key server computed it
  */
 typedef unsigned (*quadrille_take_last_batch_pt)(void);
 
 /*
- * computes what handshakes of this thread have handed in, on this stack.  Once
- * it has been called, X25519 of handshakes in jobs is handed in: the function
- * in the wait context is called, and the job paused until the next call
+ * computes the operations submitted by this thread's handshakes, on this
+ * stack.  After the first call, X25519 of handshakes in jobs is submitted: the
+ * function in the wait context is called, and the job paused until the next
+ * call
  */
 typedef void (*quadrille_compute_turn_pt)(void);
 

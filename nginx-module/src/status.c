@@ -1,5 +1,5 @@
 
-/* counters of all workers, and the page that Prometheus reads */
+/* counters of all workers, and the page for Prometheus */
 
 
 #include "quadrille_async.h"
@@ -15,11 +15,11 @@ static ngx_uint_t ngx_quadrille_all_jobs(void);
 
 
 ngx_quadrille_counters_t  *ngx_quadrille_counters;
-/* by process slot, so that those of a worker that has died are forgotten */
+/* by process slot, so that those of a crashed worker are reset */
 ngx_atomic_t              *ngx_quadrille_jobs_of_workers;
 
 
-/* the master makes them once; they stay when the configuration is read anew */
+/* created once by the master, and kept on a reload */
 
 ngx_int_t
 ngx_quadrille_init_counters(ngx_log_t *log)
@@ -128,19 +128,19 @@ ngx_quadrille_write_page(u_char *p, u_char *end)
         const char  *help;
         ngx_uint_t   value;
     } lines[] = {
-        { "handshakes_total", "TLS handshakes that were begun in jobs",
+        { "handshakes_total", "TLS handshakes started in jobs",
           counters->handshakes },
         { "pauses_total", "times that a job waited for a private key",
           counters->pauses },
-        { "wait_microseconds_total", "how long jobs have waited",
+        { "wait_microseconds_total", "total time that jobs have waited",
           counters->waited_us },
         { "abandoned_total", "connections that were closed while a job waited",
           counters->abandoned },
-        { "wakeups_total", "turns of an event loop in which jobs went on",
+        { "wakeups_total", "turns of an event loop in which jobs were resumed",
           counters->wakeups },
         { "operations_total", "private-key operations computed in the workers",
           counters->operations },
-        { "batches_total", "batches that they were computed in",
+        { "batches_total", "batches in which they were computed",
           counters->batches },
     };
 
@@ -159,7 +159,7 @@ ngx_quadrille_write_page(u_char *p, u_char *end)
                         "# HELP quadrille_batch_mean operations in a batch\n"
                         "# TYPE quadrille_batch_mean gauge\n"
                         "quadrille_batch_mean %ui.%02ui\n"
-                        "# HELP quadrille_jobs jobs that wait now\n"
+                        "# HELP quadrille_jobs jobs that are waiting\n"
                         "# TYPE quadrille_jobs gauge\nquadrille_jobs %ui\n",
                         mean / 100, mean % 100, ngx_quadrille_all_jobs());
 }

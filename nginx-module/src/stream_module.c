@@ -1,7 +1,7 @@
 
 /*
- * The directive in stream.  nginx's stream may be a dynamic module, or not be
- * there at all, so that nothing of it is linked: it is looked up by name.
+ * The directive in stream.  nginx's stream may be a dynamic module or absent,
+ * so its symbols are not linked, but looked up by name.
  */
 
 
@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 
 
-/* renamed when servers got names in stream */
+/* renamed when stream introduced server names */
 
 #if (nginx_version < 1025005)
 #define ngx_stream_ssl_srv_conf_t  ngx_stream_ssl_conf_t

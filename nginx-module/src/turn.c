@@ -1,9 +1,9 @@
 
 /*
  * Jobs that are paused only to be computed with others of the event loop, as
- * the provider wants it for X25519.  nginx accepts one connection in each turn
- * of its event loop, so they are computed once some turns have brought no
- * other one, or enough have come.  That happens on nginx's own stack: the one
+ * the provider requests for X25519.  nginx accepts one connection in each turn
+ * of its event loop, so they are computed once some turns have added no further
+ * job, or enough have accumulated.  They are computed on nginx's own stack: that
  * of a job is too small for lanes.
  */
 
@@ -11,10 +11,10 @@
 #include "quadrille_async.h"
 
 
-/* what lanes compute for the price of one */
+/* operations that lanes compute for the price of one */
 #define NGX_QUADRILLE_ENOUGH    8
 
-/* so many turns without another one, and those who are there go on */
+/* turns without a further job after which the gathered ones continue */
 #define NGX_QUADRILLE_PATIENCE  4
 
 
@@ -54,7 +54,7 @@ ngx_quadrille_gather(ngx_quadrille_handshake_t *hs)
 }
 
 
-/* its job could not be paused after all */
+/* called if its job could not be paused */
 
 void
 ngx_quadrille_leave_turn(ngx_quadrille_handshake_t *hs)
@@ -81,7 +81,7 @@ ngx_quadrille_turn_ended(ngx_event_t *ev)
         return;
     }
 
-    /* who hands in again meanwhile belongs to the next turn */
+    /* operations submitted meanwhile belong to the next turn */
 
     ngx_quadrille_compute_turn();
 

@@ -1,5 +1,5 @@
 
-/* what the private-key operations of a connection took, for access logs */
+/* cost of a connection's private-key operations, for access logs */
 
 
 #include "quadrille_async.h"
@@ -62,7 +62,7 @@ ngx_quadrille_add_variables(ngx_conf_t *cf)
 }
 
 
-/* it lives as long as the connection */
+/* stored for the lifetime of the connection */
 
 void
 ngx_quadrille_note_cost(ngx_quadrille_handshake_t *hs)
@@ -107,7 +107,7 @@ ngx_quadrille_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
 
     number = *(ngx_uint_t *) ((u_char *) cost + data);
 
-    /* a key server does not say in what batches it computes */
+    /* key servers do not report their batch sizes */
 
     if (number == 0) {
         v->not_found = 1;

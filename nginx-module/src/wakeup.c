@@ -1,8 +1,8 @@
 
 /*
- * The provider's threads put what can go on into a list, and signal one
- * descriptor of the worker.  What was there when the event loop comes to it is
- * resumed in one go.
+ * The provider's threads put handshakes that can continue into a list, and
+ * signal one descriptor of the worker.  The event loop resumes all handshakes
+ * that are in the list at that time.
  */
 
 
@@ -14,7 +14,7 @@ static void ngx_quadrille_woken(ngx_event_t *ev);
 
 
 static int                         ngx_quadrille_eventfd = -1;
-/* the last one first */
+/* last in, first out */
 static ngx_quadrille_handshake_t  *ngx_quadrille_list;
 
 
@@ -40,7 +40,7 @@ ngx_quadrille_init_wakeup(ngx_cycle_t *cycle)
 
     c->read->handler = ngx_quadrille_woken;
     c->read->log = cycle->log;
-    /* it stays until the process ends, and is no client */
+    /* open until the process exits, and not a client connection */
     c->read->channel = 1;
     c->write->channel = 1;
 
@@ -51,7 +51,7 @@ ngx_quadrille_init_wakeup(ngx_cycle_t *cycle)
 }
 
 
-/* called by threads of the provider, or in the job itself */
+/* called by threads of the provider, or by the job itself */
 
 int
 ngx_quadrille_wake(void *data)
@@ -79,7 +79,7 @@ ngx_quadrille_wake(void *data)
                                           __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 
     if (first == NULL) {
-        /* it fails only if the counter is full, and then it is readable */
+        /* fails only if the counter is full, and then it is readable */
         n = write(ngx_quadrille_eventfd, &one, sizeof(one));
         (void) n;
     }

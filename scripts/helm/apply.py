@@ -1,6 +1,6 @@
-"""Has a kube-apiserver validate manifests from the standard input, strictly, and keeps nothing: apply.py URL TOKEN NAMESPACE
+"""Validates manifests from standard input strictly with a kube-apiserver, without storing them: apply.py URL TOKEN NAMESPACE
 
-It is `kubectl apply --server-side --dry-run=server --validate=strict`, for machines without kubectl.
+Equivalent to `kubectl apply --server-side --dry-run=server --validate=strict`, for machines without kubectl.
 """
 
 import json
@@ -12,7 +12,7 @@ import urllib.request
 import yaml
 
 server, token, namespace = sys.argv[1:]
-# The server is the test's own, on loopback.
+# The server belongs to the test, on loopback.
 context = ssl._create_unverified_context()
 
 

@@ -1,10 +1,10 @@
-"""Makes of rendered manifests what a kubelet would: the files of a container, and its command line.
+"""Processes rendered manifests like a kubelet: writes the files of a container, and prints its command line.
 
     helm template ... | mount.py KIND NAME SECRETS DIRECTORY
 
-writes the projected volume at /etc/quadrille of the workload KIND NAME into DIRECTORY, in the kubelet's form (a folder that
-`..data` points to, so that all files change at one moment), with Secrets from the folders SECRETS/NAME. Called again it
-renews them. Prints the container's arguments, one a line, with DIRECTORY in place of /etc/quadrille.
+writes the projected volume at /etc/quadrille of the workload KIND NAME into DIRECTORY, in the kubelet's layout (a folder that
+`..data` points to, so that all files change atomically), with Secrets from the folders SECRETS/NAME. A second call renews
+them. Prints the container's arguments, one per line, with DIRECTORY in place of /etc/quadrille.
 """
 
 import os
@@ -36,7 +36,7 @@ def find(documents: list, kind: str, name: str) -> dict:
 
 
 def files(sources: list, documents: list, secrets: pathlib.Path) -> dict[str, bytes]:
-    """What the sources of a projected volume hold, by path."""
+    """Returns the content of a projected volume's sources, by path."""
     content = {}
     for source in sources:
         ((kind, reference),) = source.items()
@@ -46,13 +46,13 @@ def files(sources: list, documents: list, secrets: pathlib.Path) -> dict[str, by
             else:
                 value = find(documents, "ConfigMap", reference["name"])["data"][item["key"]].encode()
             if item["path"] in content:
-                sys.exit(f"mount.py: {item['path']} is there twice")
+                sys.exit(f"mount.py: duplicate path {item['path']}")
             content[item["path"]] = value
     return content
 
 
 def write(content: dict[str, bytes], directory: pathlib.Path) -> None:
-    """As atomic_writer.go of the kubelet does."""
+    """Writes like the kubelet's atomic_writer.go."""
     new = directory / f"..{time.time_ns()}"
     for path, value in content.items():
         file = new / path

@@ -1,4 +1,4 @@
-"""The pods that the workloads of manifests would make: manifests on the standard input, pods on the standard output."""
+"""Prints the pods that the workloads of manifests would create: manifests on standard input, pods on standard output."""
 
 import sys
 

@@ -1,16 +1,16 @@
-"""findings.py testssl|sslyze FILE: what a scanner's JSON says against a server, one finding a line.
+"""findings.py testssl|sslyze FILE: prints the findings in a scanner's JSON output, one per line.
 
-What is left out, and why, is in ACCEPTED: the certificates are made for the run, by a CA that nobody knows.
+ACCEPTED lists ignored findings with the reason: the certificates are created for the run, by an untrusted CA.
 """
 
 import json
 import sys
 
 ACCEPTED = {
-    "cert_chain_of_trust": "the CA is made for the run",
-    "cert_trust": "the CA is made for the run",
-    "cert_notAfter": "the certificate is made for the run",
-    "cert_expirationStatus": "the certificate is made for the run",
+    "cert_chain_of_trust": "the CA is created for the run",
+    "cert_trust": "the CA is created for the run",
+    "cert_notAfter": "the certificate is created for the run",
+    "cert_expirationStatus": "the certificate is created for the run",
     "cert_revocation": "there is neither a CRL nor OCSP for the certificate",
     "cert_crlDistributionPoints": "there is neither a CRL nor OCSP for the certificate",
     "cert_ocspURL": "there is neither a CRL nor OCSP for the certificate",
@@ -27,7 +27,7 @@ ACCEPTED = {
 
 
 def testssl(report):
-    """Everything that is worse than LOW; LOW too, but for what is accepted by name."""
+    """Returns findings worse than LOW, and LOW ones unless accepted by name."""
     for entry in report:
         name = entry["id"].split(" ")[0]
         if entry["severity"] in ("LOW", "MEDIUM", "HIGH", "CRITICAL", "FATAL") and name not in ACCEPTED:
@@ -35,7 +35,7 @@ def testssl(report):
 
 
 def sslyze(report):
-    """Old protocols, suites without forward secrecy or authentication, and known holes."""
+    """Returns old protocols, suites without forward secrecy or authentication, and known vulnerabilities."""
     results = report["server_scan_results"]
     if not results or results[0]["connectivity_status"] != "COMPLETED":
         yield f"no connection: {results[0]['connectivity_error_trace'] if results else 'no result'}"

@@ -1,7 +1,7 @@
-"""Holds the Grafana dashboard and the alerts against a Prometheus that scrapes gateways: check.py PROMETHEUS
+"""Checks the Grafana dashboard and the alerts with a Prometheus that scrapes gateways: check.py PROMETHEUS
 
-Every metric that they name is in the reference, every alert is tested and is evaluated without an error, and every query of
-the dashboard returns data, or belongs to what has not happened.
+Every metric that they name is in the reference, every alert is tested and evaluates without an error, and every query of the
+dashboard returns data, or belongs to an event that has not occurred.
 """
 
 import json
@@ -13,7 +13,7 @@ import urllib.request
 
 import yaml
 
-# Queries of these are empty until something goes wrong, or something is used that the test does not have.
+# Queries of these metrics are empty until a failure occurs, or a feature is used that the test does not configure.
 NEEDS_AN_EVENT = {
     "quadrille_handshakes_refused_total": "an overload",
     "quadrille_key_shed_total": "a full queue",
@@ -58,7 +58,7 @@ def complain(text: str) -> None:
 
 
 def queries_of(dashboard: dict) -> list[tuple[str, str]]:
-    """Title and query, with Grafana's variables replaced as it does."""
+    """Yields title and query, with Grafana's variables replaced."""
     panels = [(panel["title"], target["expr"]) for panel in dashboard["panels"] for target in panel.get("targets", [])]
     panels += [(one["name"], one["expr"]) for one in dashboard["annotations"]["list"]]
     values = {"$__rate_interval": "10s", "$job": ".*", "$instance": ".*"}
@@ -87,7 +87,7 @@ def alerts_are_evaluated(prometheus: str, alerts: list[dict]) -> None:
     if sorted(healthy) != sorted(rule["alert"] for rule in alerts):
         complain(f"Prometheus evaluates {healthy} only")
     firing = [rule["name"] for group in groups for rule in group["rules"] if rule["state"] == "firing"]
-    # The test's certificates live for two days, and one of its servers is away.
+    # The test's certificates are valid for two days, and one of its endpoints is down.
     if set(firing) - {"QuadrilleCertificateExpiresSoon", "QuadrilleUpstreamServerDown"}:
         complain(f"these alerts fire: {firing}")
 

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command-line arguments.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -27,31 +27,32 @@ pub(crate) struct Args {
     #[arg(long, group = "what")]
     pub(crate) requests: bool,
 
-    /// Measure downloads through each server instead: of --requests, the large bodies alone.
+    /// Measure downloads through each server instead: the large bodies of --requests alone.
     #[arg(long, group = "what")]
     pub(crate) bulk: bool,
 
-    /// Measure HTTP/3 instead: handshakes, requests and downloads, of servers that speak it.
+    /// Measure HTTP/3 instead: handshakes, requests and downloads, for servers that support it.
     #[arg(long, group = "what")]
     pub(crate) http3: bool,
 
-    /// Measure how many private-key operations go together instead: of clients by TCP, and of both kinds.
+    /// Measure the batch size of private-key operations instead: with TCP clients, and with TCP and QUIC clients
+    /// together.
     #[arg(long, group = "what")]
     pub(crate) one_queue: bool,
 
-    /// Measure full handshakes with h2load beside our own generator instead.
+    /// Measure full handshakes with h2load and with our own generator instead.
     #[arg(long, group = "what")]
     pub(crate) cross_check: bool,
 
-    /// Ask each server for four times what it can do instead, for so many seconds.
+    /// Load each server with four times its capacity instead, for this many seconds.
     #[arg(long, value_name = "SECONDS", group = "what", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) overload: Option<u64>,
 
-    /// Measure nginx and HAProxy with the provider in their OpenSSL instead, beside themselves without it.
+    /// Measure nginx and HAProxy with and without the provider in their OpenSSL instead.
     #[arg(long, group = "what")]
     pub(crate) provider: bool,
 
-    /// Three short rounds, and fewer kinds of key.
+    /// Run three short rounds, with fewer key types.
     #[arg(long)]
     quick: bool,
 
@@ -59,11 +60,11 @@ pub(crate) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
 
-    /// Handshakes of each server in each round, at most; a quarter of it for a single client.
+    /// Maximum number of handshakes per server and round; a quarter of it for a single client.
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     handshakes: u64,
 
-    /// Milliseconds that each server gets in each round, at most; half of it for a single client [default: 700].
+    /// Maximum time in milliseconds per server and round; half of it for a single client [default: 700].
     #[arg(long, value_parser = clap::value_parser!(u64).range(10..=60_000))]
     round_time: Option<u64>,
 
@@ -84,20 +85,20 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "1.3,1.2")]
     pub(crate) versions: Vec<TlsVersion>,
 
-    /// Kinds of key [default: rsa2048,p256,rsa4096].
+    /// Key types [default: rsa2048,p256,rsa4096].
     #[arg(long, value_enum, value_delimiter = ',')]
     keys: Vec<KeyKind>,
 
-    /// Connections in flight; resumed handshakes are measured with the most of them only.
+    /// Connections in flight; resumed handshakes are measured with the highest number only.
     #[arg(long, value_delimiter = ',', default_value = "32,1", value_parser = positive)]
     pub(crate) clients: Vec<usize>,
 
-    /// Key exchange groups of the client, X25519, P-256 or X25519MLKEM768: each list is measured by itself, and may name
-    /// several, colon-separated. ML-KEM is in TLS 1.3 alone, and measured with the most clients only.
+    /// Key exchange groups of the client, X25519, P-256 or X25519MLKEM768: each list is measured separately, and may
+    /// name several, colon-separated. ML-KEM requires TLS 1.3, and is measured with the most clients only.
     #[arg(long, value_delimiter = ',', default_value = "X25519,X25519MLKEM768")]
     pub(crate) groups: Vec<String>,
 
-    /// Requests on each connection; 0 is the handshake alone.
+    /// Requests per connection; 0 means the handshake alone.
     #[arg(long, default_value_t = 1)]
     pub(crate) requests_per_connection: u32,
 
@@ -109,57 +110,57 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     pub(crate) client_core: usize,
 
-    /// nginx's program.
+    /// Path of nginx.
     #[arg(long)]
     nginx: Option<PathBuf>,
 
-    /// HAProxy's program.
+    /// Path of HAProxy.
     #[arg(long)]
     haproxy: Option<PathBuf>,
 
-    /// The program of HAProxy with AWS-LC.
+    /// Path of HAProxy with AWS-LC.
     #[arg(long)]
     haproxy_awslc: Option<PathBuf>,
 
-    /// hitch's program.
+    /// Path of hitch.
     #[arg(long)]
     hitch: Option<PathBuf>,
 
-    /// h2load's program.
+    /// Path of h2load.
     #[arg(long, default_value = "h2load")]
     pub(crate) h2load: PathBuf,
 
-    /// Envoy's program.
+    /// Path of Envoy.
     #[arg(long)]
     envoy: Option<PathBuf>,
 
-    /// Quadrille's program.
+    /// Path of Quadrille.
     #[arg(long)]
     quadrille: Option<PathBuf>,
 
-    /// The provider's module.
+    /// Path of the provider's module.
     #[arg(long, default_value = "bin/quadrille-provider.so")]
     pub(crate) module: PathBuf,
 
-    /// nginx's module.
+    /// Path of nginx's module.
     #[arg(long, default_value = "bin/ngx_quadrille_async_module.so")]
     pub(crate) nginx_module: PathBuf,
 
-    /// Worker processes of nginx beside the provider.
+    /// Worker processes of nginx with the provider.
     #[arg(long, value_delimiter = ',', default_value = "8,16", value_parser = positive)]
     pub(crate) workers: Vec<usize>,
 
-    /// The date for the page.
+    /// Date for the page.
     #[arg(long, default_value = "")]
     pub(crate) date: String,
 
-    /// Where the JSON goes.
+    /// Path of the JSON output.
     #[arg(long, default_value = "bench/out")]
     pub(crate) out: PathBuf,
 }
 
 impl Args {
-    /// How much to measure.
+    /// Returns the amount of measurement.
     pub(crate) fn plan(&self) -> Plan {
         let (rounds, round_time) = if self.quick { (3, 250) } else { (5, 700) };
         Plan {
@@ -169,7 +170,7 @@ impl Args {
         }
     }
 
-    /// Kinds of key to measure.
+    /// Returns the key types to measure.
     pub(crate) fn keys(&self) -> Vec<KeyKind> {
         match self.keys.as_slice() {
             [] if self.quick => vec![KeyKind::Rsa2048, KeyKind::P256],
@@ -178,17 +179,17 @@ impl Args {
         }
     }
 
-    /// Idle connections of the whole comparison.
+    /// Returns the number of idle connections in the full comparison.
     pub(crate) fn idle_connections(&self) -> usize {
         self.idle_connections.unwrap_or(if self.quick { 2_000 } else { 10_000 })
     }
 
-    /// The servers asked for, each with its version or with the reason why it cannot run.
+    /// Returns the requested servers, each with its version or with the reason that it cannot run.
     pub(crate) fn contestants(&self) -> Vec<Contestant> {
         self.servers.iter().map(|rival| Contestant::new(*rival, self.program(*rival))).collect()
     }
 
-    /// Where `rival`'s program is.
+    /// Returns the path of `rival`'s program.
     pub(crate) fn program(&self, rival: Rival) -> PathBuf {
         let named = match rival {
             Rival::Nginx => &self.nginx,
@@ -222,6 +223,6 @@ mod tests {
         let args = Args::parse_from(["bench", "--quick", "--rounds", "5"]);
         assert_eq!((args.plan().rounds, args.keys().len()), (5, 2));
         assert!(Args::try_parse_from(["bench", "--clients", "0"]).is_err());
-        assert!(Args::try_parse_from(["bench", "--bulk", "--cross-check"]).is_err(), "one thing at a time");
+        assert!(Args::try_parse_from(["bench", "--bulk", "--cross-check"]).is_err(), "one at a time");
     }
 }

@@ -1,4 +1,4 @@
-//! The one key and certificate that all servers of a scenario share.
+//! The key and certificate shared by all servers of a scenario.
 
 use std::{
     fs,
@@ -11,19 +11,19 @@ use rcgen::{CertificateParams, KeyPair};
 
 use crate::scenario::KeyKind;
 
-/// A self-signed certificate for `localhost` and its key, as the files that servers want.
+/// A self-signed certificate for `localhost` and its key, as files in the formats that servers require.
 #[derive(Debug)]
 pub struct CertificateFiles {
     /// The certificate, PEM.
     pub chain: PathBuf,
     /// The private key, PKCS#8 PEM.
     pub key: PathBuf,
-    /// Both in one file, as HAProxy wants them.
+    /// Both in one file, for HAProxy.
     pub combined: PathBuf,
 }
 
 impl CertificateFiles {
-    /// Makes a fresh key of `kind` and writes the files into `directory`, named after the kind.
+    /// Generates a new key of `kind` and writes the files into `directory`, named after the kind.
     pub fn make(kind: KeyKind, directory: &Path) -> Result<Self> {
         let key = generate(kind).with_context(|| format!("cannot make a {kind} key"))?;
         let certificate = CertificateParams::new(["localhost".to_owned()])?.self_signed(&key)?.pem();
@@ -36,7 +36,7 @@ impl CertificateFiles {
         Ok(files)
     }
 
-    /// What [`make`](Self::make) has written before.
+    /// Returns the files that [`make`](Self::make) has written before.
     pub(crate) fn existing(kind: KeyKind, directory: &Path) -> Option<Self> {
         Some(Self::named(kind, directory)).filter(|files| files.combined.exists())
     }
@@ -50,7 +50,7 @@ impl CertificateFiles {
 fn generate(kind: KeyKind) -> Result<KeyPair> {
     match kind {
         KeyKind::P256 => Ok(KeyPair::generate()?),
-        // rcgen's own cryptography signs with RSA keys but does not make them.
+        // rcgen's own cryptography signs with RSA keys but does not generate them.
         KeyKind::Rsa2048 | KeyKind::Rsa4096 => {
             let bits = if kind == KeyKind::Rsa2048 { 2048 } else { 4096 };
             let pem = PKey::from_rsa(Rsa::generate(bits)?)?.private_key_to_pem_pkcs8()?;

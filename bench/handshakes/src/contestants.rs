@@ -1,4 +1,4 @@
-//! Who takes part, and who of them runs.
+//! The servers that are compared, and those that can run.
 
 use std::path::{Path, PathBuf};
 
@@ -12,50 +12,50 @@ use crate::{
     upstream::Upstream,
 };
 
-/// A server to be measured, and where its program is.
+/// A server to be measured, and the path of its program.
 #[derive(Clone, Debug)]
 pub struct Contestant {
-    /// Which server.
+    /// The server.
     pub rival: Rival,
-    /// Its program.
+    /// Path of its program.
     pub program: PathBuf,
-    /// Its version, or why it cannot run.
+    /// Version, or the reason that it cannot run.
     pub version: Result<String, String>,
 }
 
 impl Contestant {
-    /// Asks `program` for its version.
+    /// Determines the version by running `program`.
     pub fn new(rival: Rival, program: PathBuf) -> Self {
         let version = rival.version(&program).map_err(|error| format!("{error:#}"));
         Self { rival, program, version }
     }
 }
 
-/// What servers are started with, beside their scenario.
+/// Start parameters of servers, in addition to the scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage<'a> {
-    /// Cores of the servers, and of everything else.
+    /// Core of the servers, and core of all other processes.
     pub cores: [usize; 2],
     /// Key and certificate of all servers.
     pub certificate: &'a CertificateFiles,
-    /// Connections that each must be able to hold.
+    /// Connections that each server must be able to hold.
     pub connections: usize,
-    /// A place for files.
+    /// Directory for files.
     pub directory: &'a Path,
-    /// What is behind servers that need something behind them.
+    /// Upstream of servers that require one.
     pub upstream: Option<&'a Upstream>,
-    /// Whether the upstream is behind all servers.
+    /// Whether all servers forward to the upstream.
     pub all_pass_on: bool,
-    /// Worker processes of servers that have such.
+    /// Number of worker processes, for servers that have workers.
     pub workers: usize,
     /// Whether servers serve HTTP/3 too.
     pub http3: bool,
-    /// What servers on OpenSSL load into it.
+    /// Provider that servers on OpenSSL load.
     pub provider: Option<&'a Provider>,
 }
 
 impl Stage<'_> {
-    /// Starts one server, and waits until it serves what `scenario` asks for.
+    /// Starts one server, and waits until it completes a handshake of `scenario`.
     pub fn start(&self, contestant: &Contestant, scenario: &Scenario) -> Result<Server> {
         let Self { cores, certificate, connections, directory, workers, http3, provider, .. } = *self;
         let behind_all = self.upstream.filter(|_| self.all_pass_on).map(|upstream| upstream.address);
@@ -76,7 +76,7 @@ impl Stage<'_> {
         Server::start(contestant.rival, &contestant.program, cores, scenario, &setup)
     }
 
-    /// Starts all that can run.
+    /// Starts all servers that can run.
     pub fn start_all(&self, contestants: &[Contestant], scenario: &Scenario) -> Started {
         let mut started = Started { servers: Vec::new(), missing: Vec::new() };
         for contestant in contestants {
@@ -96,16 +96,16 @@ impl Stage<'_> {
     }
 }
 
-/// The servers that run, and why the others do not; one or the other for each contestant, in their order.
+/// The running servers, and the reasons that others do not run; one or the other for each contestant, in their order.
 #[derive(Debug)]
 pub struct Started {
-    /// Those that run.
+    /// The running servers.
     pub servers: Vec<(Rival, Server)>,
     missing: Vec<Option<String>>,
 }
 
 impl Started {
-    /// Results in the order of the contestants, with the reasons of those that do not run in between.
+    /// Returns the results in the order of the contestants, with the reason for each one that does not run.
     pub fn with_the_missing<T>(&self, results: Vec<T>) -> Vec<Result<T, String>> {
         let mut results = results.into_iter();
         self.missing

@@ -7,23 +7,23 @@ use nix::{time::clock_getcpuclockid, unistd::Pid};
 
 use crate::process_tree::process_tree;
 
-/// How often, and how many times, [`CpuClock::settled`] looks whether a server has come to rest.
+/// Interval and number of the checks by which [`CpuClock::settled`] detects that a server is idle.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const LOOKS: usize = 30;
-/// A server that uses less than this between two looks is at rest.
+/// A server that uses less CPU than this between two checks is idle.
 const REST: Duration = Duration::from_micros(100);
 
 /// The CPU clock of processes and their descendants: user and system time of every thread, living and ended.
 ///
-/// Read through POSIX process clocks, which count in nanoseconds; `utime` and `stime` of `/proc/PID/stat` come in
-/// ticks of 10 ms, and `/proc/PID/task/*/schedstat` forgets threads that have ended.
+/// Read from POSIX process clocks, which count in nanoseconds; `utime` and `stime` of `/proc/PID/stat` have a
+/// resolution of 10 ms, and `/proc/PID/task/*/schedstat` omits threads that have ended.
 #[derive(Debug)]
 pub struct CpuClock {
     processes: Vec<Pid>,
 }
 
 impl CpuClock {
-    /// The clock of `roots` and of the descendants they have now.
+    /// Creates the clock of `roots` and of their current descendants.
     pub fn of_trees(roots: &[Pid]) -> Result<Self> {
         let mut processes = Vec::new();
         for root in roots {
@@ -32,13 +32,13 @@ impl CpuClock {
         Ok(Self { processes })
     }
 
-    /// CPU time used so far. An error when one of the processes has ended: its time would be missing.
+    /// Returns the CPU time used so far. Fails if one of the processes has ended: its time would be missing.
     pub fn read(&self) -> Result<Duration> {
         self.processes.iter().map(|pid| process_time(*pid)).sum()
     }
 
-    /// CPU time used so far, once the server has come to rest: closing the last connections of a round
-    /// belongs to that round. Waits 0.3 s at most, for a server that never rests.
+    /// Returns the CPU time used so far, once the server is idle: closing the last connections of a round belongs to
+    /// that round. Waits at most 0.3 s, for a server that is never idle.
     pub fn settled(&self) -> Result<Duration> {
         let mut before = self.read()?;
         for _ in 0..LOOKS {

@@ -1,11 +1,11 @@
-//! The same handshakes made by a generator that is not ours, h2load.
+//! Cross-check: the same handshakes made by an independent generator, h2load.
 //!
-//! Both ask for the same version, group, cipher suite and request, close each connection after it, and have 32
-//! connections in flight. h2load spends more on a handshake than most servers do, so that a server with a whole core
-//! waits for it; and a server that waits does other work than a busy one: it is woken for each handshake, and has fewer
-//! private-key operations at hand at a time. Therefore the server gets, under both generators, only so much of its core
-//! that even h2load can keep it busy ([`Throttle`]). Then both the server's CPU per handshake and its handshakes a
-//! second must agree.
+//! Both offer the same version, group, cipher suite and request, close each connection after it, and have 32
+//! connections in flight. h2load spends more CPU on a handshake than most servers do, so a server with a whole core
+//! waits for it. A waiting server does different work than a busy one: it is woken for each handshake, and has fewer
+//! private-key operations pending at a time. Therefore the server gets, under both generators, only the fraction of
+//! its core with which even h2load can keep it busy ([`Throttle`]). Then both the server's CPU per handshake and its
+//! handshakes per second must agree.
 
 use std::{fmt::Display, process::Command, time::Duration};
 
@@ -25,16 +25,16 @@ use crate::{
 };
 
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// Requests of h2load in the first round, which finds out how many it makes.
+/// Requests of h2load in the first round, which determines its rate.
 const FIRST_REQUESTS: u64 = 200;
-/// Rounds that do not count, after the first.
+/// Number of warm-up rounds after the first.
 const WARM_UP: usize = 1;
-/// The server gets this part of the time that h2load could keep it busy: less than all, or it would wait now and then.
+/// Fraction of the share with which h2load could keep the server busy: below 1, or the server would wait at times.
 const WITHIN_REACH: f64 = 0.5;
-/// A server that uses so much of its core under h2load is its own limit.
+/// CPU use under h2load from which on a server is itself the limit.
 const BUSY: f64 = 0.93;
 
-/// Whom to visit.
+/// The server to measure.
 struct Target<'a> {
     scenario: &'a Scenario,
     server: &'a Server,
@@ -43,40 +43,40 @@ struct Target<'a> {
 
 /// One generator's round with one server.
 struct Visit {
-    /// What the server used.
+    /// CPU time used by the server.
     cpu: Duration,
     handshakes: u64,
     elapsed: Duration,
-    /// Part of its core's time that it got.
+    /// Fraction of its core's time that the server got.
     share: f64,
 }
 
-/// What one generator saw, one value a round.
+/// Measurements of one generator, one value per round.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
     /// CPU of the server, microseconds per handshake.
     pub cpu_us_per_handshake: Vec<Option<f64>>,
-    /// Handshakes a second.
+    /// Handshakes per second.
     pub handshakes_per_second: Vec<Option<f64>>,
-    /// How much of its core, or of the part that it was given, the server used.
+    /// Fraction of its core, or of its share of it, that the server used.
     pub server_busy: Vec<Option<f64>>,
 }
 
-/// Both generators against one server.
+/// Measurements of one server by both generators.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     /// Our generator.
     pub ours: Side,
     /// h2load.
     pub theirs: Side,
-    /// Part of its core's time that the server got, 0 to 1.
+    /// Fraction of its core's time that the server got, 0 to 1.
     pub share: f64,
-    /// Why the server left before the last round.
+    /// Reason that the server left before the last round.
     pub gave_up: Option<String>,
 }
 
 impl H2load {
-    /// Rounds with both generators in turn against each server, which runs on `core`.
+    /// Runs rounds with both generators alternating against each server, which runs on `core`.
     pub fn check(
         &self,
         scenario: &Scenario,
@@ -120,14 +120,15 @@ impl H2load {
         results
     }
 
-    /// The part of its core with which the server is slower than h2load.
+    /// Determines the fraction of its core with which the server is slower than h2load.
     fn within_reach(&self, target: &Target<'_>) -> Result<f64> {
         let seen = self.theirs(target, FIRST_REQUESTS)?;
         let busy = seen.server_busy();
         Ok(if busy < BUSY { WITHIN_REACH * busy } else { 1.0 })
     }
 
-    /// What ours saw and what h2load saw, in either order; `requests` becomes what h2load makes in `time`.
+    /// Measures with our generator and with h2load, in either order; `requests` becomes the number that h2load makes
+    /// in `time`.
     fn round(
         &self,
         target: &Target<'_>,
@@ -141,7 +142,8 @@ impl H2load {
         Ok([early.map_or_else(|| ours(target, time), Ok)?, theirs])
     }
 
-    /// Interleaved rounds of DHE_RSA with TLS 1.2 against each server; and why it left before the last one.
+    /// Runs interleaved rounds of DHE_RSA with TLS 1.2 against each server; returns the reason if it left before the
+    /// last one.
     pub fn dhe(
         &self,
         scenario: &Scenario,
@@ -182,7 +184,8 @@ impl H2load {
         results
     }
 
-    /// Plain HTTP in the same way: a new connection for each request to `upstream`, which runs on the servers' core.
+    /// Measures plain HTTP in the same way: a new connection for each request to `upstream`, which runs on the
+    /// servers' core.
     pub fn plain_http(&self, upstream: &Upstream, clients: usize, plan: Plan) -> Result<Side> {
         let mut side = Side::default();
         let mut requests = 1000;
@@ -203,7 +206,7 @@ impl H2load {
         let Target { scenario, server, ration } = *target;
         let mut command = self.connections(scenario.clients, count);
         command.arg("--groups").arg(&scenario.groups);
-        // The same version and cipher suite as ours.
+        // The version and cipher suite of our generator.
         command.arg(match scenario.version {
             TlsVersion::V1_2 => "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
             TlsVersion::V1_3 => "--tls13-ciphers=TLS_AES_128_GCM_SHA256",
@@ -212,7 +215,7 @@ impl H2load {
         counted(server.pid(), &server.cpu_clock()?, ration, &mut command, count)
     }
 
-    /// A new connection for each request, `clients` of them at once.
+    /// Builds a command that uses a new connection for each request, `clients` of them in flight.
     fn connections(&self, clients: usize, requests: u64) -> Command {
         let mut command = self.command(clients, requests);
         command.args(["--h1", "--header", "connection: close"]);
@@ -220,7 +223,7 @@ impl H2load {
     }
 }
 
-/// Runs h2load and counts what the server spent meanwhile.
+/// Runs h2load and measures the server's CPU time meanwhile.
 fn counted(
     server: Pid,
     clock: &CpuClock,
@@ -253,7 +256,7 @@ fn ours(target: &Target<'_>, time: Duration) -> Result<Visit> {
     ensure!(seen.ok > 0 && seen.failed() == 0, "{}", seen.failure().unwrap_or_else(|| "too slow".to_owned()));
     ensure!(
         seen.tickets == 0,
-        "not comparable: it hands out sessions with resumption off too, and h2load comes back with them"
+        "not comparable: it issues sessions with resumption off too, and h2load resumes them"
     );
     Ok(Visit { cpu: used, handshakes: seen.ok, elapsed: seen.elapsed, share: ration.share })
 }
@@ -267,7 +270,7 @@ impl Side {
 }
 
 impl Visit {
-    /// Of the server, per handshake.
+    /// Returns the server's CPU time per handshake.
     fn cpu_us(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.handshakes as f64
     }

@@ -1,4 +1,4 @@
-//! The experiments, one after the other: what they print, and what they leave for the page and as JSON.
+//! The experiments in sequence: their terminal output, and their results for the page and as JSON.
 
 mod http3;
 mod requests;
@@ -25,27 +25,28 @@ use serde::Serialize;
 
 use crate::args::Args;
 
-/// Handshakes a second of clients who each find the server idle.
+/// Handshakes per second at which each client finds the server idle.
 const QUIET: f64 = 60.0;
-/// What the other generator repeats: RSA-4096, where every server is slower than h2load, and others, where h2load is.
+/// Scenarios repeated with h2load: RSA-4096, where every server is slower than h2load, and others, where h2load is
+/// slower.
 const CROSS_CHECKED: [(TlsVersion, KeyKind); 4] = [
     (TlsVersion::V1_3, KeyKind::Rsa4096),
     (TlsVersion::V1_3, KeyKind::Rsa2048),
     (TlsVersion::V1_2, KeyKind::Rsa2048),
     (TlsVersion::V1_3, KeyKind::P256),
 ];
-/// Whom it visits: of servers that are there more than once, the first.
+/// Servers of the cross-check: of servers present in several variants, the first.
 const VISITED: [Rival; 6] =
     [Rival::Nginx, Rival::Haproxy, Rival::HaproxyAwsLc, Rival::Envoy, Rival::Quadrille, Rival::Hitch];
 
-/// The contestants, their upstream, and a place for files.
+/// The contestants, their upstream, and a directory for files.
 pub(crate) struct Laboratory<'a> {
     args: &'a Args,
     contestants: Vec<Contestant>,
     directory: tempfile::TempDir,
-    /// Idle connections that a server can hold which holds another one behind each.
+    /// Maximum number of idle connections for a server that holds a second connection behind each.
     most_both_sides: usize,
-    /// Absent if it cannot run: then those that need it are left out.
+    /// `None` if it cannot run: servers that need it are then left out.
     upstream: Option<Upstream>,
 }
 
@@ -56,7 +57,7 @@ impl<'a> Laboratory<'a> {
         let most_both_sides = idle::allow_files(connections as u64)?;
         let nginx = args.program(Rival::Nginx);
         let upstream = Upstream::start(&nginx, args.client_core, connections, directory.path())
-            .map_err(|error| eprintln!("no upstream, so nothing that needs one: {error:#}"))
+            .map_err(|error| eprintln!("no upstream; servers that need it are left out: {error:#}"))
             .ok();
         Ok(Self { args, contestants: args.contestants(), directory, most_both_sides, upstream })
     }
@@ -65,7 +66,7 @@ impl<'a> Laboratory<'a> {
         &self.contestants
     }
 
-    /// CPU per handshake.
+    /// Measures CPU per handshake.
     pub(crate) fn handshakes(&mut self) -> Result<Vec<(Scenario, Vec<HandshakeRow>)>> {
         let args = self.args;
         let plan = args.plan();
@@ -105,7 +106,7 @@ impl<'a> Laboratory<'a> {
         Ok(tables)
     }
 
-    /// Memory per idle connection.
+    /// Measures memory per idle connection.
     pub(crate) fn idle(&mut self) -> Result<Vec<IdleRow>> {
         let connections = self.args.idle_connections();
         let key = self.args.keys()[0];
@@ -136,12 +137,12 @@ impl<'a> Laboratory<'a> {
         Ok(rows)
     }
 
-    /// What the provider saves others.
+    /// Measures the CPU that the provider saves in other servers.
     pub(crate) fn provider(&mut self) -> Result<ProviderRows> {
         let (args, plan) = (self.args, self.args.plan());
         let quadrille = args.program(Rival::Quadrille);
         let module = args.module.canonicalize().with_context(|| {
-            format!("the provider's module {}; `make build` leaves it there", args.module.display())
+            format!("the provider's module {} is missing; `make build` creates it", args.module.display())
         })?;
         let nginx_module = args.nginx_module.canonicalize();
         let nginx_module = nginx_module
@@ -180,7 +181,7 @@ impl<'a> Laboratory<'a> {
         Ok(found)
     }
 
-    /// Four times what each server can do.
+    /// Measures each server at four times its capacity.
     pub(crate) fn overload(&mut self) -> Result<Vec<Overloaded>> {
         let time = Duration::from_secs(self.args.overload.unwrap_or(60));
         let mut rows = Vec::new();
@@ -206,7 +207,7 @@ impl<'a> Laboratory<'a> {
         Ok(rows)
     }
 
-    /// The other generator's view.
+    /// Measures with the other generator.
     pub(crate) fn cross_check(&mut self) -> Result<CrossCheck> {
         let h2load = H2load::find(&self.args.h2load)?;
         let plan = self.args.plan().finer();
@@ -231,7 +232,7 @@ impl<'a> Laboratory<'a> {
         Ok(seen)
     }
 
-    /// What the same request costs nginx without TLS; absent, with a word, if that cannot be measured.
+    /// Measures the cost of the same request in nginx without TLS; prints a message and returns `None` if that fails.
     fn plain_http(&self, h2load: &H2load) -> Option<report::Seen> {
         let plan = self.args.plan();
         let directory = self.directory.path().join("plain");
@@ -281,7 +282,7 @@ impl<'a> Laboratory<'a> {
         }
     }
 
-    /// Versions, groups, full and resumed.
+    /// Returns all combinations of version, group, and full or resumed.
     fn kinds_of_handshake(&self, key: KeyKind) -> Vec<Scenario> {
         let args = self.args;
         let mut kinds = Vec::new();
@@ -297,8 +298,8 @@ impl<'a> Laboratory<'a> {
         kinds
     }
 
-    /// Resumed handshakes leave little to wait for, and a client alone sees of ML-KEM what it costs: both are measured with
-    /// the most clients only.
+    /// Returns the numbers of clients. Resumed handshakes involve little waiting, and a lone client sees the cost of
+    /// ML-KEM directly: both are measured with the most clients only.
     fn clients(&self, kind: &Scenario) -> Vec<usize> {
         match kind.resumption {
             Resumption::Off if !kind.is_post_quantum() => self.args.clients.clone(),

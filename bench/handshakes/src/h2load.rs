@@ -1,4 +1,4 @@
-//! The generator that is not ours: h2load, of nghttp2, on OpenSSL.
+//! The independent generator: h2load, of nghttp2, on OpenSSL.
 
 use std::{
     fs,
@@ -13,22 +13,22 @@ use hdrhistogram::Histogram;
 #[derive(Clone, Debug)]
 pub struct H2load {
     program: PathBuf,
-    /// As it says itself.
+    /// Version reported by h2load.
     pub version: String,
 }
 
-/// What h2load prints at its end.
+/// The summary that h2load prints.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Summary {
-    /// Requests a second, with the handshakes of their connections.
+    /// Requests per second, with the handshakes of their connections.
     pub(crate) per_second: f64,
-    /// Length of all bodies together, without what transports them.
+    /// Total length of all bodies, without framing.
     pub(crate) body_bytes: u64,
     succeeded: u64,
 }
 
 impl H2load {
-    /// Looks for it.
+    /// Checks that `program` runs, and reads its version.
     pub fn find(program: &Path) -> Result<Self> {
         let output = Command::new(program)
             .arg("--version")
@@ -39,7 +39,7 @@ impl H2load {
         Ok(Self { program: program.into(), version })
     }
 
-    /// One thread that makes `requests` requests on `connections` connections at once.
+    /// Builds a command with one thread that makes `requests` requests on `connections` connections.
     pub(crate) fn command(&self, connections: usize, requests: u64) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["--threads", "1"]);
@@ -48,7 +48,7 @@ impl H2load {
     }
 }
 
-/// Runs it; all of its `requests` must succeed.
+/// Runs h2load; all `requests` must succeed.
 pub(crate) fn run(h2load: &mut Command, requests: u64) -> Result<Summary> {
     let output = h2load.output().context("h2load does not run")?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -72,7 +72,7 @@ fn summary(text: &str) -> Option<Summary> {
     })
 }
 
-/// Microseconds from the beginning of each request to the end of its response, from the file that `--log-file` leaves.
+/// Reads from the file of `--log-file` the microseconds from the start of each request to the end of its response.
 pub(crate) fn latencies(log: &Path) -> Result<Histogram<u64>> {
     let text = fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
     let mut all = Histogram::new(3)?;
@@ -110,6 +110,6 @@ mod tests {
         let seen = latencies(&log).unwrap();
         assert_eq!((seen.value_at_percentile(50.0), seen.len()), (200, 3));
         fs::write(&log, "").unwrap();
-        assert!(latencies(&log).is_err(), "no request is no latency of 0");
+        assert!(latencies(&log).is_err(), "an empty log is not a latency of 0");
     }
 }

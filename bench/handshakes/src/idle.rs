@@ -11,21 +11,21 @@ use crate::{
     scenario::Scenario,
 };
 
-/// Connections made and closed first, so that what a server allocates once does not count.
+/// Warm-up connections, so that one-time allocations of a server do not count.
 const WARM_UP: u64 = 500;
 /// Connections in flight while the idle ones are opened.
 const IN_FLIGHT: usize = 32;
 const OPENING_TIME: Duration = Duration::from_secs(120);
 const SETTLING_TIME: Duration = Duration::from_secs(1);
-/// Files this process and the servers need beyond the connections.
+/// Files that this process and the servers need in addition to the connections.
 const SPARE_FILES: u64 = 2_500;
 
-/// What a connection has done before it idles.
+/// State in which a connection idles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// The handshake alone.
+    /// After the handshake alone.
     Handshake,
-    /// The handshake and one request, kept alive.
+    /// After the handshake and one request, kept alive.
     Request,
 }
 
@@ -38,10 +38,10 @@ impl fmt::Display for Before {
     }
 }
 
-/// What one server holds.
+/// Measurement of one server.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
-    /// Idle connections still open when the memory was read.
+    /// Idle connections open when memory was read.
     pub open: usize,
     /// Growth of the proportional set size, KiB per connection.
     pub pss_kib: f64,
@@ -49,9 +49,9 @@ pub struct Held {
     pub rss_kib: f64,
 }
 
-/// Raises this process's limit of open files, and so that of the servers it starts, as `connections` need it: if the
-/// system allows, for servers that hold a second connection behind each. Returns how many connections such a server can
-/// hold.
+/// Raises the limit of open files of this process, and so of the servers it starts, as `connections` need it: if the
+/// system allows, for servers that hold a second connection behind each. Returns the number of connections such a
+/// server can hold.
 pub fn allow_files(connections: u64) -> Result<usize> {
     let (one_side, both_sides) = (connections + SPARE_FILES, 2 * connections + SPARE_FILES);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
@@ -68,7 +68,7 @@ pub fn allow_files(connections: u64) -> Result<usize> {
     Ok(usize::try_from(connections.min((limit - SPARE_FILES) / 2)).unwrap_or(usize::MAX))
 }
 
-/// Starts a server, opens as many idle connections as `stage` says and tells what each costs in memory.
+/// Starts a server, opens the number of idle connections of `stage`, and returns the memory cost of each.
 pub fn measure(contestant: &Contestant, stage: &Stage<'_>, scenario: &Scenario) -> Result<Held> {
     let connections = stage.connections;
     let scenario = Scenario { clients: IN_FLIGHT, ..scenario.clone() };

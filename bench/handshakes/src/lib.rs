@@ -1,20 +1,19 @@
-//! What TLS costs the server, side by side with the servers people run today.
+//! Cost of TLS for the server, compared with widely used servers.
 //!
 //! ```text
 //!  core 1: load (closed loop, one thread) ──TLS──> core 0: nginx · HAProxy · Envoy · hitch · Quadrille
 //!            counts, latencies                              CPU clock of the process tree
-//!            plain upstream <──HTTP──────────────────  where the server passes bytes on
+//!            plain upstream <──HTTP──────────────────  where the server forwards bytes
 //!                        └────────── rounds, interleaved: A B C D  B C D A … ──────────┘
 //!                                              report (page, picture, tables, JSON)
 //! ```
 //!
-//! - `quadrille_profile::load` makes handshakes and counts what the peer really did; [`h2load`] makes requests on open
-//!   connections, and checks the other's handshakes.
-//! - [`rival`] knows how to configure each server; [`contestants`] starts them, [`server`] keeps one running on its
-//!   core.
-//! - [`cpu`] and [`memory`] ask the kernel what a process tree has used.
-//! - [`rounds`], [`requests`], [`http3`], [`idle`], [`provider`], [`overload`] and [`cross_check`] are the experiments;
-//!   [`report`] says what they found.
+//! - `quadrille_profile::load` makes handshakes and counts the negotiated results; [`h2load`] makes requests on open
+//!   connections, and cross-checks the handshakes.
+//! - [`rival`] configures each server; [`contestants`] starts them, [`server`] keeps one running on its core.
+//! - [`cpu`] and [`memory`] read a process tree's resource use from the kernel.
+//! - [`rounds`], [`requests`], [`http3`], [`idle`], [`provider`], [`overload`] and [`cross_check`] are the
+//!   experiments; [`report`] presents their results.
 
 pub mod certificate;
 pub mod contestants;

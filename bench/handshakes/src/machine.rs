@@ -1,28 +1,28 @@
-//! What the measurement runs on.
+//! Description of the machine.
 
 use std::fs;
 
 use serde::Serialize;
 
-/// The machine, without its name.
+/// The machine, without its host name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
     /// The processor's model name.
     pub processor: String,
-    /// Features of it that decide how private-key operations are computed.
+    /// CPU features that determine the implementation of private-key operations.
     pub features: Vec<&'static str>,
-    /// Cores that Linux sees.
+    /// Number of cores that Linux reports.
     pub cores: usize,
     /// Version of the kernel.
     pub kernel: String,
-    /// Runnable tasks in the mean of the last minute, before anything was measured.
+    /// Load average over the last minute, before the measurements.
     pub load_average: String,
 }
 
 const FEATURES: [&str; 5] = ["aes", "avx2", "adx", "avx512f", "avx512ifma"];
 
 impl Machine {
-    /// This machine, now.
+    /// Describes this machine.
     pub fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");

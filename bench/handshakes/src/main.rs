@@ -1,4 +1,4 @@
-//! Runs the comparison. `bench/compare.sh` is the usual way to call it.
+//! Runs the comparison, usually called by `bench/compare.sh`.
 
 mod args;
 mod experiments;
@@ -47,7 +47,7 @@ fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// All experiments, and the page about them. What cannot be measured is left out of it, and it says so.
+/// Runs all experiments, and writes the page. Experiments that fail are left out, and the page lists them.
 fn everything(args: &Args, laboratory: &mut Laboratory<'_>, machine: Machine, file: &Path) -> Result<()> {
     let handshakes = laboratory.handshakes()?;
     let left_out = |error: anyhow::Error| eprintln!("left out: {error:#}");

@@ -7,17 +7,17 @@ use nix::unistd::Pid;
 
 use crate::process_tree::process_tree;
 
-/// Memory in KiB. Socket buffers belong to the kernel and are not in it.
+/// Memory in KiB. Socket buffers belong to the kernel and are not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Proportional set size: resident pages, each shared one divided by the number of those who share it.
+    /// Proportional set size: resident pages, each shared page divided by the number of processes that share it.
     pub pss_kib: u64,
     /// Resident set size: a page shared by two processes counts twice.
     pub rss_kib: u64,
 }
 
 impl Memory {
-    /// What `root` and its descendants hold now.
+    /// Reads the current memory of `root` and its descendants.
     pub fn of_tree(root: Pid) -> Result<Self> {
         process_tree(root)?.into_iter().map(Self::of_process).sum()
     }

@@ -1,8 +1,8 @@
-//! What becomes of a server's clients when it is asked for four times what it can do, half of that from one network.
+//! Behaviour of a server at four times its capacity, with half of the load from one network.
 //!
-//! All clients want full handshakes, and leave after three seconds. Some come back: they were here before, each from
-//! one of a few networks. Others are strangers, from thousands of networks. The attackers have one network. On a server
-//! that knows no difference, all fare alike.
+//! All clients want full handshakes, and give up after three seconds. Returning clients were served before, each from
+//! one of a few networks. Strangers come from thousands of networks, attackers from one. A server that does not
+//! distinguish clients serves all groups alike.
 
 use std::{fmt, net::Ipv4Addr, thread, time::Duration};
 
@@ -17,56 +17,56 @@ use crate::{
     server::Server,
 };
 
-/// Connections of all clients together: what four times the capacity brings until clients leave.
+/// Maximum number of connections of all clients: those of four times the capacity until clients give up.
 pub const MOST_CONNECTIONS: usize = 12_000;
 
-/// Clients leave after this.
+/// Time after which clients give up.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// After the overload, all should be as before.
+/// Time after the overload within which service should be as before.
 const RECOVERY: Duration = Duration::from_secs(2);
-/// Of the capacity: who comes back, strangers, and attackers.
+/// Load as a multiple of the capacity: returning clients, strangers, attackers.
 const LOADS: [f64; 3] = [0.5, 1.5, 2.0];
-/// Connections that the capacity is measured with.
+/// Number of connections used to measure the capacity.
 const BUSY: usize = 64;
 
-/// What one server did.
+/// Results of one server.
 #[derive(Clone, Debug, Serialize)]
 pub struct Overloaded {
-    /// Which server.
+    /// Name of the server.
     pub server: String,
     /// The scenario's short name.
     pub scenario: String,
-    /// Handshakes a second in a closed loop.
+    /// Handshakes per second in a closed loop.
     pub capacity: f64,
-    /// Clients that come back, at half the capacity, and nobody else.
+    /// Returning clients at half the capacity, without other load.
     pub before: Clients,
-    /// The same under overload.
+    /// Returning clients under overload.
     pub returning: Clients,
     /// Strangers under overload.
     pub strangers: Clients,
     /// Attackers under overload.
     pub attackers: Clients,
-    /// Clients that come back, at half the capacity, from two seconds after the overload on.
+    /// Returning clients at half the capacity, from two seconds after the overload on.
     pub after: Clients,
     /// Resident memory before and after, in KiB.
     pub memory: [u64; 2],
 }
 
-/// What clients of one kind have seen.
+/// Results of one group of clients.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Clients {
-    /// Of the connections that were due, those that the load began, 0 to 1. Where it could not keep up, the server was asked for
-    /// less than said, and the latencies of clients that are not heeded have its delay in them.
+    /// Fraction of the due connections that the load started, 0 to 1. If it could not keep up, the load was lower
+    /// than stated, and the latencies of groups that are not prioritised include its delay.
     pub offered: f64,
-    /// Handshakes a second that succeeded.
+    /// Successful handshakes per second.
     pub per_second: f64,
-    /// Of all, those that succeeded, 0 to 1.
+    /// Fraction of all connections that succeeded, 0 to 1.
     pub served: f64,
-    /// Of those that were not refused at once, those that succeeded, 0 to 1.
+    /// Fraction of the connections not refused at once that succeeded, 0 to 1.
     pub kept: f64,
-    /// Milliseconds from when the connection was due to the end of its handshake.
+    /// Median time in milliseconds from when the connection was due to the end of its handshake.
     pub p50_ms: f64,
-    /// The same, 99th percentile.
+    /// 99th percentile of that time.
     pub p99_ms: f64,
 }
 
@@ -118,13 +118,13 @@ pub fn measure(
     })
 }
 
-/// Networks of one kind of client, all of them loopback.
+/// Networks of one group of clients, all of them loopback.
 #[derive(Clone, Copy)]
 struct Networks {
     second: u8,
     count: u16,
     hosts: u8,
-    /// Whether it is looked at what they see.
+    /// Whether the group's latency is reported.
     is_heeded: bool,
 }
 
@@ -133,7 +133,7 @@ const STRANGERS: Networks = Networks { second: 20, count: 4096, hosts: 1, is_hee
 const ATTACKERS: Networks = Networks { second: 100, count: 1, hosts: 200, is_heeded: false };
 
 impl Networks {
-    /// One address after the other, each of another network as far as there are more.
+    /// Returns the source addresses, each in a different network than the previous one if there are several.
     fn sources(self) -> Vec<Ipv4Addr> {
         let address = |network: u16, host| {
             let [above, below] = network.to_be_bytes();
@@ -143,12 +143,12 @@ impl Networks {
     }
 }
 
-/// Clients have machines of their own elsewhere: those whose latency counts do not wait here until others, with whom they
-/// share a core, have had their turn. Without the right to it, they wait.
+/// Raises the scheduling priority. In reality clients have machines of their own: a group whose latency is reported
+/// must not wait here for others on the same core. Without the privilege it waits.
 fn come_first() {
     const NICENESS: i32 = -15;
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-        eprintln!("the latency of clients that come back has that of others in it: {error}");
+        eprintln!("the latency of returning clients includes that of others: {error}");
     }
 }
 
@@ -158,7 +158,7 @@ struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
-    /// Handshakes a second when there is always somebody who wants one.
+    /// Measures handshakes per second with clients always waiting.
     fn capacity(&self, time: Duration) -> Result<f64> {
         let scenario = Scenario { clients: BUSY, ..self.scenario.clone() };
         let load = Load { begin_within: Some(time), ..self.load(&scenario) };
@@ -166,7 +166,7 @@ impl Crowd<'_> {
         Ok(seen.per_second())
     }
 
-    /// So many connections a second from these addresses, whether the server keeps up or not.
+    /// Starts this many connections per second from these addresses, whether the server keeps up or not.
     fn clients(&self, sources: &[Ipv4Addr], per_second: f64, time: Duration) -> Result<Clients> {
         let load = Load {
             sources: sources.to_vec(),
@@ -186,7 +186,7 @@ impl Crowd<'_> {
 }
 
 impl Clients {
-    /// Of so many connections that were due.
+    /// Summarises the results of this many due connections.
     fn new(seen: &Outcome, due: f64) -> Self {
         let late = seen.failures.iter().filter(|(failure, _)| failure.reason == "timed out");
         let late: u64 = late.map(|(_, count)| count).sum();

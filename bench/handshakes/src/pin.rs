@@ -1,4 +1,4 @@
-//! Threads on one core.
+//! Pinning of threads to a core.
 
 use anyhow::{Result, ensure};
 use nix::{
@@ -6,7 +6,7 @@ use nix::{
     unistd::Pid,
 };
 
-/// Keeps the calling thread, and those that it starts from now on, on `core`.
+/// Pins the calling thread, and threads that it starts later, to `core`.
 pub fn pin_to(core: usize) -> Result<()> {
     let mut cores = CpuSet::new();
     cores.set(core)?;

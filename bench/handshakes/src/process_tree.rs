@@ -1,17 +1,17 @@
-//! A process and all that descend from it.
+//! A process and its descendants.
 
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use nix::unistd::Pid;
 
-/// `root` and its living descendants, from one look at `/proc`.
+/// Returns `root` and its living descendants, from one pass over `/proc`.
 ///
-/// A server with a master and workers is several processes; what it costs is the sum.
+/// A server with a master and workers has several processes; its cost is the sum.
 pub fn process_tree(root: Pid) -> Result<Vec<Pid>> {
     let mut parentage = Vec::new();
     for entry in fs::read_dir("/proc").context("cannot list /proc")? {
-        // Processes come and go while we look: one that has left is none of ours.
+        // Processes may end during the pass: one that has ended is not a descendant.
         let Ok(stat) = fs::read_to_string(entry?.path().join("stat")) else { continue };
         parentage.extend(parse_stat(&stat));
     }
@@ -19,8 +19,8 @@ pub fn process_tree(root: Pid) -> Result<Vec<Pid>> {
     Ok(descend(root.as_raw(), &parentage).into_iter().map(Pid::from_raw).collect())
 }
 
-/// Process and parent from a line of `/proc/PID/stat`: `PID (name) STATE PPID ...`, where the name may hold
-/// spaces and parentheses of its own.
+/// Returns process and parent of a line of `/proc/PID/stat`: `PID (name) STATE PPID ...`, where the name may contain
+/// spaces and parentheses.
 fn parse_stat(line: &str) -> Option<(i32, i32)> {
     let (pid, rest) = line.split_once(' ')?;
     let (_, after_name) = rest.rsplit_once(')')?;

@@ -1,5 +1,5 @@
-//! What this project's OpenSSL provider saves in servers that stay as they are: each beside itself without the
-//! provider, with as many workers, on the same core. With the provider, the key server counts too.
+//! CPU savings of this project's OpenSSL provider in unmodified servers: each is compared with itself without the
+//! provider, with the same number of workers, on the same core. With the provider, the key server counts too.
 
 use std::fmt;
 
@@ -15,17 +15,17 @@ use crate::{
     server::Server,
 };
 
-/// A server, and how many workers it has.
+/// A server with a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contender {
-    /// Which server.
+    /// The server.
     pub rival: Rival,
-    /// Its worker processes; HAProxy has threads, and here one of them.
+    /// Number of worker processes; HAProxy has threads, and here one thread.
     pub workers: usize,
 }
 
-/// Who takes part: HAProxy and nginx with our module, whose one thread goes on with other connections while operations
-/// are computed, and nginx, whose workers wait for theirs.
+/// Returns the contenders: HAProxy and nginx with our module, whose single thread serves other connections while
+/// operations are computed, and nginx, whose workers block on theirs.
 pub fn contenders(with_nginx_module: bool, workers: &[usize]) -> Vec<Contender> {
     let one = with_nginx_module.then_some(&1);
     let nginx = one.into_iter().chain(workers);
@@ -42,7 +42,7 @@ impl fmt::Display for Contender {
     }
 }
 
-/// A contender's name in a round's line.
+/// Name of a contender in a round's line.
 #[derive(Clone, Copy, Debug)]
 struct Label {
     contender: Contender,
@@ -55,27 +55,27 @@ impl fmt::Display for Label {
     }
 }
 
-/// Contenders that run, each without the provider and with it, one after the other.
+/// Contenders that run, each without the provider and with it, in alternation.
 #[derive(Debug)]
 pub struct Pairs {
     servers: Vec<(Label, Server)>,
-    /// Contenders that do not, and why.
+    /// Contenders that do not run, with the reason.
     pub missing: Vec<(Contender, String)>,
 }
 
 /// One contender without the provider and with it.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// Who.
+    /// The contender.
     pub contender: Contender,
-    /// Its own OpenSSL.
+    /// Measured with its own OpenSSL.
     pub alone: Measured,
-    /// With the provider in it.
+    /// Measured with the provider.
     pub with_provider: Measured,
 }
 
 impl Pairs {
-    /// Starts `contenders` of which `of` has a program, in folders of their own. `stage` has the provider.
+    /// Starts those `contenders` that have a program in `of`, in directories of their own. `stage` has the provider.
     pub fn start(
         contenders: &[Contender],
         of: &[Contestant],
@@ -101,13 +101,13 @@ impl Pairs {
         pairs
     }
 
-    /// Interleaved rounds.
+    /// Measures in interleaved rounds.
     pub fn measure(&self, plan: Plan, scenario: &Scenario) -> Result<Vec<Pair>> {
         let measured = plan.measure(scenario, &self.servers, |line| eprintln!("{line}"))?;
         Ok(self.paired(measured))
     }
 
-    /// Interleaved rounds with DHE_RSA, which only the other generator can ask for: BoringSSL has left it.
+    /// Measures DHE_RSA in interleaved rounds, with h2load: BoringSSL no longer supports it.
     pub fn measure_dhe(&self, plan: Plan, scenario: &Scenario, h2load: &H2load) -> Vec<Pair> {
         let sides = h2load.dhe(scenario, &self.servers, plan, |line| eprintln!("{line}"));
         self.paired(sides.into_iter().map(Measured::from).collect())

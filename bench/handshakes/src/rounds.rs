@@ -1,5 +1,5 @@
-//! CPU time per handshake, in interleaved rounds: A B C D, B C D A, ... so that what disturbs the machine disturbs all
-//! alike.
+//! CPU time per handshake, in interleaved rounds: A B C D, B C D A, ... so that disturbances of the machine affect
+//! all servers alike.
 
 use quadrille_profile::load::{Client, Outcome};
 use std::{fmt::Display, time::Duration};
@@ -11,60 +11,61 @@ use crate::{
     server::Server,
 };
 
-/// How much to measure.
+/// Amount of measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Interleaved rounds.
     pub rounds: usize,
-    /// Handshakes of each server in each round, at most.
+    /// Maximum number of handshakes of each server in each round.
     pub handshakes: u64,
-    /// How long each server gets in each round, at most; handshakes that have begun are finished.
+    /// Maximum time of each server in each round; handshakes in progress are finished.
     pub round_time: Duration,
 }
 
-/// No round takes longer, even if the server hangs.
+/// Time limit of a round, even if the server hangs.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// Of those that offer a session, this share must be resumed, or the server did other work than it was asked for.
+/// Minimum fraction of offered sessions that must be resumed; below it the server did different work than requested.
 const LEAST_RESUMED: f64 = 0.99;
 
-/// What one server did in all rounds of a scenario.
+/// Results of one server in all rounds of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// One value a round; `None` where no handshake succeeded.
+    /// One value per round; `None` where no handshake succeeded.
     pub cpu_us_per_handshake: Vec<Option<f64>>,
-    /// One value a round; `None` where no handshake succeeded.
+    /// One value per round; `None` where no handshake succeeded.
     pub handshakes_per_second: Vec<Option<f64>>,
-    /// How much of its core the server used, one value a round.
+    /// Fraction of its core that the server used, one value per round.
     pub server_busy: Vec<Option<f64>>,
-    /// From connect to the end of the handshake, median, microseconds, one value a round.
+    /// Median time from connect to the end of the handshake, microseconds, one value per round.
     pub p50_us: Vec<Option<f64>>,
-    /// The same, 99th percentile.
+    /// 99th percentile of that time.
     pub p99_us: Vec<Option<f64>>,
-    /// All rounds together, as the client saw them.
+    /// All rounds together, as seen by the client.
     pub seen: Outcome,
-    /// Why the server left before the last round.
+    /// Reason that the server left before the last round.
     pub gave_up: Option<String>,
 }
 
 impl Plan {
-    /// The same rounds, shorter, for a single client who waits for each handshake.
+    /// Returns the same rounds, shorter, for a single client that waits for each handshake.
     pub fn shortened(self) -> Self {
         Self { handshakes: (self.handshakes / 4).max(1), round_time: self.round_time / 2, ..self }
     }
 
-    /// Twice the time in as many rounds, for what opens its connections anew in each: that then weighs less.
+    /// Returns twice the time in the same number of rounds, for workloads that open their connections anew in each:
+    /// that then weighs less.
     pub fn longer(self) -> Self {
         Self { round_time: self.round_time * 2, ..self }
     }
 
-    /// As much time in twice as many rounds, for two that are compared in each: the less time lies between their turns,
-    /// the rarer the machine changes its speed in between.
+    /// Returns the same total time in twice as many rounds, for two that are compared in each: the less time between
+    /// their turns, the rarer the machine changes its speed in between.
     pub fn finer(self) -> Self {
         Self { rounds: self.rounds * 2, round_time: self.round_time / 2, ..self }
     }
 
-    /// Warms up and measures `servers` in turn; `progress` gets a line about each round. Each server's result comes in
-    /// the place it has in `servers`.
+    /// Warms up and measures `servers` in turn; `progress` gets a line about each round. Results are in the order of
+    /// `servers`.
     pub fn measure(
         self,
         scenario: &Scenario,
@@ -103,7 +104,7 @@ impl Plan {
         Ok(results)
     }
 
-    /// One for each server: it keeps the sessions of that server from round to round.
+    /// Creates one client per server, which keeps that server's sessions from round to round.
     fn clients<Name>(self, scenario: &Scenario, servers: &[(Name, Server)]) -> Result<Vec<Client>> {
         let client = |(_, server): &(Name, Server)| {
             Ok(scenario.load(server.address, self.handshakes, TIME_LIMIT).client()?)
@@ -132,15 +133,11 @@ impl Plan {
     }
 }
 
-/// Whether the handshakes were those asked for, as the client saw them.
+/// Checks that the handshakes were of the requested kind, as seen by the client.
 fn right_kind(asked: Resumption, seen: &Outcome) -> Result<()> {
     match asked {
         Resumption::Off => {
-            ensure!(
-                seen.resumed == 0,
-                "{} handshakes were resumed: not the full ones asked for",
-                seen.resumed
-            );
+            ensure!(seen.resumed == 0, "{} handshakes were resumed: expected full handshakes", seen.resumed);
         }
         Resumption::On => {
             let enough = seen.resumed as f64 >= LEAST_RESUMED * seen.ok as f64;

@@ -1,11 +1,11 @@
-//! What is asked of every server alike.
+//! Scenario: the load and configuration that all servers share.
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
 use clap::ValueEnum;
 use quadrille_profile::load::{Load, Offer, Pace, TlsVersion};
 
-/// The certificate's key, and so the private-key operation of a handshake.
+/// Type of the certificate's key, which determines the private-key operation of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum KeyKind {
     /// ECDSA on P-256.
@@ -29,10 +29,10 @@ impl fmt::Display for KeyKind {
     }
 }
 
-/// Whether clients come back with a session, and servers take it.
+/// Whether clients offer a session, and servers accept it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Resumption {
-    /// Every handshake is a full one.
+    /// Every handshake is full.
     Off,
     /// Every handshake offers a ticket of an earlier one.
     On,
@@ -41,24 +41,24 @@ pub enum Resumption {
 /// One cell of the comparison.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The only version that client and servers offer.
+    /// The only version that client and servers accept.
     pub version: TlsVersion,
     /// The servers' key.
     pub key: KeyKind,
     /// Full or resumed handshakes.
     pub resumption: Resumption,
-    /// The client's key exchange groups, colon-separated as BoringSSL names them.
+    /// The client's key exchange groups, colon-separated, by BoringSSL's names.
     pub groups: String,
     /// Connections in flight.
     pub clients: usize,
-    /// Requests on each connection; 0 is the handshake alone.
+    /// Requests per connection; 0 means the handshake alone.
     pub requests: u32,
-    /// Connections that begin each second, whether the server keeps up or not; without, each begins when one ends.
+    /// Connections started per second, whether the server keeps up or not; if `None`, each starts when one ends.
     pub per_second: Option<f64>,
 }
 
 impl Scenario {
-    /// `count` connections as this asks for them, within `time_limit`.
+    /// Returns a load of `count` connections of this scenario, within `time_limit`.
     pub fn load(&self, target: SocketAddr, count: u64, time_limit: Duration) -> Load {
         Load {
             offer: Offer::new(self.version, &self.groups),
@@ -72,19 +72,19 @@ impl Scenario {
         }
     }
 
-    /// What servers are told to accept: everybody's defaults, and before them what this asks for.
+    /// Returns the groups that servers accept: this scenario's, followed by the common defaults.
     pub fn accepted_groups(&self) -> String {
         const DEFAULT: &str = "X25519:P-256";
         let further = self.groups.split(':').filter(|group| !DEFAULT.split(':').any(|one| one == *group));
         further.chain([DEFAULT]).collect::<Vec<_>>().join(":")
     }
 
-    /// Whether its key exchange withstands quantum computers, which TLS 1.2 has none of.
+    /// Returns whether its key exchange is post-quantum, which TLS 1.2 does not offer.
     pub fn is_post_quantum(&self) -> bool {
         self.groups.contains("MLKEM")
     }
 
-    /// A short name without spaces, for the JSON.
+    /// Returns a short name without spaces, for the JSON.
     pub fn id(&self) -> String {
         let key = self.key.to_string().replace('-', "").to_lowercase();
         let resumed = if self.resumption == Resumption::On { "-resumed" } else { "" };

@@ -1,4 +1,4 @@
-//! A server running on its core for as long as the experiment wants it.
+//! A server running on its core for the duration of the experiment.
 
 use std::{
     ffi::OsString,
@@ -26,28 +26,28 @@ use crate::{
 
 const START_TIME: Duration = Duration::from_secs(15);
 const STOP_TIME: Duration = Duration::from_secs(3);
-/// Where servers listen.
+/// Ports that servers listen on.
 const PORTS: Range<u16> = 20_000..30_000;
 const PAUSE: Duration = Duration::from_millis(20);
-/// How much of a server's log is quoted when it does not start.
+/// Number of log lines quoted when a server does not start.
 const LOG_LINES: usize = 5;
 
-/// A running server; dropping it ends it.
+/// A running server, terminated on drop.
 #[derive(Debug)]
 pub struct Server {
-    /// Where it listens.
+    /// Address that it listens on.
     pub address: SocketAddr,
-    /// Where it, or what is beside it, listens too; of those that do.
+    /// Second address that it, or its companion, listens on, if any.
     pub beside: SocketAddr,
     child: Child,
     companion: Option<Companion>,
-    /// Whether what the companion does is done for this server.
+    /// Whether the companion's work counts as the server's.
     companion_counts: bool,
 }
 
 impl Server {
-    /// Starts `rival` on the first of `cores`, and what it needs beside it on the second, or on the first if it counts,
-    /// and waits until it completes the handshake that `scenario` asks for.
+    /// Starts `rival` on the first of `cores`, and its companion on the second, or on the first if it counts; waits
+    /// until it completes the handshake of `scenario`.
     pub fn start(
         rival: Rival,
         program: &Path,
@@ -76,16 +76,16 @@ impl Server {
         }
     }
 
-    /// Its first process.
+    /// Returns its first process.
     pub fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    /// The CPU clock of all its processes, and of what else works for it.
+    /// Returns the CPU clock of all its processes, and of the companion if it counts.
     pub fn cpu_clock(&self) -> Result<CpuClock> {
         let companion = self.companion.as_ref().filter(|_| self.companion_counts).map(Companion::pid);
         let roots: Vec<Pid> = [self.pid()].into_iter().chain(companion).collect();
-        CpuClock::of_trees(&roots).context("the server has gone")
+        CpuClock::of_trees(&roots).context("the server has ended")
     }
 
     fn wait_until_ready(&mut self, scenario: &Scenario) -> Result<()> {
@@ -93,14 +93,14 @@ impl Server {
         let trial = Scenario { clients: 1, ..scenario.clone() }.load(self.address, 1, PAUSE * 50);
         loop {
             if let Some(status) = self.child.try_wait()? {
-                bail!("ended at once ({status})");
+                bail!("exited at once ({status})");
             }
             let outcome = trial.run()?;
             if outcome.ok == 1 {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                let reason = outcome.failure().unwrap_or_else(|| "no answer".into());
+                let reason = outcome.failure().unwrap_or_else(|| "no response".into());
                 bail!("not ready after {} s: {reason}", START_TIME.as_secs());
             }
             thread::sleep(PAUSE);
@@ -114,7 +114,7 @@ impl Drop for Server {
     }
 }
 
-/// What a server needs beside it; ended with it.
+/// A companion process of a server, terminated with it.
 #[derive(Debug)]
 pub(crate) struct Companion(Child);
 
@@ -134,9 +134,9 @@ impl Drop for Companion {
     }
 }
 
-/// By SIGTERM, so that it can end its children, and by force if it does not come.
+/// Terminates the process with SIGTERM, so that it can end its children, and kills it if it does not exit.
 fn end(child: &mut Child) {
-    // It may have ended by itself: then there is nobody to signal, and waiting returns at once.
+    // It may have exited already: then there is no process to signal, and waiting returns at once.
     let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
     let deadline = Instant::now() + STOP_TIME;
     while Instant::now() < deadline {
@@ -149,7 +149,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// A program on one core. setpriv ends it when this process ends, however it ends.
+/// Builds a command for a program on one core. setpriv terminates it when this process ends for any reason.
 fn on_core(core: usize, program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM", "taskset", "--cpu-list", &core.to_string()]).arg(program);
@@ -166,10 +166,10 @@ fn start(command: &mut Command, log: &Path) -> Result<Child> {
         .context("cannot run setpriv and taskset (package util-linux)")
 }
 
-/// An address of this machine where nobody listens now, another one at each call.
+/// Returns a free address of this machine, a different one at each call.
 ///
-/// Its port is below those that the system gives to outgoing connections: of these, thousands wait for their end
-/// (TIME_WAIT) while servers come and go here, and a port that is free now need not be so when the server wants it.
+/// Its port is below the range of outgoing connections: thousands of those are in TIME_WAIT while servers start and
+/// stop here, and a port that is free now may be taken when the server binds it.
 pub fn free_address() -> Result<SocketAddr> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = PORTS.start + (std::process::id() % u32::from(PORTS.end - PORTS.start)) as u16;

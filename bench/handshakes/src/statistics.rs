@@ -14,7 +14,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of `values`, or `None` when there are none.
+    /// Returns the spread of `values`, or `None` if there are no values.
     pub fn of_values(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -25,11 +25,11 @@ impl Spread {
         Some(Self { median, min, max })
     }
 
-    /// The spread of `ours / theirs`, taken round by round.
+    /// Returns the spread of `ours / theirs`, taken round by round.
     ///
-    /// A round's servers run within seconds of each other, so that what disturbs the machine disturbs both
-    /// sides of a ratio; the ratio of two medians would pair rounds that saw different weather. Rounds that one side
-    /// could not finish (`None`) are left out.
+    /// A round's servers run within seconds of each other, so that disturbances of the machine affect both sides of a
+    /// ratio; the ratio of two medians would pair rounds under different conditions. Rounds that one side could not
+    /// finish (`None`) are left out.
     pub fn of_ratios(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<Self> {
         Self::of_values(ours.iter().zip(theirs).filter_map(|(ours, theirs)| Some((*ours)? / (*theirs)?)))
     }
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn ratios_pair_the_values_of_one_round() {
-        // The machine ran at half speed in the second round: the ratio does not notice.
+        // The machine ran at half speed in the second round: the ratio is not affected.
         let ours = [Some(10.0), Some(20.0), Some(10.0)];
         let theirs = [Some(20.0), Some(40.0), Some(20.0)];
         assert_eq!(Spread::of_ratios(&ours, &theirs), Some(Spread { median: 0.5, min: 0.5, max: 0.5 }));

@@ -1,4 +1,4 @@
-//! A server that gets only a part of its core's time, so that a slow client can keep it busy.
+//! Throttle that limits a server to a fraction of its core's time, so that a slow client can keep it busy.
 
 use std::{
     sync::mpsc::{self, RecvTimeoutError, Sender},
@@ -14,30 +14,30 @@ use nix::{
 
 use crate::{pin::pin_to, process_tree::process_tree};
 
-/// A turn and the rest after it, together.
+/// Length of a running and a stopped phase together.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// How much of its core's time a server gets.
+/// Fraction of its core's time that a server gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Ration {
-    /// 0 to 1.
+    /// The fraction, 0 to 1.
     pub share: f64,
-    /// The server's core. The throttle works there too, where it disturbs no client.
+    /// The server's core. The throttle runs there too, where it does not disturb the client.
     pub core: usize,
 }
 
 impl Ration {
-    /// All of it, whichever core it is.
+    /// The whole core; its number does not matter.
     pub const WHOLE: Self = Self { share: 1.0, core: 0 };
 }
 
-/// Stops and continues a process tree in turns until it is dropped. Stopped processes use no CPU, so that what the
-/// kernel accounts to them is what they did in their turns.
+/// Stops and continues a process tree periodically until it is dropped. Stopped processes use no CPU, so the kernel
+/// accounts only for their running phases.
 #[derive(Debug)]
 pub struct Throttle(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Throttle {
-    /// Lets `root` and its descendants run for their share of the time; with 1 it leaves them alone.
+    /// Lets `root` and its descendants run for their share of the time; a share of 1 has no effect.
     pub fn start(root: Pid, Ration { share, core }: Ration) -> Result<Self> {
         if share >= 1.0 {
             return Ok(Self(None));
@@ -46,7 +46,7 @@ impl Throttle {
         let (end, ended) = mpsc::channel();
         let turn = PERIOD.mul_f64(share);
         let worker = thread::spawn(move || {
-            // Elsewhere it would be late now and then: only the length of the turns depends on it.
+            // On another core it would be late at times: only the length of the phases depends on it.
             let _ = pin_to(core);
             let pause = |time| matches!(ended.recv_timeout(time), Err(RecvTimeoutError::Timeout));
             while pause(turn) {
@@ -71,7 +71,7 @@ impl Drop for Throttle {
     }
 }
 
-/// One that has ended needs none.
+/// Signals the processes; an ended process is skipped.
 fn signal(processes: &[Pid], signal: Signal) {
     for pid in processes {
         let _ = kill(*pid, signal);
@@ -101,7 +101,7 @@ mod tests {
         let free = used_in(Duration::from_millis(200));
         busy.kill().unwrap();
         busy.wait().unwrap();
-        // Other tests load the machine: only what holds in spite of them.
+        // Other tests load the machine: only bounds that hold nevertheless.
         assert!(throttled < 0.5, "{throttled}");
         assert!(free > 0.0, "it was left stopped");
     }

@@ -1,4 +1,4 @@
-//! The plain HTTP server behind those that pass requests on: nginx, on the client's core, not counted.
+//! The plain HTTP upstream of servers that forward requests: nginx, on the client's core, not counted.
 
 use std::{
     fmt,
@@ -18,24 +18,24 @@ use crate::{
     server::{Companion, free_address},
 };
 
-/// A body that the upstream has, as a file.
+/// A response body of the upstream, as a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// Where it is found.
+    /// Request path.
     pub path: &'static str,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
 impl Body {
-    /// About as much as an answer of an API: what fits into one TCP segment.
+    /// Size of a typical API response, which fits into one TCP segment.
     pub const SMALL: Self = Self { path: "/files/small", bytes: 1_400 };
-    /// As much as one TLS record holds.
+    /// Size of one TLS record.
     pub const MEDIUM: Self = Self { path: "/files/medium", bytes: 16 << 10 };
-    /// What takes so long that nothing but its bytes matters.
+    /// A size at which only the cost of bytes matters.
     pub const LARGE: Self = Self { path: "/files/large", bytes: 64 << 20 };
 
-    /// All of them.
+    /// All bodies.
     pub const ALL: [Self; 3] = [Self::SMALL, Self::MEDIUM, Self::LARGE];
 }
 
@@ -52,16 +52,16 @@ impl fmt::Display for Body {
 const START_TIME: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A running upstream; dropping it ends it.
+/// A running upstream, terminated on drop.
 #[derive(Debug)]
 pub struct Upstream {
-    /// Where it listens.
+    /// Address that it listens on.
     pub address: SocketAddr,
     process: Companion,
 }
 
 impl Upstream {
-    /// Starts it on `core`, with room for `connections` at once: `ok` at `/`, and each [`Body`] at its path.
+    /// Starts it on `core`, with capacity for `connections`: serves `ok` at `/`, and each [`Body`] at its path.
     pub fn start(nginx: &Path, core: usize, connections: usize, directory: &Path) -> Result<Self> {
         let files = directory.join("files");
         fs::create_dir_all(&files)?;
@@ -79,12 +79,12 @@ impl Upstream {
         Ok(Self { address, process })
     }
 
-    /// Its first process.
+    /// Returns its first process.
     pub fn pid(&self) -> Pid {
         self.process.pid()
     }
 
-    /// The same upstream, if `rival` can do nothing without one.
+    /// Returns the address of the upstream, if `rival`'s job needs one.
     pub fn for_job(upstream: Option<&Self>, rival: Rival) -> Option<SocketAddr> {
         match rival.job() {
             Job::Answer => None,
@@ -93,7 +93,7 @@ impl Upstream {
     }
 }
 
-/// Bytes that no compression helps with, the same ones in every run.
+/// Writes incompressible bytes, identical in every run.
 fn write_body(path: &Path, bytes: u64) -> Result<()> {
     let mut file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -113,7 +113,7 @@ fn write_body(path: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// nginx's worker is another user when it is started by root.
+/// Creates the directory for nginx's workers, which run as another user when it is started by root.
 pub(crate) fn make_folder_for_workers(directory: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::create_dir_all(directory)?;
@@ -129,7 +129,7 @@ fn wait_until_ready(address: SocketAddr) -> Result<()> {
         }
         thread::sleep(PAUSE);
     }
-    bail!("the upstream does not answer")
+    bail!("the upstream does not respond")
 }
 
 fn answers(address: SocketAddr) -> Result<bool> {

@@ -1,20 +1,20 @@
-//! The command line.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
 use clap::Parser;
 
 /// Measures RSA private operations, every tier of ours at every fill, X25519, ML-KEM-768, and ECDSA on P-256,
-/// beside OpenSSL, BoringSSL and AWS-LC; at the end a GPU, if there is one, beside all cores.
+/// compared with OpenSSL, BoringSSL and AWS-LC; at the end a GPU, if available, compared with all cores.
 ///
-/// The contenders take turns in one process on one core; figures are medians over the rounds. Time is the thread's
-/// CPU time, so that other programs disturb little. Ours includes the check of every result with the public key,
-/// theirs what they do: blinding, and a check.
+/// The contenders alternate in one process on one core; figures are medians over the rounds. Time is the thread's CPU
+/// time, so that other programs disturb little. Ours includes the check of every result with the public key; the
+/// libraries' includes blinding and a check.
 ///
-/// OpenSSL and AWS-LC use AVX-512 IFMA where the CPU has it. So on such a CPU there are two passes: `ifma` beside the
-/// libraries as they are, and `avx2` beside the same libraries with AVX-512 masked (OPENSSL_ia32cap, which all three
-/// read when they start). The second shows what a CPU without AVX-512 would, and there the libraries are called
-/// openssl-avx2 and so on.
+/// OpenSSL and AWS-LC use AVX-512 IFMA where the CPU supports it. On such a CPU there are therefore two passes:
+/// `ifma` against the unmodified libraries, and `avx2` against the same libraries with AVX-512 masked
+/// (OPENSSL_ia32cap, which all three read at startup). The second shows the result on a CPU without AVX-512; the
+/// libraries are called openssl-avx2 and so on there.
 #[derive(Parser)]
 #[command(
     version,
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Turns of every contender.
     #[arg(long, default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Milliseconds of one turn, at least.
+    /// Minimum length of one turn in milliseconds.
     #[arg(long, default_value_t = 20)]
     pub(crate) turn_ms: u64,
     /// Key sizes in bits.
@@ -51,26 +51,26 @@ pub(crate) struct Arguments {
     /// Seconds for each of four measurements of each size on a GPU, if there is one.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) gpu_seconds: u64,
-    /// Measure the GPU alone, by batch size and streams too, after so many random operations of each size (in
-    /// thousands) were compared with the lanes'.
+    /// Measure the GPU alone, also by batch size and streams, after comparing this many random operations of each
+    /// size (in thousands) with the lanes'.
     #[arg(long, value_name = "THOUSANDS")]
     pub(crate) gpu_only: Option<usize>,
-    /// Measure the lanes on all cores that this process may use (taskset chooses them), and nothing else.
+    /// Measure the lanes on all cores that this process may use (chosen with taskset), and nothing else.
     #[arg(long)]
     pub(crate) all_cores: bool,
-    /// Instead of speed, look for a dependence of time on inputs, with this many batches a tier.
+    /// Test whether time depends on inputs, instead of measuring speed, with this many batches per tier.
     #[arg(long, value_name = "BATCHES")]
     pub(crate) leak: Option<usize>,
-    /// Where the JSON goes.
+    /// Path of the JSON output.
     #[arg(long, value_name = "FILE", default_value = "bench/out/kernels.json")]
     pub(crate) out: PathBuf,
-    /// Measure the pass with AVX-512 masked, and hand the rows to the parent process.
+    /// Measure the pass with AVX-512 masked, and pass the rows to the parent process.
     #[arg(long, hide = true)]
     pub(crate) masked_pass: bool,
 }
 
 impl Arguments {
-    /// Whether one operation other than RSA's is asked for alone.
+    /// Returns whether one operation other than RSA's is requested alone.
     pub(crate) fn one_operation(&self) -> bool {
         self.x25519 || self.ml_kem || self.p256
     }

@@ -1,4 +1,4 @@
-//! CPU time, and the core's cycles as far as a program can tell them.
+//! CPU time, and an estimate of core cycles.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(crate) struct Sample {
     pub(crate) cycles: f64,
 }
 
-/// Calls `run` for at least `turn_ms` milliseconds.
+/// Calls `run` repeatedly for at least `turn_ms` milliseconds.
 pub(crate) fn sample(run: &mut dyn FnMut(), turn_ms: u64) -> Sample {
     let before = cycle_nanoseconds();
     let (start, mut calls) = (cpu_time(), 0u32);
@@ -28,7 +28,7 @@ pub(crate) fn sample(run: &mut dyn FnMut(), turn_ms: u64) -> Sample {
     Sample { nanoseconds, cycles: nanoseconds / cycle }
 }
 
-/// What this thread has computed so far. Time in which other programs had the core does not count.
+/// Returns this thread's CPU time so far. Time in which other programs had the core does not count.
 pub(crate) fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is writable; Linux has had this clock for twenty years.
@@ -36,8 +36,8 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Nanoseconds of one core cycle, from a chain of dependent multiplications, three cycles each on every x86-64
-/// since 2010. The time stamp counter does not tell: its rate is fixed, the core's is not.
+/// Returns nanoseconds per core cycle, from a chain of dependent multiplications, three cycles each on every x86-64
+/// since 2010. The time stamp counter is not usable: its rate is fixed, the core's is not.
 fn cycle_nanoseconds() -> f64 {
     const ROUNDS: u32 = 5_000;
     const CHAIN: u32 = 20;
@@ -51,12 +51,12 @@ fn cycle_nanoseconds() -> f64 {
     (cpu_time() - start).as_nanos() as f64 / f64::from(3 * CHAIN * ROUNDS)
 }
 
-/// The middle of a list.
+/// Returns the median of a list.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value that this part of a list does not exceed.
+/// Returns the quantile: the value that this fraction of a list does not exceed.
 pub(crate) fn quantile(values: impl Iterator<Item = f64>, part: f64) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -1,8 +1,8 @@
-//! What is measured, ours and others.
+//! The measured implementations, ours and others.
 
 use crate::pass::Pass;
 
-/// Something that computes `fill` private operations at a time.
+/// An implementation that computes `fill` private operations at a time.
 pub(crate) struct Contender<'a> {
     pub(crate) name: String,
     pub(crate) is_rival: bool,
@@ -10,10 +10,10 @@ pub(crate) struct Contender<'a> {
     pub(crate) run: Box<dyn FnMut() + 'a>,
 }
 
-/// One operation of a library; `None` where the library is not there.
+/// One operation of a library; `None` if the library is not available.
 pub(crate) type Run<'a> = Option<Box<dyn FnMut() + 'a>>;
 
-/// The libraries that are there, in this order.
+/// Returns the available libraries, in this order.
 pub(crate) fn rivals<'a>(
     pass: Pass,
     runs: impl IntoIterator<Item = (&'static str, Run<'a>)>,

@@ -1,28 +1,28 @@
-//! The GPU, beside all cores with lanes: by the clock on the wall, since it needs hardly any of the CPU's.
+//! The GPU, compared with all cores with lanes: in wall-clock time, since it uses hardly any CPU time.
 
 use std::{error::Error, fmt::Write as _, fs, path::Path, time::Duration};
 
 use quadrille_profile::gpu::{self, KeySize, Rates};
 
-/// Streams and operations of a batch, every combination of which is measured.
+/// Numbers of streams and batch sizes, measured in every combination.
 const STREAMS: [usize; 3] = [1, 2, 4];
 const BATCHES: [usize; 6] = [1, 256, 1024, 4096, 16_384, 65_536];
-/// There are many of them.
+/// Maximum time per combination, since there are many.
 const LONGEST_TURN: Duration = Duration::from_secs(1);
 
-/// The table, and the JSON in a file beside the other; or why there is none.
+/// Prints the table and writes the JSON next to the other file; or prints the reason that there is no GPU.
 pub(crate) fn run(sizes: &[usize], turn: Duration, out: &Path) -> Result<(), Box<dyn Error>> {
     let opened = match gpu::open() {
         Ok(opened) => opened,
         Err(reason) => {
-            println!("\nON A GPU: not measured, {reason}");
+            println!("\nGPU: not measured, {reason}");
             return Ok(());
         }
     };
     let sizes: Vec<KeySize> = sizes.iter().filter_map(|&bits| KeySize::from_bits(bits)).collect();
     let rates = gpu::measure(&opened, &sizes, turn)?;
     println!(
-        "\nON THE GPU {}, beside all cores of the CPU in the same run.\n\n{}",
+        "\nGPU {}, compared with all cores of the CPU in the same run.\n\n{}",
         opened.name(),
         table(&rates)
     );
@@ -32,17 +32,17 @@ pub(crate) fn run(sizes: &[usize], turn: Duration, out: &Path) -> Result<(), Box
     Ok(())
 }
 
-/// Operations a second of the lanes on all cores of this process.
+/// Measures operations per second of the lanes on all cores of this process.
 pub(crate) fn cores(sizes: &[usize], turn: Duration) -> Result<(), Box<dyn Error>> {
     for size in sizes.iter().filter_map(|&bits| KeySize::from_bits(bits)) {
         let (per_second, by) = gpu::on_all_cores(size, turn)?;
-        println!("RSA-{}: {per_second:.0} operations a second, {by}", size.bits());
+        println!("RSA-{}: {per_second:.0} operations per second, {by}", size.bits());
     }
     Ok(())
 }
 
-/// The GPU alone: random operations beside the lanes, the table, and rate and latency by batch size and streams.
-/// Without a GPU this is an error.
+/// Measures the GPU alone: random operations compared with the lanes, the table, and rate and latency by batch size
+/// and streams. Fails without a GPU.
 pub(crate) fn run_alone(
     sizes: &[usize],
     turn: Duration,
@@ -52,7 +52,7 @@ pub(crate) fn run_alone(
     let opened = gpu::open()?;
     let sizes: Vec<KeySize> = sizes.iter().filter_map(|&bits| KeySize::from_bits(bits)).collect();
     let agreed = gpu::agree(&opened, &sizes, operations)?;
-    println!("{agreed} random operations on {} agree with the lanes'.", opened.name());
+    println!("{agreed} random operations on {} agree with the lanes.", opened.name());
     drop(opened);
     let bits: Vec<usize> = sizes.iter().map(|size| size.bits()).collect();
     run(&bits, turn, out)?;

@@ -7,14 +7,14 @@ use quadrille_kernels::{Ceiling, Lanes, PrivateKey, PrivateOperation};
 use crate::contender::Contender;
 use crate::rival::Key;
 
-/// Every vector tier of this CPU.
+/// Returns every vector tier of this CPU.
 pub(crate) fn of_this_cpu() -> Vec<Lanes> {
     let all = [Ceiling::Avx2, Ceiling::Ifma].map(|ceiling| (ceiling, Lanes::up_to(ceiling)));
     let present = all.into_iter().filter(|(ceiling, lanes)| lanes.name() == ceiling.to_string());
     present.map(|(_, lanes)| lanes).collect()
 }
 
-/// One tier at every fill from 1 to its width.
+/// Returns one tier at every fill from 1 to its width.
 pub(crate) fn contenders<'a>(lanes: &'a Lanes, key: &Key) -> Result<Vec<Contender<'a>>, Box<dyn Error>> {
     (1..=lanes.width()).map(|fill| contender(lanes, key, fill)).collect()
 }

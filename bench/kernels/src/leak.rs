@@ -1,9 +1,9 @@
-//! `--leak`: does the time of a batch depend on its inputs? (dudect: Reparaz, Balasch, Verbauwhede 2017.)
+//! `--leak`: tests whether the time of a batch depends on its inputs (dudect: Reparaz, Balasch, Verbauwhede 2017).
 //!
-//! Two classes of batches, one with a fixed input in every lane and one with random inputs, in random order;
-//! Welch's t of their times. Beyond 4.5 in magnitude, the classes differ with near certainty. Small values prove
-//! nothing by themselves: they say that this many measurements found nothing. That they would have found something is what
-//! the control shows: the same operation with a little work for each byte of the input that is not zero.
+//! Two classes of batches, one with a fixed input in every lane and one with random inputs, run in random order; the
+//! statistic is Welch's t of their times. Beyond 4.5 in magnitude, the classes differ with near certainty. Small
+//! values alone do not prove constant time: this many measurements found no difference. The control shows that they
+//! would have found one: the same operation with a little work for each non-zero byte of the input.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -16,10 +16,11 @@ use quadrille_kernels::{
 use crate::clock::{cpu_time, median};
 use crate::rival::Key;
 
-/// What dudect takes for certain.
+/// dudect's threshold for certainty.
 const THRESHOLD: f64 = 4.5;
 
-/// Measures every operation that a tier has in lanes, and RSA-2048 everywhere. Fails if one leaks, or if a control does not.
+/// Measures every operation that a tier has in lanes, and RSA-2048 on every tier. Fails if one leaks, or if a control
+/// does not.
 pub(crate) fn run(tiers: &[Lanes], batches: usize) -> Result<(), Box<dyn Error>> {
     let key = Key::generate(KeySize::Rsa2048)?;
     let mut wrong = Vec::new();
@@ -52,12 +53,12 @@ pub(crate) fn run(tiers: &[Lanes], batches: usize) -> Result<(), Box<dyn Error>>
 /// Runs a batch with these secrets, one for each lane.
 type Run<'a> = Box<dyn FnMut(&[Vec<u8>]) + 'a>;
 
-/// An operation in lanes, on secrets of one length, of which one that is fixed.
+/// An operation in lanes, on secrets of one length, with a fixed secret.
 struct Subject<'a> {
     name: &'static str,
     lanes: usize,
     fixed: Vec<u8>,
-    /// Which of the random bytes are kept, so that the number is in its range.
+    /// Mask of the random bytes that are kept, so that the number is in its range.
     mask: Vec<u8>,
     run: Run<'a>,
 }
@@ -72,7 +73,7 @@ fn subjects<'a>(lanes: &'a Lanes, key: &Key) -> Result<Vec<Subject<'a>>, Box<dyn
 
 fn rsa<'a>(lanes: &'a Lanes, key: &Key) -> Result<Subject<'a>, Box<dyn Error>> {
     let prepared = PrivateKey::new(&key.components())?;
-    // Every power of one is one.
+    // All powers of one are equal.
     let fixed = with_last(prepared.size().bytes(), 1);
     let mask = key.input().iter().map(|byte| if *byte == 0 { 0 } else { 0xff }).collect();
     let mut outputs = vec![vec![0; fixed.len()]; lanes.width()];
@@ -112,7 +113,7 @@ fn p256(lanes: &Lanes) -> Subject<'_> {
     Subject { name: "p256", lanes: lanes.p256_width(), fixed: with_last(32, 1), mask, run: Box::new(run) }
 }
 
-/// What is secret is the message, which random numbers make.
+/// The secret is the message, drawn from random numbers.
 fn ml_kem(lanes: &Lanes) -> Subject<'_> {
     let key = [0; ML_KEM_PUBLIC_KEY_BYTES];
     let mut results = vec![([0; ML_KEM_CIPHERTEXT_BYTES], [0; 32]); lanes.ml_kem_width()];
@@ -128,14 +129,14 @@ fn ml_kem(lanes: &Lanes) -> Subject<'_> {
     Subject { name: "ml_kem_768", lanes: lanes.ml_kem_width(), fixed, mask, run: Box::new(run) }
 }
 
-/// Zeros, and one other byte.
+/// Returns zeros, followed by one other byte.
 fn with_last(len: usize, last: u8) -> Vec<u8> {
     let mut bytes = vec![0; len];
     bytes[len - 1] = last;
     bytes
 }
 
-/// Nanoseconds of the batches of both classes.
+/// Returns nanoseconds of the batches of both classes.
 fn measure(subject: &mut Subject<'_>, batches: usize, control: bool) -> [Vec<f64>; 2] {
     let (mut times, mut random) = ([Vec::new(), Vec::new()], 0x9e37_79b9_7f4a_7c15u64);
     let mut next = move || {
@@ -146,7 +147,7 @@ fn measure(subject: &mut Subject<'_>, batches: usize, control: bool) -> [Vec<f64
     };
     for _ in 0..batches {
         let class = (next() >> 40) as usize & 1;
-        // Both classes do the same before the clock starts.
+        // Both classes do the same work before the clock starts.
         let inputs: Vec<Vec<u8>> = (0..subject.lanes)
             .map(|_| {
                 let random: Vec<u8> = subject.mask.iter().map(|mask| next() as u8 & mask).collect();
@@ -163,12 +164,12 @@ fn measure(subject: &mut Subject<'_>, batches: usize, control: bool) -> [Vec<f64
     times
 }
 
-/// Some dozens of nanoseconds.
+/// Takes some dozens of nanoseconds.
 fn leak(byte: &u8) {
     (0..128).for_each(|i| _ = black_box(*byte ^ i));
 }
 
-/// Leaves out, in both classes, what is slower than nine tenths of all: interrupts and neighbours.
+/// Drops, in both classes, times above the 90th percentile of all: interrupts and neighbours.
 fn crop(times: [Vec<f64>; 2]) -> [Vec<f64>; 2] {
     let mut all: Vec<f64> = times.concat();
     all.sort_by(f64::total_cmp);
@@ -176,7 +177,7 @@ fn crop(times: [Vec<f64>; 2]) -> [Vec<f64>; 2] {
     times.map(|times| times.into_iter().filter(|&time| time <= limit).collect())
 }
 
-/// Welch's t: the difference of the means in units of its standard deviation.
+/// Returns Welch's t: the difference of the means in units of its standard deviation.
 fn welch([a, b]: &[Vec<f64>; 2]) -> f64 {
     let moments = |times: &[f64]| {
         let n = times.len() as f64;

@@ -1,4 +1,4 @@
-//! What the figures were measured on.
+//! The machine that the figures were measured on.
 
 use std::error::Error;
 use std::fs;
@@ -7,7 +7,7 @@ use quadrille_kernels::{Ceiling, Lanes};
 
 use crate::rival;
 
-/// The CPU, its tiers, its load, and the libraries' versions.
+/// Describes the CPU, its tiers, its load, and the libraries' versions.
 pub(crate) fn describe() -> Result<String, Box<dyn Error>> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -37,14 +37,15 @@ pub(crate) fn describe() -> Result<String, Box<dyn Error>> {
     Ok(lines.join("\n"))
 }
 
-/// Keeps this thread, and the child's, on the core where it is: caches stay warm, and no core is compared with another.
+/// Pins this thread, and the child's, to the current core: caches stay warm, and cores are not compared with each
+/// other.
 pub(crate) fn stay_on_this_core() {
-    // SAFETY: it has no preconditions.
+    // SAFETY: the call has no preconditions.
     let here = unsafe { libc::sched_getcpu() }.max(0) as usize;
     allow(|core| core == here);
 }
 
-/// Lets this thread, and those that it will start, run everywhere again.
+/// Unpins this thread, and threads that it starts later.
 pub(crate) fn leave_this_core() {
     allow(|_| true);
 }

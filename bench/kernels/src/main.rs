@@ -1,8 +1,9 @@
-//! `make bench-kernels`: RSA private operations, X25519, ML-KEM-768, ECDSA and ECDH on P-256, ours beside OpenSSL, BoringSSL and AWS-LC.
+//! `make bench-kernels`: RSA private operations, X25519, ML-KEM-768, ECDSA and ECDH on P-256, compared with OpenSSL,
+//! BoringSSL and AWS-LC.
 //!
-//! Every contender takes its turn in every round, so that a noisy neighbour harms all alike; the figures are
-//! medians over the rounds, and ratios are taken within a round. One process and one core measure a [`Pass`];
-//! on a CPU with AVX-512 there are two of them.
+//! Every contender takes its turn in every round, so that a noisy neighbour affects all alike; the figures are
+//! medians over the rounds, and ratios are taken within a round. One process and one core measure a [`Pass`]; on a
+//! CPU with AVX-512 there are two passes.
 
 mod args;
 mod clock;
@@ -66,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     gpu::run(&arguments.sizes, turn, &arguments.out)
 }
 
-/// All operations, sizes and contenders of one pass.
+/// Measures all operations, sizes and contenders of one pass.
 fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
     let rivals = rival::all(pass)?;
     let tiers = pass.tiers();
@@ -89,7 +90,7 @@ fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>
     if all || arguments.x25519 {
         rows.extend(x25519::measure(pass, arguments)?);
     }
-    // Nobody uses AVX-512 but our lanes, so that there is nothing to be masked.
+    // Only our lanes use AVX-512 here, so there is nothing to mask.
     if matches!(pass, Pass::Native) && (all || arguments.ml_kem) {
         rows.extend(ml_kem::measure(pass, arguments));
     }

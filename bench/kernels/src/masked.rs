@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use crate::args::Arguments;
 use crate::report::{self, Row};
 
-/// OpenSSL, BoringSSL and AWS-LC read this variable when they start. After the colon: the bits of CPUID leaf 7's EBX
-/// to clear, here AVX-512 F, DQ, IFMA, CD, BW and VL.
+/// OpenSSL, BoringSSL and AWS-LC read this variable at startup. After the colon: the bits of CPUID leaf 7's EBX to
+/// clear, here AVX-512 F, DQ, IFMA, CD, BW and VL.
 const MASK: (&str, &str) = ("OPENSSL_ia32cap", ":~0xd0230000");
 
-/// Measures `Pass::Masked` in a child of this program, since the libraries look at the mask once only.
+/// Measures `Pass::Masked` in a child of this program, since the libraries read the mask only once.
 pub(crate) fn in_a_child(arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
     let sizes: Vec<String> = arguments.sizes.iter().map(usize::to_string).collect();
     let child = Command::new(std::env::current_exe()?)

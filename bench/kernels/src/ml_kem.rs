@@ -1,5 +1,5 @@
-//! ML-KEM-768: encapsulations, the client's key parsed and checked, lanes beside the libraries. OpenSSL has it from 3.5
-//! on only, and is left out.
+//! ML-KEM-768: encapsulations, with parsing and checking of the client's key, lanes compared with the libraries.
+//! OpenSSL supports it only from 3.5 on, and is left out.
 
 use std::mem::MaybeUninit;
 
@@ -17,10 +17,10 @@ type PublicKey = [u8; ML_KEM_PUBLIC_KEY_BYTES];
 type Ciphertext = [u8; ML_KEM_CIPHERTEXT_BYTES];
 
 const OPERATION: &str = "ml_kem_768_encapsulate";
-/// Encapsulations in one batch: every number up to a vector of lanes, and two.
+/// Encapsulations per batch: every number up to a vector of lanes, and two vectors.
 const FILLS: [usize; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 16];
 
-/// All contenders of one pass.
+/// Measures all contenders of one pass.
 pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Vec<Row> {
     let tiers = pass.tiers();
     let named = [("boringssl", encapsulate_boringssl()), ("aws-lc", encapsulate_aws_lc())];
@@ -31,7 +31,7 @@ pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Vec<Row> {
     report::measured(pass, OPERATION, contenders, arguments)
 }
 
-/// As the client has sent it.
+/// Returns the key as the client sends it.
 fn public_key() -> PublicKey {
     let mut key = [0; ML_KEM_PUBLIC_KEY_BYTES];
     let mut private = MaybeUninit::uninit();

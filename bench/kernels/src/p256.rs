@@ -1,4 +1,4 @@
-//! ECDSA on P-256: signatures, lanes beside the libraries.
+//! ECDSA on P-256: signatures, lanes compared with the libraries.
 
 use std::error::Error;
 use std::ffi::{c_int, c_uint, c_void};
@@ -15,15 +15,15 @@ use crate::pass::Pass;
 use crate::report::{self, Row};
 use crate::rival;
 
-/// Signatures in one batch: one, crossovers, one and more vectors of lanes, and what shares an inversion.
+/// Signatures per batch: one, crossovers, one and more vectors of lanes, and the number that shares an inversion.
 const FILLS: [usize; 6] = [1, 2, 4, 8, 16, 64];
 const DIGEST: [u8; P256_BYTES] = [0x5a; P256_BYTES];
-/// `NID_X9_62_prime256v1`, everywhere.
+/// `NID_X9_62_prime256v1`, equal in all libraries.
 const CURVE: c_int = 415;
 /// The longest signature in DER.
 const DER: usize = 72;
 
-/// Signatures of all contenders of one pass.
+/// Measures signatures of all contenders of one pass.
 pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
     let library = rival::open_openssl()?;
     let openssl = OpenSsl::new(&library)?;
@@ -87,7 +87,7 @@ fn sign_aws_lc<'a>() -> Run<'a> {
 
 type Sign = unsafe extern "C" fn(c_int, *const u8, c_int, *mut u8, *mut c_uint, *mut c_void) -> c_int;
 
-/// Functions of OpenSSL, whose names are those of BoringSSL.
+/// Functions of OpenSSL, loaded at run time because their names collide with BoringSSL's.
 struct OpenSsl {
     key: unsafe extern "C" fn(c_int) -> *mut c_void,
     generate: unsafe extern "C" fn(*mut c_void) -> c_int,

@@ -1,4 +1,4 @@
-//! ECDH on P-256: secrets, from a client's point as it comes, and key pairs; lanes beside the libraries.
+//! ECDH on P-256: secrets, from a client's encoded point, and key pairs; lanes compared with the libraries.
 
 use std::error::Error;
 use std::ffi::{c_int, c_void};
@@ -19,14 +19,14 @@ use crate::rival;
 type Scalar = [u8; P256_BYTES];
 type Point = [u8; P256_POINT_BYTES];
 
-/// Operations in one batch: up to the crossover, one and two vectors of lanes, and what shares an inversion.
+/// Operations per batch: up to the crossover, one and two vectors of lanes, and the number that shares an inversion.
 const FILLS: [usize; 7] = [1, 2, 3, 4, 8, 16, 64];
-/// `NID_X9_62_prime256v1`, everywhere.
+/// `NID_X9_62_prime256v1`, equal in all libraries.
 const CURVE: c_int = 415;
-/// The uncompressed form, everywhere.
+/// The uncompressed form, equal in all libraries.
 const UNCOMPRESSED: c_int = 4;
 
-/// Both operations, of all contenders of one pass.
+/// Measures both operations, of all contenders of one pass.
 pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
     let library = rival::open_openssl()?;
     let openssl = OpenSsl::new(&library)?;
@@ -48,7 +48,7 @@ pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box
     Ok(rows)
 }
 
-/// Below the order.
+/// Returns a scalar below the order.
 fn scalar(i: usize) -> Scalar {
     std::array::from_fn(|j| (i * 89 + j * 37 + 5) as u8 & 0x7f)
 }
@@ -79,8 +79,8 @@ fn public_keys(lanes: &Lanes, fill: usize) -> Contender<'_> {
     Contender { name: lanes.name().to_owned(), is_rival: false, fill, run: Box::new(run) }
 }
 
-/// What a server's handshake does with a client's point in a library whose functions have these names: it parses the
-/// point, multiplies it, and takes the coordinate.
+/// Processes a client's point as in a server's handshake, with a library whose functions have these names: parses the
+/// point, multiplies it, and extracts the coordinate.
 macro_rules! agree_with {
     ($library:ident) => {{
         let mut secret = [0; P256_BYTES];
@@ -112,7 +112,7 @@ macro_rules! agree_with {
     }};
 }
 
-/// A new key pair, and its public key encoded.
+/// Generates a key pair, and encodes its public key.
 macro_rules! key_pair_with {
     ($library:ident) => {{
         // SAFETY: as above.
@@ -166,7 +166,7 @@ type Encode = unsafe extern "C" fn(*const c_void, *const c_void, c_int, *mut u8,
 type Parse = unsafe extern "C" fn(*const c_void, *mut c_void, *const u8, usize, *mut c_void) -> c_int;
 type Compute = unsafe extern "C" fn(*mut c_void, usize, *const c_void, *mut c_void, *const c_void) -> c_int;
 
-/// Functions of OpenSSL, whose names are those of BoringSSL.
+/// Functions of OpenSSL, loaded at run time because their names collide with BoringSSL's.
 struct OpenSsl {
     new: unsafe extern "C" fn(c_int) -> *mut c_void,
     generate: unsafe extern "C" fn(*mut c_void) -> c_int,
@@ -199,7 +199,7 @@ impl OpenSsl {
         }
     }
 
-    /// A key, and its public part.
+    /// Generates a key, and returns it with its public point.
     ///
     /// # Safety
     /// The key must be freed once.

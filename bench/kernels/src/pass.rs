@@ -1,4 +1,4 @@
-//! Which contenders meet: on a CPU with AVX-512, those that would meet on a CPU without it meet apart.
+//! Passes: on a CPU with AVX-512, the contenders of a CPU without it are compared in a pass of their own.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use quadrille_kernels::{Ceiling, Lanes};
 /// One comparison, in one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pass {
-    /// Everything as this CPU runs it.
+    /// All implementations as this CPU runs them.
     Native,
-    /// The libraries do not see AVX-512, and neither do we.
+    /// The libraries do not see AVX-512, and our code does not use it.
     Masked,
 }
 
 impl Pass {
-    /// On a CPU without IFMA the first pass shows what the second would.
+    /// Returns the passes of this CPU. Without IFMA the first pass shows what the second would.
     pub(crate) fn of_this_cpu() -> Vec<Self> {
         if supports(Ceiling::Ifma) { vec![Self::Native, Self::Masked] } else { vec![Self::Native] }
     }
 
-    /// Our tiers that take part: what a server with such a CPU would run, and the portable tier.
+    /// Returns our tiers in this pass: the one that a server on such a CPU would run, and the portable tier.
     pub(crate) fn tiers(self) -> Vec<Lanes> {
         let best = match self {
             Self::Native if supports(Ceiling::Ifma) => Ceiling::Ifma,
@@ -29,7 +29,7 @@ impl Pass {
         portable.into_iter().chain(supports(best).then_some(best)).map(Lanes::up_to).collect()
     }
 
-    /// A library's name in this pass.
+    /// Returns a library's name in this pass.
     pub(crate) fn name_of(self, library: &str) -> String {
         match self {
             Self::Native => library.to_owned(),
@@ -39,9 +39,9 @@ impl Pass {
 
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Native => "AS THIS CPU IS: every library uses what it finds.",
+            Self::Native => "UNMODIFIED CPU: every library uses the features it detects.",
             Self::Masked => {
-                "AS ON A CPU WITHOUT AVX-512: hidden from the libraries (the same ones, named ...-avx2) and not used by ours."
+                "AS ON A CPU WITHOUT AVX-512: masked for the libraries (the same ones, named ...-avx2) and not used by ours."
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The table and the JSON.
+//! The table and the JSON output.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -13,36 +13,36 @@ use crate::contender::Contender;
 use crate::pass::Pass;
 use crate::rounds;
 
-/// How to read the table.
+/// Legend of the table.
 pub(crate) const LEGEND: &str = "\
-Every contender in turn on one core, medians over the rounds, thread CPU time, ratios within a round.
-  fill       operations handed in together; a library takes one       cycles/op  of the core, from a chain of known latency
-  batch us   from handing in a batch to its last result               x best     operations a second, against the best library's
-  x openssl  the same against OpenSSL's                               latency    a batch's time, in scalar operations of BoringSSL";
+Contenders alternate on one core; medians over the rounds, thread CPU time, ratios within a round.
+  fill       operations submitted together; a library takes one       cycles/op  of the core, from a chain of known latency
+  batch us   from submitting a batch to its last result               x best     operations per second, relative to the best library
+  x openssl  the same relative to OpenSSL                             latency    a batch's time, in scalar operations of BoringSSL";
 
-/// One contender's figures.
+/// Figures of one contender.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// `rsa2048_private` and so on, `x25519_secret`, `x25519_public`, `ml_kem_768_encapsulate`, `ecdsa_p256_sign`,
     /// `ecdh_p256_secret`, `ecdh_p256_key_pair`.
     operation: String,
-    /// A library (`openssl`, `boringssl`, `aws-lc`; `openssl-avx2` and so on with AVX-512 masked) or a tier of ours
+    /// A library (`openssl`, `boringssl`, `aws-lc`; `openssl-avx2` and so on with AVX-512 masked) or one of our tiers
     /// (`portable`, `avx2`, `ifma`).
     implementation: String,
-    /// Operations a batch.
+    /// Operations per batch.
     fill: usize,
     ops_per_second: f64,
     cycles_per_op: f64,
-    /// In the least disturbed tenth of the rounds.
+    /// Cycles in the least disturbed tenth of the rounds.
     cycles_per_op_undisturbed: f64,
     /// CPU time from the batch's start to its end.
     batch_microseconds: f64,
     is_rival: bool,
-    /// Which of the rivals in the same rounds is the best, and operations a second against it and against OpenSSL.
+    /// The best rival in the same rounds, and operations per second relative to it and to OpenSSL.
     best_rival: String,
     ratio_to_best_rival: f64,
     ratio_to_openssl: f64,
-    /// A batch's time against one operation of BoringSSL, whose code is scalar on every CPU.
+    /// A batch's time relative to one operation of BoringSSL, whose code is scalar on every CPU.
     latency_in_scalar_operations: f64,
 }
 
@@ -58,13 +58,13 @@ pub(crate) fn measured(
     rows(operation, &contenders, &samples)
 }
 
-/// Medians over the rounds. Ratios are medians too, of ratios taken within each round.
+/// Computes medians over the rounds. Ratios are medians too, of ratios taken within each round.
 pub(crate) fn rows(operation: &str, contenders: &[Contender<'_>], samples: &[Vec<Sample>]) -> Vec<Row> {
     let nanoseconds = |i: usize| median(samples[i].iter().map(|sample| sample.nanoseconds));
     let rivals = || (0..contenders.len()).filter(|&i| contenders[i].is_rival);
     let named = |name: &str| rivals().find(|&i| contenders[i].name.starts_with(name));
     let best = rivals().min_by(|&a, &b| nanoseconds(a).total_cmp(&nanoseconds(b)));
-    // How many times the time of contender i's batch is that of the rival's operation.
+    // Ratio of the time of contender i's batch to the rival's operation.
     let against = |i: usize, rival: Option<usize>| {
         let Some(rival) = rival else { return f64::NAN };
         let rounds = samples[i].iter().zip(&samples[rival]);
@@ -95,7 +95,7 @@ fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
 
-/// The table of one pass.
+/// Formats the table of one pass.
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut out = format!(
         "{:15} {:14} {:>4} {:>8} {:>11} {:>9} {:>7} {:>9} {:>8}\n",
@@ -126,7 +126,7 @@ pub(crate) fn table(rows: &[Row]) -> String {
     out
 }
 
-/// Writes the list as JSON.
+/// Writes the rows as JSON.
 pub(crate) fn write(rows: &[Row], path: &Path) -> Result<(), Box<dyn Error>> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -136,13 +136,13 @@ pub(crate) fn write(rows: &[Row], path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A child's rows to its parent, by stdout.
+/// Passes a child's rows to its parent, on stdout.
 pub(crate) fn hand_over(rows: &[Row]) -> Result<(), Box<dyn Error>> {
     println!("{}", serde_json::to_string(rows)?);
     Ok(())
 }
 
-/// See [`hand_over`].
+/// Parses the rows of [`hand_over`].
 pub(crate) fn take_over(stdout: &[u8]) -> Result<Vec<Row>, Box<dyn Error>> {
     Ok(serde_json::from_slice(stdout)?)
 }

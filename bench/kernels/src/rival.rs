@@ -1,4 +1,4 @@
-//! The scalar libraries, through the one C interface that all three have kept.
+//! The scalar libraries, through the C interface that all three share.
 
 use std::error::Error;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -16,7 +16,7 @@ use crate::pass::Pass;
 /// `RSA_NO_PADDING`.
 const NO_PADDING: c_int = 3;
 
-/// The functions used, whose types agree in all three libraries but for the signedness of a length.
+/// The functions used; their types agree in all three libraries except for the signedness of a length.
 struct Rsa {
     bn_bin2bn: unsafe extern "C" fn(*const u8, usize, *mut c_void) -> *mut c_void,
     new: unsafe extern "C" fn() -> *mut c_void,
@@ -35,7 +35,7 @@ pub(crate) struct Rival {
     _library: Option<Library>,
 }
 
-/// The functions of a library that is linked in, with the types of what their pointers point to erased.
+/// The functions of a linked library, with pointee types erased.
 macro_rules! linked {
     ($library:ident) => {{
         use std::mem::transmute;
@@ -67,8 +67,8 @@ macro_rules! linked {
     }};
 }
 
-/// The libraries, named as the pass names them. OpenSSL is the system's, loaded at run time because its names are
-/// those of BoringSSL.
+/// Returns the libraries, named according to the pass. OpenSSL is the system's, loaded at run time because its names
+/// collide with BoringSSL's.
 pub(crate) fn all(pass: Pass) -> Result<Vec<Rival>, Box<dyn Error>> {
     let library = open_openssl()?;
     let rivals = [
@@ -81,10 +81,10 @@ pub(crate) fn all(pass: Pass) -> Result<Vec<Rival>, Box<dyn Error>> {
     Ok(rivals.into_iter().map(named).collect())
 }
 
-/// What exactly is compared with.
+/// Returns the exact versions of the libraries.
 pub(crate) fn versions() -> Result<Vec<String>, Box<dyn Error>> {
     let library = open_openssl()?;
-    // SAFETY: this is the type of this function of OpenSSL; 0 asks for the version, a static string.
+    // SAFETY: this is the type of this function of OpenSSL; 0 requests the version, a static string.
     let openssl = unsafe {
         let version: Symbol<'_, unsafe extern "C" fn(c_int) -> *const c_char> =
             library.get(b"OpenSSL_version\0")?;
@@ -100,7 +100,7 @@ pub(crate) fn versions() -> Result<Vec<String>, Box<dyn Error>> {
     ])
 }
 
-/// The version of a dependency in the workspace's lock file.
+/// Returns the version of a dependency in the workspace's lock file.
 fn locked_version(package: &str) -> &'static str {
     let lock = include_str!("../../../Cargo.lock");
     let entry = lock.split("[[package]]").find(|entry| entry.contains(&format!("name = \"{package}\"\n")));
@@ -130,7 +130,7 @@ fn openssl(library: &Library) -> Result<Rsa, Box<dyn Error>> {
 }
 
 impl Rival {
-    /// This library with its own copy of the key.
+    /// Returns this library as a contender, with its own copy of the key.
     pub(crate) fn contender<'a>(&'a self, key: &Key) -> Result<Contender<'a>, Box<dyn Error>> {
         let rsa = Handle::import(&self.rsa, key)?;
         let input = key.input();
@@ -158,7 +158,7 @@ impl<'a> Handle<'a> {
             let complete = (functions.set0_key)(handle.key, number(n), number(e), number(&key.d)) == 1
                 && (functions.set0_factors)(handle.key, number(p), number(q)) == 1
                 && (functions.set0_crt_params)(handle.key, number(dp), number(dq), number(qinv)) == 1;
-            complete.then_some(handle).ok_or_else(|| "a rival refuses the key".into())
+            complete.then_some(handle).ok_or_else(|| "a rival rejects the key".into())
         }
     }
 
@@ -179,14 +179,14 @@ impl Drop for Handle<'_> {
     }
 }
 
-/// A fresh key, big-endian.
+/// A new key, big-endian.
 pub(crate) struct Key {
     numbers: [Vec<u8>; 7],
     d: Vec<u8>,
 }
 
 impl Key {
-    /// Made by BoringSSL, e = 65537.
+    /// Generates a key with BoringSSL, e = 65537.
     pub(crate) fn generate(size: KeySize) -> Result<Self, Box<dyn Error>> {
         // SAFETY: every object is checked and freed; the getters borrow from the key.
         unsafe {
@@ -196,7 +196,7 @@ impl Key {
             boring::BN_free(e);
             if !made {
                 boring::RSA_free(rsa);
-                return Err("BoringSSL made no key".into());
+                return Err("BoringSSL could not generate a key".into());
             }
             let bytes = |number: *const boring::BIGNUM| {
                 let mut bytes = vec![0; boring::BN_num_bytes(number) as usize];
@@ -223,7 +223,7 @@ impl Key {
         Components { n, e, p, q, dp, dq, qinv }
     }
 
-    /// A number below n, as long as n.
+    /// Returns a number below n, with the length of n.
     pub(crate) fn input(&self) -> Vec<u8> {
         let mut input = self.numbers[0].clone();
         input[0] = 0;

@@ -1,11 +1,11 @@
-//! Turns: every contender in every round.
+//! Rounds: every contender takes a turn in each.
 
 use std::io::{IsTerminal, Write};
 
 use crate::clock::{self, Sample};
 use crate::contender::Contender;
 
-/// Samples of every contender, one a round; says on stderr how far it is.
+/// Collects samples of every contender, one per round; reports progress on stderr.
 pub(crate) fn measure(
     name: &str,
     contenders: &mut [Contender<'_>],
@@ -14,7 +14,7 @@ pub(crate) fn measure(
 ) -> Vec<Vec<Sample>> {
     let mut samples = vec![Vec::new(); contenders.len()];
     for contender in contenders.iter_mut() {
-        (contender.run)(); // warms caches, and whatever a key prepares at its first use
+        (contender.run)(); // warms caches, and values that a key prepares at its first use
     }
     let mut progress = Progress::new(name, rounds);
     for round in 1..=rounds {
@@ -27,7 +27,7 @@ pub(crate) fn measure(
     samples
 }
 
-/// A line that counts up on a terminal, one line a size elsewhere.
+/// A progress line that counts up on a terminal, or one line per size elsewhere.
 struct Progress<'a> {
     name: &'a str,
     rounds: u32,
@@ -46,7 +46,7 @@ impl<'a> Progress<'a> {
     fn show(&mut self, round: u32) {
         if self.terminal {
             eprint!("\rmeasuring: {}, round {round} of {} ", self.name, self.rounds);
-            let _ = std::io::stderr().flush(); // a lost progress line is no failure
+            let _ = std::io::stderr().flush(); // a lost progress line is not a failure
         }
     }
 

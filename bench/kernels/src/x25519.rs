@@ -1,4 +1,4 @@
-//! X25519: secrets and public keys, lanes beside the libraries.
+//! X25519: secrets and public keys, lanes compared with the libraries.
 
 use std::error::Error;
 use std::ffi::{c_int, c_void};
@@ -18,10 +18,10 @@ use crate::rival;
 
 type Bytes = [u8; X25519_BYTES];
 
-/// Operations in one batch: one, crossovers, one and two vectors of lanes, and what shares an inversion.
+/// Operations per batch: one, crossovers, one and two vectors of lanes, and the number that shares an inversion.
 const FILLS: [usize; 6] = [1, 2, 4, 8, 16, 64];
 
-/// Both operations, of all contenders of one pass.
+/// Measures both operations, of all contenders of one pass.
 pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
     let library = rival::open_openssl()?;
     let openssl = OpenSsl::new(&library)?;
@@ -110,7 +110,7 @@ fn public_key_aws_lc<'a>() -> Run<'a> {
     None
 }
 
-/// Functions of OpenSSL, whose names are those of BoringSSL.
+/// Functions of OpenSSL, loaded at run time because their names collide with BoringSSL's.
 struct OpenSsl {
     key: unsafe extern "C" fn(c_int, *const c_void, *const u8, usize) -> *mut c_void,
     peer: unsafe extern "C" fn(c_int, *const c_void, *const u8, usize) -> *mut c_void,
@@ -143,7 +143,7 @@ impl OpenSsl {
     }
 }
 
-/// With a key at hand and a peer's bytes to read, as in a handshake.
+/// Uses an existing key and parses a peer's bytes, as in a handshake.
 fn agree_openssl(openssl: &OpenSsl) -> Run<'_> {
     let (scalar, point, mut secret) = (scalar(0), point(0), [0; X25519_BYTES]);
     // SAFETY: the scalar is 32 bytes long. The key lives as long as the program.
@@ -164,7 +164,7 @@ fn agree_openssl(openssl: &OpenSsl) -> Run<'_> {
     }))
 }
 
-/// A private key that is read: OpenSSL computes its public key then.
+/// Parses a private key: OpenSSL computes its public key then.
 fn public_key_openssl(openssl: &OpenSsl) -> Run<'_> {
     let scalar = scalar(0);
     Some(Box::new(move || {

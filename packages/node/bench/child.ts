@@ -1,4 +1,4 @@
-/** The processes that are measured: `child.js server|plain|client|proxy`. They take orders from the bench over IPC. */
+/** The measured processes: `child.js server|plain|client|proxy`. They receive commands from the bench over IPC. */
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,7 @@ export interface Order {
     readonly argument: never;
 }
 
-/** CPU time in microseconds since the process began, and what the role counts. */
+/** CPU time in microseconds since the process started, and the role's counters. */
 export interface State {
     readonly cpu: number;
     readonly full: number;

@@ -39,7 +39,7 @@ export class Child {
     }
 }
 
-/** Runs `work`, and gives what each process used and counted meanwhile. */
+/** Runs `work`, and returns the CPU time and counters of each process for it. */
 export async function during(children: Child[], work: () => Promise<unknown>): Promise<State[]> {
     const before = await Promise.all(children.map((child) => child.state()));
     await work();

@@ -3,21 +3,21 @@ import { Child, during } from './children.js';
 import type { Plan } from './requests.js';
 import type { Setting } from './rivals.js';
 
-/** What is asked of each client. */
+/** The load of each client. */
 export interface Trial {
     /** Names of rivals. */
     readonly rivals: readonly string[];
     readonly setting: Omit<Setting, 'ca'>;
-    /** In each round: few, so that a disturbance of the machine hits all alike. */
+    /** Requests per round: few, so that a disturbance of the machine affects all alike. */
     readonly requests: number;
-    /** How many of them at once. */
+    /** Number of concurrent requests. */
     readonly atOnce: number;
     readonly rounds: number;
-    /** Rounds before, until V8 has compiled what is measured. */
+    /** Warm-up rounds, until V8 has compiled the measured code. */
     readonly warmUps: number;
 }
 
-/** Microseconds of CPU for each request, by rival and round: each rival a process of its own, in turn, on one Node. */
+/** Microseconds of CPU per request, by rival and round: each rival has its own process, in turn, on one Node. */
 export async function clientCpu(plan: Plan, node: Node, trial: Trial): Promise<ReadonlyMap<string, number[]>> {
     const { setting, requests: count, atOnce } = trial;
     const server = new Child('server', node.path);
@@ -33,7 +33,7 @@ export async function clientCpu(plan: Plan, node: Node, trial: Trial): Promise<R
     const run = (child: Child) => child.ask<number>('run', { count, ports, atOnce });
     for (let round = 0; round < trial.warmUps; round++) for (const { child } of clients) await run(child);
     for (let round = 0; round < trial.rounds; round++) {
-        // Another one begins each time.
+        // A different one starts each time.
         for (let i = 0; i < clients.length; i++) {
             const { child, cpu } = clients[(i + round) % clients.length] as (typeof clients)[number];
             const [used] = await during([child], () => run(child));

@@ -7,9 +7,9 @@ import { LEAST, type Setting, SOCKETS } from './rivals.js';
 const RIVALS = ['https.Agent', 'TlsAgent', LEAST];
 
 /**
- * What a request on a connection of its own costs the client, keep-alive off for all, beside `https.Agent`, which keeps
- * sessions, and beside the least that one of Node's agents can cost. By the server's address, because looking up a name
- * costs all of them the same.
+ * Client cost of a request on a new connection, keep-alive off for all, compared with `https.Agent`, which keeps
+ * sessions, and with the minimum for an agent built on Node's. By the server's address, because the cost of a name
+ * lookup is equal for all.
  */
 export async function compareClosed(plan: Plan, node: Node, version: Setting['version']): Promise<Target[]> {
     const cpu = await clientCpu(plan, node, {
@@ -26,7 +26,7 @@ export async function compareClosed(plan: Plan, node: Node, version: Setting['ve
     console.log(table(['', 'client us', 'https.Agent / this'], rows));
     const gain = (name: string) => new Ratio(base, cpu.get(name) ?? []).median;
     const where = `Node ${node.version}, ${version}, keep-alive off, https.Agent / `;
-    // What no agent reaches is no promise; to come near to it is.
+    // The target is a fraction of the minimum, which no agent can reach fully.
     return [
         new Target(
             `${where}TlsAgent (the least agent: ${gain(LEAST).toFixed(2)})`,

@@ -7,8 +7,8 @@ import { SOCKETS } from './rivals.js';
 const RIVALS = ['https.Agent', 'undici', 'TlsAgent', 'createDispatcher'];
 
 /**
- * What a request on an open connection costs the client, beside `https.Agent` with keep-alive on: with as many requests at
- * once as sockets, so that none waits, and with twice as many.
+ * Client cost of a request on an open connection, compared with `https.Agent` with keep-alive on: with as many
+ * concurrent requests as sockets, so that no request waits, and with twice as many.
  */
 export async function compareKept(plan: Plan, node: Node): Promise<Target[]> {
     const targets: Target[] = [];

@@ -1,4 +1,7 @@
-/** What outbound HTTPS costs, side by side: `npm run bench [-- --rounds N] [--only requests|closed|kept|restart|proxy] [--node 20|22|24]`. */
+/**
+ * Cost of outbound HTTPS, side by side: `npm run bench [-- --rounds N] [--only requests|closed|kept|restart|proxy]
+ * [--node 20|22|24]`.
+ */
 import { cpus, loadavg } from 'node:os';
 import { Authority } from '../test/support/certificates.js';
 import { nodes } from '../test/support/nodes.js';

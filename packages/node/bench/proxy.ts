@@ -5,15 +5,15 @@ import { median, Ratio, table, Target } from './report.js';
 import type { Plan } from './requests.js';
 import type { Setting } from './rivals.js';
 
-/** Requests that wait at the HTTP service at once. */
+/** Number of concurrent requests at the HTTP service. */
 const CONCURRENCY = 16;
-/** Idle sockets end between a service's turns, so each must last long enough to outweigh its first handshakes. */
+/** Idle sockets expire between a service's turns, so each turn must be long enough to outweigh its first handshakes. */
 const SECONDS = 3;
 
 interface Service {
     readonly label: string;
     readonly child: Child;
-    /** That it calls. */
+    /** The server that it calls. */
     readonly server: Child;
     readonly port: number;
     readonly rate: number[];
@@ -22,8 +22,9 @@ interface Service {
 }
 
 /**
- * The published trial: an HTTP service that calls an HTTPS service for each request, all on this machine. It began with full
- * handshakes; `https.Agent` keeps sessions today, so both are here, and plain HTTP, below which no handshake can come.
+ * The published trial: an HTTP service that calls an HTTPS service for each request, all on this machine. The
+ * original used full handshakes; `https.Agent` keeps sessions today, so both are measured, and plain HTTP as the
+ * lower bound.
  */
 export async function compareProxies(plan: Plan, node: Node, version: Setting['version']): Promise<Target[]> {
     const server = new Child('server', node.path);
@@ -106,7 +107,7 @@ function report(services: Service[], where: string): Target[] {
     ];
 }
 
-/** Requests answered within so many seconds. */
+/** Number of requests served within `seconds`. */
 async function load(port: number, seconds: number): Promise<number> {
     const agent = new http.Agent({ keepAlive: true, maxSockets: CONCURRENCY });
     const end = performance.now() + seconds * 1000;

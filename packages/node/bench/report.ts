@@ -4,7 +4,7 @@ export function median(values: number[]): number {
     return sorted.length % 2 ? (sorted[middle] ?? NaN) : ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
 }
 
-/** Of two series measured in the same rounds: the median of the ratios, with the least and the greatest. */
+/** Ratio of two series measured in the same rounds: the median, with the least and the greatest. */
 export class Ratio {
     readonly #ratios: number[];
 
@@ -22,7 +22,7 @@ export class Ratio {
     }
 }
 
-/** Rows below their headings, numbers to the right. */
+/** Formats rows below their headings, numbers right-aligned. */
 export function table(headings: string[], rows: (string | number)[][]): string {
     const cells = [
         headings,
@@ -36,7 +36,7 @@ export function table(headings: string[], rows: (string | number)[][]): string {
     return cells.map((row) => `  ${line(row)}`).join('\n');
 }
 
-/** A figure that was promised. */
+/** A target figure and its measurement. */
 export class Target {
     constructor(
         readonly what: string,

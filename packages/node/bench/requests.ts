@@ -9,7 +9,10 @@ export interface Plan {
     readonly ca: string;
 }
 
-/** What a rival cost in each round: microseconds of CPU for each request, requests a second, resumed connections of all. */
+/**
+ * Cost of a rival in each round: microseconds of CPU per request, requests per second, fraction of resumed
+ * connections.
+ */
 interface Series {
     readonly name: string;
     readonly client: number[];
@@ -19,7 +22,7 @@ interface Series {
     resumed: number;
 }
 
-/** Every rival against one server, in turn, round by round; each request on a connection of its own. */
+/** Measures every rival against one server, in turn, round by round; each request uses a new connection. */
 export async function compareRequests(plan: Plan, version: Setting['version']): Promise<Target[]> {
     const server = new Child('server');
     const { cert, key } = plan.certificate;
@@ -34,11 +37,11 @@ export async function compareRequests(plan: Plan, version: Setting['version']): 
                 return { client, series };
             }),
     );
-    // Small, so that a disturbance of the machine hits all alike.
+    // Small, so that a disturbance of the machine affects all alike.
     const count = 200;
     for (const { client } of clients) await client.ask('run', { count, ports });
     for (let round = 0; round < plan.rounds; round++) {
-        // Another one begins each time.
+        // A different one starts each time.
         for (let i = 0; i < clients.length; i++) {
             const { client, series } = clients[(i + round) % clients.length] as (typeof clients)[number];
             let milliseconds = 0;

@@ -8,7 +8,7 @@ import type { Setting } from './rivals.js';
 
 const ORIGINS = 20;
 
-/** What share of the first connection to each of 20 origins resumes, before and after the process was started anew. */
+/** Measures the fraction of first connections to 20 origins that resume, before and after a restart of the process. */
 export async function compareRestart(plan: Plan, node: { path: string; version: string }): Promise<void> {
     const rows: string[][] = [];
     const isSafe = bindsSessionsToNames(node.version);

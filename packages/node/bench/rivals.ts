@@ -10,13 +10,13 @@ export interface Setting {
     readonly ca: string;
     readonly version: 'TLSv1.2' | 'TLSv1.3';
     readonly keepAlive: boolean;
-    /** Of the server. Default localhost. */
+    /** Host of the server. Default localhost. */
     readonly host?: string;
-    /** Of a FileSessionStore, where a rival has one. */
+    /** Directory of a FileSessionStore, where a rival has one. */
     readonly dir?: string;
 }
 
-/** Sends one GET and reads the whole answer. */
+/** Sends one GET and reads the whole response. */
 export type Send = (port: number) => Promise<void>;
 
 export interface Rival {
@@ -24,7 +24,7 @@ export interface Rival {
     start(setting: Setting): Send;
 }
 
-/** The name of an agent that is nobody's: no other that is one of Node's can cost less. */
+/** Name of the synthetic agent with the minimum cost for an agent built on Node's. */
 export const LEAST = 'least https.Agent';
 
 export const rivals: Rival[] = [
@@ -67,7 +67,7 @@ export const rivals: Rival[] = [
     },
 ];
 
-/** An `https.Agent` that does nothing for a connection but what makes it resume, and trusts that to be right. */
+/** An `https.Agent` with the minimum needed to resume connections; does not check that resumption is safe. */
 class LeastAgent extends https.Agent {
     readonly #context: tls.SecureContext;
     #session: Buffer | undefined;
@@ -80,14 +80,14 @@ class LeastAgent extends https.Agent {
     override createConnection({ host, port }: https.RequestOptions & { port: number }): tls.TLSSocket {
         const target = { host: host ?? undefined, port, family: 4, servername: host === 'localhost' ? host : '' };
         const socket = tls.connect({ ...target, secureContext: this.#context } as tls.ConnectionOptions);
-        // As TlsAgent does it, which says why.
+        // See TlsAgent for the reason.
         if (this.#session) (socket as unknown as { setSession(session: Buffer): void }).setSession(this.#session);
         socket.on('session', (session: Buffer) => (this.#session = session));
         return socket;
     }
 }
 
-/** As many for all, so that none wins by having more. */
+/** Number of sockets, equal for all, so that no rival benefits from more. */
 export const SOCKETS = 8;
 
 function tlsOptions({ ca, version }: Setting) {
@@ -95,7 +95,7 @@ function tlsOptions({ ca, version }: Setting) {
 }
 
 function nodeOptions(setting: Setting): https.AgentOptions {
-    // With a bound, https.Agent hands sockets from request to request also when keep-alive is off.
+    // With a bound, https.Agent passes sockets from request to request even when keep-alive is off.
     return { ...tlsOptions(setting), keepAlive: setting.keepAlive, maxSockets: setting.keepAlive ? SOCKETS : Infinity };
 }
 

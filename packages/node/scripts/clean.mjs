@@ -1,4 +1,4 @@
-// Removes folders that a build has made: what was deleted or renamed in the sources must not stay in the package.
+// Removes build output: files deleted or renamed in the sources must not stay in the package.
 import { rmSync } from 'node:fs';
 
 for (const folder of process.argv.slice(2))

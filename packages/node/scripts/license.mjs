@@ -1,4 +1,4 @@
-// The licence lies at the root of the repository; the package carries a copy.
+// The licence is at the root of the repository; the package contains a copy.
 import { copyFileSync } from 'node:fs';
 
 copyFileSync(new URL('../../../LICENSE', import.meta.url), new URL('../LICENSE', import.meta.url));

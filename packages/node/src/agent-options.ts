@@ -7,44 +7,47 @@ import type { IdentityOptions } from './profile.js';
 import type { TicketReuse } from './session.js';
 import type { SessionStore } from './store.js';
 
-/** What an agent and a dispatcher have in common. */
+/** Options shared by agents and dispatchers. */
 export interface SessionOptions {
-    /** Where sessions are kept. Default: a MemorySessionStore of its own. */
+    /** Session store. Default: a new MemorySessionStore. */
     store?: SessionStore;
-    /** What is offered to servers. Default 'compatible'. */
+    /** Parameters offered to servers. Default 'compatible'. */
     policy?: Policy;
     /**
-     * Whether a TLS 1.3 ticket may be offered again when there is no fresh one. 'strict' never does, so that nobody can link
-     * connections by it; but against servers that send no ticket on a resumed connection, as Node does, every third
-     * connection is a full handshake then. Default 'prefer-fresh'.
+     * Whether a TLS 1.3 ticket may be offered again when there is no fresh one. 'strict' never does, so that an
+     * observer cannot link connections by it; but against servers that send no ticket on a resumed connection, such
+     * as Node, every third connection is then a full handshake. Default 'prefer-fresh'.
      */
     ticketReuse?: TicketReuse;
 }
 
-/** Options of `https.Agent`, with other defaults where said, and ours. */
+/** Options of `https.Agent`, with other defaults where noted, and additional options. */
 export interface TlsAgentOptions extends https.AgentOptions, SessionOptions, IdentityOptions {
     /** Default true. */
     keepAlive?: boolean;
-    /** Sockets for each origin, those being connected included. Default 50. */
+    /** Maximum number of sockets per origin, including sockets that are connecting. Default 50. */
     maxSockets?: number;
-    /** Sockets in all. Idle ones are closed when another origin needs their place. Default 500. */
+    /** Maximum number of sockets in all. Idle ones are closed when another origin needs a socket. Default 500. */
     maxTotalSockets?: number;
-    /** Idle sockets for each origin. Default: as many as `maxSockets`. */
+    /** Maximum number of idle sockets per origin. Default: `maxSockets`. */
     maxFreeSockets?: number;
-    /** How long a socket may be idle; a server's Keep-Alive header can shorten it. Default 4000 ms, as Node's servers close at 5000. */
+    /**
+     * Maximum idle time of a socket; a server's Keep-Alive header can shorten it. Default 4000 ms, as Node's servers
+     * close after 5000.
+     */
     freeSocketTimeout?: Duration;
-    /** How old a socket may become: it is closed when the request that it then serves is done. Default: unlimited. */
+    /** Maximum age of a socket: it is closed when its current request is done. Default: unlimited. */
     socketLifetime?: Duration;
 }
 
-/** Options with every default filled in. */
+/** Options with all defaults filled in. */
 export interface AgentSettings {
     readonly store: SessionStore;
     readonly policy: PolicyOptions;
     readonly ticketReuse: TicketReuse;
     readonly freeSocketTimeout: number;
     readonly socketLifetime: number;
-    /** For Node's agent. */
+    /** Options for Node's agent. */
     readonly nodeOptions: https.AgentOptions;
 }
 

@@ -25,20 +25,20 @@ import { type RetryReason, SocketGuard } from './retry.js';
 import type { SessionStore } from './store.js';
 import { type Waiter, WaitingRequests } from './waiting.js';
 
-/** What an agent counts, and what it holds at this moment. */
+/** Counters of an agent, and its current sockets. */
 export interface AgentMetrics extends Metrics {
     readonly sockets: {
-        /** In use or being connected. */
+        /** In use or connecting. */
         readonly active: number;
         readonly free: number;
-        /** Requests that wait for one. */
+        /** Requests that wait for a socket. */
         readonly waiting: number;
     };
 }
 
 /**
- * An `https.Agent` that resumes, reuses and remembers. Node's agent keeps the sockets; this one decides who gets one and
- * when it must go, which session is offered, and what happens when a socket fails.
+ * An `https.Agent` that resumes sessions and reuses sockets. Node's agent keeps the sockets; this class decides which
+ * request gets a socket and when a socket is closed, which session is offered, and how a failed socket is handled.
  */
 export class TlsAgent extends https.Agent {
     readonly store: SessionStore;
@@ -52,9 +52,9 @@ export class TlsAgent extends https.Agent {
     readonly #sockets = new WeakMap<tls.TLSSocket, SocketState>();
     /** Sockets that are not closed yet, by the name of their pool. Node forgets them a little earlier. */
     readonly #open = new Map<string, number>();
-    /** Idle sockets that are being closed for somebody who waits. */
+    /** Number of idle sockets being closed in favour of waiting requests. */
     #closing = 0;
-    /** The request that is given a free socket in this moment. */
+    /** The request that is being given a free socket. */
     #entering: Waiter | undefined;
 
     constructor(options: TlsAgentOptions = {}) {
@@ -64,7 +64,7 @@ export class TlsAgent extends https.Agent {
         this.store = settings.store;
         this.#sessions = { store: settings.store, ticketReuse: settings.ticketReuse, meter: this.#meter };
         this.#profiles = new Profiles(settings.policy, 100);
-        // Node's own listener puts the socket to the free ones, or closes it.
+        // Node's own listener adds the socket to the free ones, or closes it.
         const [park] = this.listeners('free') as [(socket: tls.TLSSocket, options: Options) => void];
         this.removeListener('free', park);
         this.on('free', (socket: tls.TLSSocket, options: Options) => {
@@ -74,7 +74,7 @@ export class TlsAgent extends https.Agent {
         });
     }
 
-    /** Counters since the start, and what is open now. */
+    /** Returns the counters since the start, and the open sockets. */
     metrics(): AgentMetrics {
         const free = Object.values(this.#pool.freeSockets).reduce((sum, sockets) => sum + (sockets?.length ?? 0), 0);
         const sockets = { active: this.#pool.totalSocketCount - free, free, waiting: this.#waiting.size };
@@ -99,11 +99,11 @@ export class TlsAgent extends https.Agent {
         return options[NAME] ?? poolName(options, this.#profileOf(options));
     }
 
-    /** Called by Node's agent, with the options of `https.request`; also by callers who want a connection of their own. */
+    /** Called by Node's agent, with the options of `https.request`; also by callers that want a separate connection. */
     override createConnection(options: Options): tls.TLSSocket {
         const profile = this.#profileOf(options);
         const handshake = new Handshake(this.#sessions, targetOf(options, profile));
-        // Node's agent has made a copy, which nobody else has; a caller's own options stay as they are.
+        // Node's agent has made a private copy; a caller's own options are not modified.
         const own = NAME in options ? options : { ...options };
         const socket = handshake.connect(own as tls.ConnectionOptions);
         const name = this.getName(options);
@@ -118,7 +118,10 @@ export class TlsAgent extends https.Agent {
         return socket;
     }
 
-    /** Called by Node's agent when a request is done: whether the socket may serve another, and how long it may wait. */
+    /**
+     * Called by Node's agent when a request is done. Returns whether the socket may serve another, and sets its idle
+     * time.
+     */
     override keepSocketAlive(socket: tls.TLSSocket): boolean {
         const state = this.#sockets.get(socket);
         if (!state || this.#isNeededElsewhere(state.name)) return false;
@@ -143,7 +146,7 @@ export class TlsAgent extends https.Agent {
         if (state && this.#entering) this.#reuse(state, this.#entering);
     }
 
-    /** Called by Node's agent when a socket has left it, or has become free. */
+    /** Called by Node's agent when a socket has left the agent, or has become free. */
     removeSocket(socket: tls.TLSSocket, options: Options): void {
         nodeAgent.removeSocket.call(this, socket, options);
         if (!socket.writable) this.#admitWaiting();
@@ -163,7 +166,7 @@ export class TlsAgent extends https.Agent {
         else this.#waiting.add(waiter);
     }
 
-    /** How a request may go on now, if it may: by a free socket, or by a new one within the bounds. */
+    /** Returns how a request may proceed now, if it may: with a free socket, or with a new one within the bounds. */
     #wayIn(waiter: Waiter): (() => void) | undefined {
         const { name } = waiter.place;
         const free = this.#liveFreeSockets(name);
@@ -186,7 +189,7 @@ export class TlsAgent extends https.Agent {
         const { forReuse } = waiter.place;
         this.#entering = waiter;
         try {
-            // Node copies these options: the fewer, the better.
+            // Node copies these options, so they are few.
             const options = highWaterMark === undefined ? forReuse : { ...forReuse, highWaterMark };
             nodeAgent.addRequest.call(this, waiter.request, options);
         } finally {
@@ -210,7 +213,7 @@ export class TlsAgent extends https.Agent {
         this.#standBetween(guard, waiter, true);
     }
 
-    /** Stays beside a request that is about to get its socket, until the answer comes. */
+    /** Watches a request that is about to get its socket, until the response starts. */
     #standBetween(guard: SocketGuard, waiter: Waiter, isReused: boolean): void {
         guard.watch(waiter.request, isReused, (reason) => {
             this.#countRetry(guard.handshake.origin, reason);
@@ -219,7 +222,7 @@ export class TlsAgent extends https.Agent {
         });
     }
 
-    /** Gives a socket at once to a request that waits for its like, also with keepAlive off, as Node does. */
+    /** Gives a socket at once to a request that waits for one of its pool, even with keepAlive off, as Node does. */
     #handOver(socket: tls.TLSSocket): boolean {
         const state = this.#sockets.get(socket);
         if (!state || this.#waiting.size === 0 || !socket.writable) return false;
@@ -233,7 +236,7 @@ export class TlsAgent extends https.Agent {
         });
     }
 
-    /** As Node does it. */
+    /** Assigns the socket to the request, as Node does. */
     #give(socket: tls.TLSSocket, request: ClientRequest): void {
         requestSocket(request).onSocket(socket);
         const { timeout } = request as { timeout?: number };
@@ -247,7 +250,7 @@ export class TlsAgent extends https.Agent {
         });
     }
 
-    /** Whether a socket of pool `name` stands in the way of the first request that could go on without it. */
+    /** Returns whether a socket of pool `name` blocks the first request that could proceed without it. */
     #isNeededElsewhere(name: string): boolean {
         if (this.#pool.totalSocketCount < this.#pool.maxTotalSockets) return false;
         const hasRoom = ({ place }: Waiter) => (this.#open.get(place.name) ?? 0) < this.#pool.maxSockets;
@@ -255,7 +258,7 @@ export class TlsAgent extends https.Agent {
         return first !== undefined && first.place.name !== name;
     }
 
-    /** Free sockets oldest first, without those that have just been closed; Node drops these only at their 'close'. */
+    /** Returns free sockets, oldest first, without those just closed; Node drops these only at their 'close'. */
     #liveFreeSockets(name: string): tls.TLSSocket[] {
         const now = performance.now();
         if (this.#idle.isLate(now)) this.#idle.check(now);
@@ -266,7 +269,7 @@ export class TlsAgent extends https.Agent {
         return sockets;
     }
 
-    /** Gives the time at which the next idle socket will have waited for too long. */
+    /** Closes expired idle sockets. Returns the time at which the next one expires. */
     #closeExpired(now: number): number {
         let next = Infinity;
         for (const sockets of Object.values(this.#pool.freeSockets)) {
@@ -279,7 +282,7 @@ export class TlsAgent extends https.Agent {
         return next;
     }
 
-    /** Makes room for one of those who wait, by the socket that has been idle for longest. */
+    /** Makes room for a waiting request by closing the socket that has been idle for longest. */
     #closeIdle(candidates: tls.TLSSocket[]): void {
         if (this.#closing > this.#waiting.size) return;
         const idleSince = (socket: tls.TLSSocket) => this.#sockets.get(socket)?.idleSince ?? 0;
@@ -300,7 +303,7 @@ export class TlsAgent extends https.Agent {
             else this.#open.delete(name);
         };
         socket.on('close', leave);
-        // An upgrade: the socket is no longer ours.
+        // An upgrade: the socket has left the agent.
         socket.on('agentRemove', leave);
         socket.once('agentRemove', () => process.nextTick(() => this.#admitWaiting()));
     }
@@ -312,10 +315,10 @@ export class TlsAgent extends https.Agent {
 }
 
 interface SocketState {
-    /** Of its pool. */
+    /** Name of the socket's pool. */
     readonly name: string;
     readonly guard: SocketGuard;
-    /** By `performance.now()`. */
+    /** Creation time by `performance.now()`. */
     readonly bornAt: number;
     idleSince: number;
     idleUntil: number;
@@ -323,7 +326,7 @@ interface SocketState {
 
 const nodeAgent = pool(https.Agent.prototype);
 
-/** Those of a request for a connection of its own; Node's agent adds its own. */
+/** Returns the options of a request for a new connection; Node's agent adds its own. */
 function connectOptions({ place, options }: Waiter): Options {
     return { ...options, servername: place.servername, [PROFILE]: place.profile, [NAME]: place.name };
 }
@@ -332,7 +335,7 @@ function isWritable(socket: tls.TLSSocket): boolean {
     return socket.writable;
 }
 
-/** Runs `action` where nobody could catch what it throws: the request fails with it instead. */
+/** Runs `action` where a thrown error could not be caught: the request fails with the error instead. */
 function attempt(request: ClientRequest, action: () => void): void {
     try {
         action();

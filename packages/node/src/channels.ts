@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Outcome } from './metrics.js';
 
-/** `quadrille:handshake`: a handshake succeeded. No message carries key material. */
+/** `quadrille:handshake`: a handshake succeeded. Messages carry no key material. */
 export interface HandshakeMessage {
     /** `host:port`. */
     readonly origin: string;
@@ -9,11 +9,11 @@ export interface HandshakeMessage {
     readonly outcome: Outcome;
     readonly protocol: string | null;
     readonly cipher: string;
-    /** From the TCP connection to the end of the handshake. */
+    /** Time from the TCP connection to the end of the handshake. */
     readonly milliseconds: number;
 }
 
-/** `quadrille:handshake:error`: a connection ended before its handshake did. */
+/** `quadrille:handshake:error`: a connection ended before its handshake was complete. */
 export interface HandshakeErrorMessage {
     readonly origin: string;
     readonly servername: string;
@@ -21,7 +21,7 @@ export interface HandshakeErrorMessage {
     readonly error: Error | undefined;
 }
 
-/** `quadrille:retry`: a request is sent, or a handshake made, once more. */
+/** `quadrille:retry`: a request is sent again, or a handshake is repeated. */
 export interface RetryMessage {
     readonly origin: string;
     /** `stale`: the peer had closed a reused socket; `full`: a handshake with a session failed. */
@@ -34,7 +34,7 @@ export interface StoreErrorMessage {
     readonly error: Error;
 }
 
-/** The names of our `diagnostics_channel`s; a message is built only if somebody listens. */
+/** Names of the `diagnostics_channel`s; a message is built only if there is a subscriber. */
 export const channels = {
     handshake: channel('quadrille:handshake'),
     handshakeError: channel('quadrille:handshake:error'),

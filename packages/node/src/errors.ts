@@ -1,4 +1,4 @@
-/** Why this package refused something, for `switch (error.code)`. */
+/** Error codes of this package, for `switch (error.code)`. */
 export type ErrorCode =
     | 'ERR_QUADRILLE_OPTION'
     | 'ERR_QUADRILLE_UNSAFE_NODE'
@@ -6,7 +6,7 @@ export type ErrorCode =
     | 'ERR_QUADRILLE_KEY'
     | 'ERR_QUADRILLE_PEER_MISSING';
 
-/** An error of the caller or of the installation; its message ends with what to do about it. */
+/** An error of the caller or of the installation; its message ends with the remedy. */
 export class QuadrilleError extends Error {
     override readonly name = 'QuadrilleError';
 

@@ -9,35 +9,39 @@ import type { SessionKey, SessionStore } from './store.js';
 import { type TicketFile, TicketFiles } from './ticket-files.js';
 
 export interface FileSessionStoreOptions extends MemorySessionStoreOptions {
-    /** A directory of its own, local to the machine; made with mode 0700 if it is not there. Several processes may share it. */
+    /**
+     * A dedicated directory, local to the machine; created with mode 0700 if it does not exist. Several processes may
+     * share it.
+     */
     dir: string;
-    /** 32 random bytes, or `{ file }` outside of `dir` that holds them. */
+    /** 32 random bytes, or a `{ file }` outside of `dir` that contains them. */
     key: StoreKey;
-    /** How long a new session may stay in memory alone. Default 200 ms. */
+    /** Time for which a new session may stay in memory only. Default 200 ms. */
     writeDelay?: Duration;
 }
 
 /**
- * Sessions in memory and, encrypted, on disk, so that a restarted process resumes. New sessions are written a moment later,
- * at most `perOrigin` for each origin, and when the process exits; a process that is killed loses that moment.
+ * Sessions in memory and, encrypted, on disk, so that a restarted process resumes. New sessions are written after a
+ * short delay, at most `perOrigin` per origin, and when the process exits; a process that is killed loses the
+ * sessions of that delay.
  *
- * What goes wrong with the disk never fails a connection: it is reported (`quadrille:store:error`, and one warning), and
- * sessions stay in memory.
+ * Disk errors never fail a connection: they are reported (`quadrille:store:error`, and one warning), and sessions
+ * stay in memory.
  */
 export class FileSessionStore implements SessionStore {
     readonly dir: string;
     readonly #memory: MemorySessionStore;
     readonly #files: TicketFiles;
     readonly #writeDelay: number;
-    /** Where an entry lies on disk, if it does. */
+    /** File of an entry, if it is on disk. */
     readonly #places = new WeakMap<SessionEntry, TicketFile>();
-    /** Keys of which memory knows more than the disk. */
+    /** Keys with entries that are not on disk yet. */
     readonly #dirty = new Map<string, SessionKey>();
     #timer: NodeJS.Timeout | undefined;
     #pausedUntil = 0;
     readonly #warned = new Set<string>();
 
-    /** Throws where Node, the path or the key is not safe. */
+    /** Throws if Node, the path or the key is not safe. */
     constructor(options: FileSessionStoreOptions) {
         requirePersistenceIsSafe();
         this.dir = resolve(options.dir);
@@ -67,7 +71,10 @@ export class FileSessionStore implements SessionStore {
         if (file) this.#guarded(() => this.#files.claim(file));
     }
 
-    /** Writes what is in memory alone. Called when the process exits; call it before ending it otherwise. */
+    /**
+     * Writes entries that are in memory only. Called when the process exits; call it before ending the process
+     * otherwise.
+     */
     flush(): void {
         this.#stopTimer();
         const now = Date.now();
@@ -79,7 +86,7 @@ export class FileSessionStore implements SessionStore {
         this.#dirty.clear();
     }
 
-    /** Writes, and no longer at the exit. */
+    /** Writes pending entries, and no longer writes at exit. */
     close(): void {
         this.flush();
         flushAtExit.delete(this);
@@ -96,22 +103,22 @@ export class FileSessionStore implements SessionStore {
         }
     }
 
-    /** False if another process has it. */
+    /** Returns false if another process has claimed it. */
     #claim(entry: SessionEntry, file: TicketFile): boolean {
         this.#places.delete(entry);
         return this.#guarded(() => this.#files.claim(file)) ?? false;
     }
 
-    /** False if another process was first: an unused one is better, and this one still there if there is none. */
+    /** Returns false if another process was first: an unused entry is preferred, and this one remains as a fallback. */
     #claimFirstUse(entry: SessionEntry, file: TicketFile): boolean {
         this.#places.set(entry, { ...file, used: true });
-        // What the disk cannot tell must not fail the connection.
+        // A disk error must not fail the connection.
         return this.#guarded(() => this.#files.markUsed(file)) ?? true;
     }
 
     #load(key: SessionKey, now: number): void {
         const files = this.#guarded(() => this.#files.list(key, now)) ?? [];
-        // The best one last, as the newest of all.
+        // The best one last, so that it is the newest.
         for (const file of files.slice(0, this.#memory.perOrigin).reverse()) {
             const entry = this.#guarded(() => this.#files.read(key, file));
             if (!entry || !isUsable(entry, this.#memory.maxAge, now)) continue;
@@ -139,7 +146,7 @@ export class FileSessionStore implements SessionStore {
         this.#timer = undefined;
     }
 
-    /** Runs what touches the disk; reports its failure instead of throwing it. */
+    /** Runs a disk operation; reports its failure instead of throwing it. */
     #guarded<T>(action: () => T): T | undefined {
         try {
             return action();
@@ -156,13 +163,13 @@ export class FileSessionStore implements SessionStore {
         if (this.#warned.has(code)) return;
         this.#warned.add(code);
         process.emitWarning(
-            `the TLS session store ${this.dir} goes on in memory: ${error.message}`,
+            `the TLS session store ${this.dir} continues in memory: ${error.message}`,
             'QuadrilleWarning',
         );
     }
 }
 
-/** Full, over quota, read-only or broken: trying again at once would only cost time. */
+/** Disk full, over quota, read-only or broken: an immediate retry would only cost time. */
 const DISK_TROUBLE: ReadonlySet<string> = new Set([
     'ENOSPC',
     'EDQUOT',

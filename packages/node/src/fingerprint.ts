@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from './lru.js';
 
-/** A short text that is equal for options of equal meaning; long and secret values appear as a digest. */
+/** Returns a short text that is equal for options of equal meaning; long and secret values appear as a digest. */
 export function tokenOf(value: unknown): string {
     if (typeof value === 'string')
         return value.length <= SHORT && !value.includes('-----') ? `"${value}` : digestOfText(value);
@@ -10,12 +10,12 @@ export function tokenOf(value: unknown): string {
     return String(value);
 }
 
-/** The same, always as a digest. */
+/** Returns the token, always as a digest. */
 export function digestOf(value: unknown): string {
     return digestOfText(tokenOf(value));
 }
 
-/** The same for a private key or a passphrase: no copy of it stays behind. */
+/** Returns the digest of a private key or a passphrase, without keeping a copy of it. */
 export function secretDigestOf(value: unknown): string {
     if (typeof value === 'string') return digestOfBytes(Buffer.from(value));
     if (Array.isArray(value)) return `[${value.map(secretDigestOf).join()}]`;
@@ -34,7 +34,7 @@ export function identityOf(value: object): string {
     return identity;
 }
 
-/** Whether the token of `value` rests on an identity, which another process cannot know. */
+/** Returns whether the token of `value` contains an identity, which is valid in this process only. */
 export function isOpaque(value: unknown): boolean {
     if (typeof value === 'function') return true;
     if (typeof value !== 'object' || value === null) return false;
@@ -61,7 +61,7 @@ function isPlain(value: object): boolean {
     return prototype === Object.prototype || prototype === null;
 }
 
-/** Bytes are read each time, because their owner may change them; texts cannot change. */
+/** Digests bytes on every call, because their owner may change them; strings cannot change. */
 function digestOfBytes(bytes: Uint8Array): string {
     return createHash('sha256').update(bytes).digest('base64');
 }

@@ -5,28 +5,31 @@ import type { Profile } from './profile.js';
 import { type SessionEntry, sessionEntry, type TicketReuse } from './session.js';
 import type { SessionKey, SessionStore } from './store.js';
 
-/** What handshakes share. */
+/** State shared by handshakes. */
 export interface Sessions {
     readonly store: SessionStore;
     readonly ticketReuse: TicketReuse;
     readonly meter: Meter;
 }
 
-/** A connection to be made. */
+/** A connection to be opened. */
 export interface Target {
     readonly host: string;
     readonly port: number | string;
     /** The name in SNI, or '' for none. */
     readonly servername: string;
     readonly profile: Profile;
-    /** Offer no session: one has just failed. */
+    /** Whether to offer no session, because one has just failed. */
     readonly full?: boolean;
-    /** The caller offers one of its own. What it proves is not known, nor what those prove that come of it: none is kept. */
+    /**
+     * Whether the caller offers its own session. It is unknown what that session proves, so no session of the
+     * connection is kept.
+     */
     readonly isForeign?: boolean;
 }
 
 /**
- * The part that sessions play in one handshake: which is offered, what becomes of those that arrive, what is counted.
+ * Session handling of one handshake: the session offered, the sessions received, and the counters.
  */
 export class Handshake {
     readonly origin: string;
@@ -34,7 +37,7 @@ export class Handshake {
     #offered: SessionEntry | undefined;
     #startedAt = 0;
     #isConnected = false;
-    /** When the server's certificate was verified and how long it is valid, once known. */
+    /** Time at which the server's certificate was verified and the end of its validity, once known. */
     #verified: { verifiedAt: number; leafExpiresAt: number } | undefined;
     /** Sessions that arrived before the certificate was verified (TLS 1.2). */
     #early: Buffer[] = [];
@@ -49,7 +52,7 @@ export class Handshake {
         if (!target.isForeign) this.#key = target.profile.sessionKey(target.host, target.port, target.servername);
     }
 
-    /** Whether the server was offered a session. */
+    /** Whether a session was offered to the server. */
     get hasOffered(): boolean {
         return this.#offered !== undefined;
     }
@@ -59,11 +62,11 @@ export class Handshake {
         return this.#isDone;
     }
 
-    /** Connects with the shared context, and offers a session if there is one: both are put into `options`. */
+    /** Connects with the shared context, and offers a session if there is one: both are set in `options`. */
     connect(options: tls.ConnectionOptions): tls.TLSSocket {
         options.secureContext = this.target.profile.secureContext;
         const session = this.#take(Date.now());
-        // A socket of the caller's begins its handshake before tls.connect returns.
+        // A socket of the caller's starts its handshake before tls.connect returns.
         const setLater = options.socket === undefined && HAS_SET_SESSION;
         if (session && !setLater) options.session = session;
         const socket = tls.connect(options);
@@ -74,12 +77,12 @@ export class Handshake {
         return socket;
     }
 
-    /** Whether the fault may lie in the session that was offered: nothing went wrong before the server saw it. */
+    /** Returns whether the offered session may be at fault: no error occurred before it was sent to the server. */
     mayBlameSession(): boolean {
         return this.hasOffered && this.#isConnected && !this.#isDone;
     }
 
-    /** Tells why the connection is about to end, where the socket does not. */
+    /** Sets the reason that the connection is about to end, where the socket does not provide it. */
     blame(error: Error): void {
         this.#failure ??= error;
     }
@@ -92,14 +95,14 @@ export class Handshake {
 
     #watch(socket: tls.TLSSocket): void {
         this.#startedAt = performance.now();
-        // A socket that the caller brought is connected already.
+        // A socket passed by the caller may be connected already.
         this.#isConnected = !socket.connecting;
         socket.once('connect', () => {
             this.#isConnected = true;
             this.#startedAt = performance.now();
         });
         socket.on('session', (session: Buffer) => this.#keep(socket, session));
-        // First in line: whoever gets the socket next shall find the counters right.
+        // First in line, so that the counters are correct for later listeners.
         socket.prependOnceListener('secureConnect', () => this.#succeed(socket));
         socket.prependOnceListener('error', (error: Error) => this.blame(error));
         socket.once('close', () => this.#isDone || this.#fail());
@@ -143,7 +146,7 @@ export class Handshake {
         if (this.#key && this.#offered) this.sessions.store.drop(this.#key, this.#offered);
     }
 
-    /** No server has seen it: it is as good as before. */
+    /** Returns the session to the store: it was not sent to a server, so it is still fresh. */
     #giveBack(): void {
         if (!this.#key || !this.#offered) return;
         this.#offered.used = false;
@@ -157,7 +160,7 @@ export class Handshake {
         return this.#key ? 'ticketMiss' : 'bypassed';
     }
 
-    /** Only what was authorized may ever be resumed: OpenSSL does not verify a second time. */
+    /** Records the verification. Only authorized connections may be resumed: OpenSSL does not verify a second time. */
     #rememberVerification(socket: tls.TLSSocket, resumed: boolean): void {
         if (!socket.authorized) return;
         if (resumed) {
@@ -185,7 +188,7 @@ export class Handshake {
     }
 }
 
-/** Not in Node's documentation, and not in every runtime. */
+/** Undocumented in Node, and not available in every runtime. */
 interface SessionSetter {
     setSession(session: Buffer): void;
 }

@@ -2,7 +2,7 @@
 export class Histogram {
     readonly #buckets = new Uint32Array(BUCKETS);
     count = 0;
-    /** Milliseconds. */
+    /** Sum in milliseconds. */
     sum = 0;
     max = 0;
 
@@ -14,7 +14,7 @@ export class Histogram {
         this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
     }
 
-    /** The value that `share` (0 to 1) of the records do not exceed; 0 without records. */
+    /** Returns the value that `share` (0 to 1) of the records do not exceed; 0 without records. */
     percentile(share: number): number {
         let left = Math.ceil(this.count * share);
         for (let bucket = 0; bucket < BUCKETS; bucket++) {
@@ -36,7 +36,7 @@ export class Histogram {
     }
 }
 
-/** Milliseconds. */
+/** Summary in milliseconds. */
 export interface DurationSummary {
     readonly count: number;
     readonly mean: number;
@@ -46,7 +46,7 @@ export interface DurationSummary {
     readonly max: number;
 }
 
-/** From a hundredth of a millisecond to more than four minutes. */
+/** Buckets range from a hundredth of a millisecond to more than four minutes. */
 const SMALLEST = 0.01;
 const GROWTH = Math.log(1.125);
 const BUCKETS = 146;

@@ -1,16 +1,18 @@
 /**
- * Tells when idle sockets have waited for long enough, by one timer for all: a timer for each socket would be set and
- * cleared with every request. Times are those of `performance.now()`, in milliseconds.
+ * Signals when idle sockets expire, with one timer for all: a timer per socket would be set and cleared with every
+ * request. Times are those of `performance.now()`, in milliseconds.
  */
 export class IdleClock {
     #timer: NodeJS.Timeout | undefined;
-    /** When the timer runs out. */
+    /** Expiry time of the timer. */
     #end = Infinity;
 
-    /** @param expire closes the sockets whose time is over at `now`, and tells when the next one's is */
+    /**
+     * @param expire closes the sockets that have expired at `now`, and returns the time at which the next one expires
+     */
     constructor(private readonly expire: (now: number) => number) {}
 
-    /** Some socket must be closed at `end`. */
+    /** Ensures a call of `expire` at `end`, when a socket must be closed. */
     expectAt(end: number, now: number): void {
         if (end >= this.#end) return;
         this.stop();
@@ -19,12 +21,12 @@ export class IdleClock {
         this.#timer.unref();
     }
 
-    /** Whether the timer is late, because the event loop was busy. */
+    /** Returns whether the timer is late, because the event loop was busy. */
     isLate(now: number): boolean {
         return now >= this.#end;
     }
 
-    /** What the timer does at its end. */
+    /** Runs the timer's action if it is due. */
     check(now: number): void {
         this.stop();
         this.expectAt(this.expire(now), now);

@@ -1,4 +1,4 @@
-// For `import`: the very same objects as `require` gives, so that one process has one set of stores and contexts.
+// For `import`: the same objects as from `require`, so that one process has one set of stores and contexts.
 export {
     bindsSessionsToNames,
     FileSessionStore,

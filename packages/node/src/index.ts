@@ -1,7 +1,13 @@
 /**
- * Outbound TLS for Node that resumes sessions (across restarts too), reuses sockets within bounds, and counts what it does.
+ * Outbound TLS for Node that resumes sessions (across restarts too), reuses sockets within bounds, and counts both.
  *
- * `TlsAgent` is for `https.request` and all that builds on it; `quadrille-agent/undici` has the same for undici and `fetch`.
+ * `TlsAgent` is for `https.request` and clients built on it; `quadrille-agent/undici` is for undici and `fetch`.
+ *
+ * - `agent.ts`, `undici.ts`: the two entry points.
+ * - `handshake.ts`: takes sessions from a `SessionStore` and returns them, under the key that `profile.ts` derives from
+ *   the options.
+ * - `waiting.ts`, `socket-budget.ts`: limits on sockets.
+ * - `retry.ts`, `undici-retry.ts`: requests that are sent again.
  */
 export { type AgentMetrics, TlsAgent } from './agent.js';
 export type { SessionOptions, TlsAgentOptions } from './agent-options.js';

@@ -1,21 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What a server says about an open connection (the Keep-Alive header, RFC 2068, section 19.7.1.1). */
+/** A server's limits for an open connection (the Keep-Alive header, RFC 2068, section 19.7.1.1). */
 export interface KeepAliveHint {
-    /** How long the server keeps it open when idle. */
+    /** Time for which the server keeps it open when idle. */
     readonly timeoutMs: number | undefined;
-    /** How many more requests it takes. */
+    /** Number of further requests that it accepts. */
     readonly requestsLeft: number | undefined;
 }
 
 export interface KeepAliveLimits {
-    /** How long a socket may be idle, in milliseconds. */
+    /** Maximum idle time of a socket in milliseconds. */
     readonly freeSocketTimeout: number;
-    /** How old it may become. */
+    /** Maximum age of a socket in milliseconds. */
     readonly socketLifetime: number;
 }
 
-/** Parameters in any order, such as `timeout=5, max=100`; what is not understood is left out. */
+/** Parses parameters in any order, such as `timeout=5, max=100`; unknown ones are ignored. */
 export function keepAliveHint(headers: IncomingHttpHeaders | undefined): KeepAliveHint {
     const value = headers?.['keep-alive'];
     if (value === undefined) return NO_HINT;
@@ -25,8 +25,8 @@ export function keepAliveHint(headers: IncomingHttpHeaders | undefined): KeepAli
 }
 
 /**
- * How long a socket may wait for its next request, in milliseconds; 0 if it must be closed. We stop a while before the
- * server does, so that a request does not cross with its FIN.
+ * Returns the maximum time until a socket's next request, in milliseconds; 0 if it must be closed. It ends a while
+ * before the server's timeout, so that a request does not cross with the server's FIN.
  */
 export function idleTime(hint: KeepAliveHint, limits: KeepAliveLimits, ageMs: number): number {
     if (hint.requestsLeft === 0) return 0;
@@ -45,7 +45,7 @@ function numberIn(pattern: RegExp, text: string): number | undefined {
 }
 
 const NO_HINT: KeepAliveHint = { timeoutMs: undefined, requestsLeft: undefined };
-/** Most servers say the same each time. */
+/** Cache of the last header, which most servers repeat. */
 let last: { readonly text: string; readonly hint: KeepAliveHint } = { text: '', hint: NO_HINT };
 const TIMEOUT = /(?:^|[,;\s])timeout\s*=\s*"?(\d+)/i;
 const MAX = /(?:^|[,;\s])max\s*=\s*"?(\d+)/i;

@@ -1,7 +1,7 @@
-/** A map that forgets what was not used for longest once it holds more than `limit`. */
+/** A map that evicts the least recently used entry when it holds more than `limit`. */
 export class LruMap<K, V> {
     readonly #entries = new Map<K, V>();
-    /** The key used last, so that using it again need not move it. */
+    /** The key used last, so that using it again does not move it. */
     #newest: K | undefined;
 
     constructor(
@@ -13,7 +13,7 @@ export class LruMap<K, V> {
         return this.#entries.size;
     }
 
-    /** The value, which now counts as the last one used. */
+    /** Returns the value and marks it as the most recently used. */
     get(key: K): V | undefined {
         const value = this.#entries.get(key);
         if (value === undefined || key === this.#newest) return value;
@@ -42,7 +42,7 @@ export class LruMap<K, V> {
         this.#entries.clear();
     }
 
-    /** From the least to the most recently used; nothing counts as used by it. */
+    /** Iterates from the least to the most recently used, without marking entries as used. */
     entries(): IterableIterator<[K, V]> {
         return this.#entries.entries();
     }

@@ -5,11 +5,17 @@ import { isSingleUse, isUsable, type SessionEntry, type TicketReuse } from './se
 import type { SessionKey, SessionStore } from './store.js';
 
 export interface MemorySessionStoreOptions {
-    /** Origins with one set of TLS options each; beyond it, the one not used for longest is forgotten. Default 500. */
+    /**
+     * Maximum number of origins, each with one set of TLS options; beyond it, the least recently used is evicted.
+     * Default 500.
+     */
     maxOrigins?: number;
-    /** Sessions kept for each. Default 4. */
+    /** Sessions kept per origin. Default 4. */
     perOrigin?: number;
-    /** How long after a certificate was verified its sessions may be used, resumptions included. Default '24h'. */
+    /**
+     * Maximum time after the verification of a certificate for which its sessions may be used, resumptions included.
+     * Default '24h'.
+     */
     maxAge?: Duration;
 }
 
@@ -17,7 +23,7 @@ export interface MemorySessionStoreOptions {
 export class MemorySessionStore implements SessionStore {
     readonly maxOrigins: number;
     readonly perOrigin: number;
-    /** Milliseconds. */
+    /** Maximum age in milliseconds. */
     readonly maxAge: number;
     readonly #origins: LruMap<string, SessionEntry[]>;
 
@@ -28,14 +34,14 @@ export class MemorySessionStore implements SessionStore {
         this.#origins = new LruMap(this.maxOrigins);
     }
 
-    /** Origins that have sessions. */
+    /** Number of origins that have sessions. */
     get size(): number {
         return this.#origins.size;
     }
 
     take(key: SessionKey, reuse: TicketReuse, now: number): SessionEntry | undefined {
         const entries = this.#usable(key.id, now);
-        // Among spent ones the one not used for longest: many connections at once share them evenly.
+        // Among used ones the least recently used: concurrent connections share them evenly.
         const entry = entries.findLast(isFresh) ?? (reuse === 'strict' ? undefined : entries[0]);
         if (!entry) return undefined;
         if (isSingleUse(entry)) {
@@ -64,7 +70,7 @@ export class MemorySessionStore implements SessionStore {
         if (entries?.length === 0) this.#origins.delete(key.id);
     }
 
-    /** What is kept for a key, oldest first. */
+    /** Returns the sessions kept for a key, oldest first. */
     list(key: SessionKey): readonly SessionEntry[] {
         return this.#origins.get(key.id) ?? [];
     }
@@ -83,7 +89,7 @@ export class MemorySessionStore implements SessionStore {
     }
 }
 
-/** A TLS 1.2 session is not spent by use. */
+/** Returns whether the session is unused. Use does not spend a TLS 1.2 session. */
 function isFresh(entry: SessionEntry): boolean {
     return !entry.used || !isSingleUse(entry);
 }

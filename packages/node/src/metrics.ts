@@ -1,45 +1,45 @@
 import { type DurationSummary, Histogram } from './histogram.js';
 import { LruMap } from './lru.js';
 
-/** How the session of a successful handshake came about. */
+/** Outcome of a successful handshake. */
 export type Outcome =
     /** An abbreviated handshake. */
     | 'resumed'
     /** Full: there was no session to offer. */
     | 'ticketMiss'
-    /** Full: the server declined the session that was offered. */
+    /** Full: the server declined the offered session. */
     | 'declined'
     /** Full: the options of the connection forbid resumption. */
     | 'bypassed'
-    /** Full: the retry after a handshake with a session had failed. */
+    /** Full: the retry after a failed handshake with a session. */
     | 'retried';
 
 /** Counters since the start. */
 export interface Counts {
-    /** Full handshakes, whatever the reason. */
+    /** Full handshakes, for any reason. */
     readonly full: number;
     readonly resumed: number;
     readonly ticketMiss: number;
     readonly declined: number;
     readonly bypassed: number;
-    /** Connections that ended before their handshake did. */
+    /** Connections that ended before their handshake was complete. */
     readonly failed: number;
     /** Requests that found an open socket. */
     readonly reusedSockets: number;
-    /** Requests sent again because the peer had closed the socket that they were given. */
+    /** Requests sent again because the peer had closed the assigned socket. */
     readonly staleRetries: number;
-    /** Handshakes made again in full because the one with a session failed. */
+    /** Handshakes repeated in full because the one with a session failed. */
     readonly fullRetries: number;
-    /** From the TCP connection to the end of the handshake. */
+    /** Time from the TCP connection to the end of the handshake. */
     readonly handshakeMs: DurationSummary;
 }
 
 export interface Metrics extends Counts {
-    /** By `host:port`; only the 1000 used last. */
+    /** Counters by `host:port`; only the 1000 most recently used. */
     readonly origins: Readonly<Record<string, Counts>>;
 }
 
-/** Counts what happens, in all and by origin. */
+/** Counts events, in total and by origin. */
 export class Meter {
     readonly #all = new Tally();
     readonly #origins = new LruMap<string, Tally>(1000);

@@ -6,11 +6,11 @@ import { identityOf } from './fingerprint.js';
 import type { Target } from './handshake.js';
 import type { Profile, TlsOptions } from './profile.js';
 
-/** The name of a request's pool, so that it is made once. */
+/** Key of a request's pool name, so that it is built once. */
 export const NAME = Symbol('name');
-/** The profile of its options, likewise. */
+/** Key of the profile of its options, built once. */
 export const PROFILE = Symbol('profile');
-/** Offer no session. */
+/** Key of the flag to offer no session. */
 export const FULL = Symbol('full');
 
 /** Options of `https.request` and of the agent, as they go through Node's agent. */
@@ -23,7 +23,7 @@ export interface Options extends Omit<https.RequestOptions, keyof TlsOptions | '
     [FULL]?: boolean;
 }
 
-/** What `http.Agent` has and its types do not tell. All of it is what other agents, too, override or call. */
+/** Members of `http.Agent` that its types omit. Other agents override or call all of them too. */
 export interface Pool {
     readonly options: Options;
     readonly keepAliveMsecs: number;
@@ -45,7 +45,7 @@ export function pool(agent: https.Agent): Pool {
     return agent as unknown as Pool;
 }
 
-/** How a request gets its socket, or learns that there is none. */
+/** Receiver of a request's socket, or of the error if none can be opened. */
 export interface SocketReceiver {
     onSocket(socket: TLSSocket | null, error?: Error): void;
 }
@@ -54,22 +54,25 @@ export function requestSocket(request: ClientRequest): SocketReceiver {
     return request as unknown as SocketReceiver;
 }
 
-/** The request that a socket has served last. */
+/** Returns the last request that a socket has served. */
 export function messageOf(socket: TLSSocket): { res?: { headers: IncomingHttpHeaders } } | undefined {
     return (socket as unknown as { _httpMessage?: { res?: { headers: IncomingHttpHeaders } } })._httpMessage;
 }
 
-/** The name for SNI as Node finds it: that of the Host header before that of the URL, and no address (RFC 6066, section 3). */
+/**
+ * Returns the name for SNI, determined as in Node: the Host header's before the URL's, and never an address (RFC
+ * 6066, section 3).
+ */
 export function servernameOf(options: { host?: string | undefined }, request: ClientRequest): string {
     const header = request.getHeader('host');
     const name = typeof header === 'string' ? nameOf(header) : (options.host ?? 'localhost');
     return isIP(name) === 0 ? name : '';
 }
 
-/** Of the pool that connections with these options share. */
+/** Returns the name of the pool that connections with these options share. */
 export function poolName(options: PoolOptions, profile: Profile): string {
     const { host, port, localAddress, family, socketPath, servername } = options;
-    // What a session of the caller's proves, it proves to that caller.
+    // A caller's session is valid for that caller only.
     const session = options.session && identityOf(options.session);
     const place = [host ?? 'localhost', port, localAddress, family, socketPath, servername];
     return [...place, `#${profile.id}`, session].join(':');
@@ -91,7 +94,7 @@ export function targetOf(options: Options, profile: Profile): Target {
     };
 }
 
-/** `name:port` or `[address]:port`. */
+/** Parses `name:port` or `[address]:port`. */
 function nameOf(hostHeader: string): string {
     const bracketed = /^\[([^\]]*)\]/.exec(hostHeader);
     return bracketed?.[1] ?? hostHeader.split(':', 1)[0] ?? '';

@@ -9,8 +9,8 @@ const FIXED: ReadonlyMap<number, readonly [minor: number, patch: number]> = new 
 const FIXED_FROM = 27;
 
 /**
- * Whether this Node resumes a session only for the server name that it was made for (CVE-2026-48934). Lines that ended
- * without the fix (20, 21, 23, 25) never do.
+ * Returns whether this Node resumes a session only for the server name that it was made for (CVE-2026-48934). Lines
+ * that ended without the fix (20, 21, 23, 25) never do.
  */
 export function bindsSessionsToNames(version: string = process.versions.node): boolean {
     const [major = 0, minor = 0, patch = 0] = version.split('.').map((part) => Number.parseInt(part, 10));
@@ -19,7 +19,7 @@ export function bindsSessionsToNames(version: string = process.versions.node): b
     return fix !== undefined && (minor > fix[0] || (minor === fix[0] && patch >= fix[1]));
 }
 
-/** Throws where a store on disk would be unsafe. */
+/** Throws if a store on disk would be unsafe. */
 export function requirePersistenceIsSafe(version: string = process.versions.node): void {
     if (bindsSessionsToNames(version)) return;
     throw new QuadrilleError(

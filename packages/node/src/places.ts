@@ -3,25 +3,25 @@ import { LruMap } from './lru.js';
 import { NAME, type Options, poolName, servernameOf } from './node-agent.js';
 import type { Profile } from './profile.js';
 
-/** Where a request goes: the pool whose sockets it may use. */
+/** Target of a request: the pool whose sockets it may use. */
 export interface Place {
-    /** Of the pool. */
+    /** Name of the pool. */
     readonly name: string;
-    /** For SNI. */
+    /** Name for SNI. */
     readonly servername: string;
     readonly profile: Profile;
-    /** All that Node's agent asks for of a request that gets a free socket. */
+    /** Options that Node's agent reads of a request that gets a free socket. */
     readonly forReuse: Options;
 }
 
-/** Finds places, and remembers those of before: a request on an open connection costs little more than finding its place. */
+/** Finds places and caches them: a request on an open connection costs little more than this lookup. */
 export class Places {
-    /** By Host header. */
+    /** Cached places by Host header. */
     readonly #known = new LruMap<string, KnownPlace>(1000);
 
     /**
      * @param own the options of the request
-     * @param common those of the agent, which come first, as in Node's agent
+     * @param common those of the agent, which take precedence, as in Node's agent
      */
     of(request: ClientRequest, own: Options, common: Options, profile: Profile): Place {
         const header = request.getHeader('host');
@@ -30,7 +30,7 @@ export class Places {
         if (known?.place.profile === profile && matches(known.asked, own, common)) return known.place;
         const place = placeOf(request, own, common, profile);
         const asked = askedOf(own, common);
-        // A session is its caller's, and is not kept here.
+        // A session belongs to its caller, and is not cached.
         if (asked.session === undefined) this.#known.set(header, { asked, place });
         return place;
     }
@@ -41,7 +41,7 @@ interface KnownPlace {
     readonly place: Place;
 }
 
-/** Everything in options, beside what the profile stands for, that the name of a pool is made of. */
+/** Options that determine a pool's name, in addition to the profile. */
 type Asked = Pick<Options, (typeof ASKED)[number]>;
 const ASKED = ['host', 'port', 'servername', 'family', 'localAddress', 'socketPath', 'session'] as const;
 

@@ -3,16 +3,17 @@ import { hasAesInstructions } from './cpu.js';
 import { choiceOption } from './errors.js';
 
 /**
- * What is offered to servers. What a caller names itself (`ciphers`, `ecdhCurve`, `minVersion`, `maxVersion`) comes first.
+ * Parameters offered to servers. Options set by the caller (`ciphers`, `ecdhCurve`, `minVersion`, `maxVersion`) take
+ * precedence.
  *
  * - `'compatible'`: Node's own ciphers and groups; TLS 1.2 at least.
- * - `'fast'`: the cheapest of what is safe. Authenticated ciphers with forward secrecy only, 128-bit AES-GCM first where
- *   the processor has AES, ChaCha20-Poly1305 first where not; X25519, then P-256. No post-quantum group.
+ * - `'fast'`: the cheapest safe choice. Authenticated ciphers with forward secrecy only, 128-bit AES-GCM first where
+ * the processor has AES, otherwise ChaCha20-Poly1305 first; X25519, then P-256. No post-quantum group.
  * - `'modern'`: TLS 1.3 only, and the hybrid post-quantum group first where Node has it (OpenSSL 3.5).
  */
 export type Policy = 'compatible' | 'fast' | 'modern';
 
-/** The options of `tls.createSecureContext` that a policy stands for. */
+/** The options of `tls.createSecureContext` set by a policy. */
 export interface PolicyOptions {
     readonly ciphers?: string;
     readonly ecdhCurve?: string;
@@ -22,7 +23,7 @@ export interface PolicyOptions {
 
 export interface Capabilities {
     readonly aes: boolean;
-    /** X25519MLKEM768. */
+    /** Whether X25519MLKEM768 is available. */
     readonly hybridGroups: boolean;
 }
 
@@ -33,7 +34,7 @@ export function policyOptions(policy: Policy | undefined, capabilities: Capabili
         case 'fast':
             return {
                 ciphers: [...suites13(capabilities.aes), ...suites12(capabilities.aes)].join(':'),
-                // The two that every server has. X25519 costs least; a client sends one key share, the first.
+                // The two supported by all servers. X25519 costs least; a client sends one key share, the first.
                 ecdhCurve: 'X25519:P-256',
                 minVersion: 'TLSv1.2',
                 maxVersion: 'TLSv1.3',
@@ -55,20 +56,20 @@ function detected(): Capabilities {
 
 let found: Capabilities | undefined;
 
-/** OpenSSL has ML-KEM since 3.5. */
+/** Returns whether OpenSSL has ML-KEM, available since 3.5. */
 export function hasHybridGroups(openssl: string): boolean {
     const [major = 0, minor = 0] = openssl.split('.').map((part) => Number.parseInt(part, 10));
     return major > 3 || (major === 3 && minor >= 5);
 }
 
-/** 128 bits before 256: 10 rounds instead of 14, and no attack on either. */
+/** Orders 128 bits before 256: 10 rounds instead of 14, and no known attack on either. */
 function suites13(aes: boolean): string[] {
     const gcm = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384'];
     const chacha = ['TLS_CHACHA20_POLY1305_SHA256'];
     return aes ? [...gcm, ...chacha] : [...chacha, ...gcm];
 }
 
-/** ECDSA before RSA: the server signs for a tenth of the cost. */
+/** Orders ECDSA before RSA: a signature costs the server a tenth. */
 function suites12(aes: boolean): string[] {
     const gcm = ['AES128-GCM-SHA256', 'AES256-GCM-SHA384'];
     const ciphers = aes ? [...gcm, 'CHACHA20-POLY1305'] : ['CHACHA20-POLY1305', ...gcm];

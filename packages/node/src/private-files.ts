@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { constants } from 'node:fs';
 import { QuadrilleError } from './errors.js';
 
-/** Makes `dir`, or checks that nobody else can enter it: a directory, no link, ours, mode 0700. */
+/** Creates `dir`, or checks that it is private: a directory, not a link, owned by this user, mode 0700. */
 export function ensurePrivateDirectory(dir: string): void {
     const owner = effectiveUser();
     fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -14,7 +14,7 @@ export function ensurePrivateDirectory(dir: string): void {
     if ((stats.mode & 0o077) !== 0) throw unsafe(dir, `has mode 0${(stats.mode & 0o777).toString(8)}`, `chmod 0700 it`);
 }
 
-/** The content of a file that only we can have written; undefined if there is none. */
+/** Reads a file that only this user can have written; undefined if it does not exist. */
 export function readPrivateFile(path: string, longest: number): Buffer | undefined {
     let descriptor: number;
     try {
@@ -36,7 +36,7 @@ export function readPrivateFile(path: string, longest: number): Buffer | undefin
     }
 }
 
-/** Puts a file in place whole or not at all, by way of `temporary` on the same file system. Mode 0600. */
+/** Writes a file atomically, by way of `temporary` on the same file system. Mode 0600. */
 export function writePrivateFile(path: string, temporary: string, content: Uint8Array): void {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const descriptor = fs.openSync(temporary, flags, 0o600);
@@ -53,7 +53,7 @@ export function writePrivateFile(path: string, temporary: string, content: Uint8
     }
 }
 
-/** Whether it was there. Of several processes that remove a file, one gets true. */
+/** Removes a file. Returns whether it existed; among several processes that remove it, one gets true. */
 export function removeFile(path: string): boolean {
     try {
         fs.unlinkSync(path);
@@ -64,7 +64,7 @@ export function removeFile(path: string): boolean {
     }
 }
 
-/** The names in a directory; none if it does not exist. */
+/** Returns the names in a directory; an empty list if it does not exist. */
 export function namesIn(dir: string): string[] {
     try {
         return fs.readdirSync(dir);
@@ -82,13 +82,13 @@ function effectiveUser(): number {
     if (process.geteuid) return process.geteuid();
     throw new QuadrilleError(
         'ERR_QUADRILLE_UNSAFE_PATH',
-        'this system has no file owners as POSIX knows them, so that a private directory cannot be proved: use a MemorySessionStore',
+        'this system has no POSIX file owners, so that a directory cannot be verified to be private: use a MemorySessionStore',
     );
 }
 
 function unsafe(path: string, what: string, remedy: string): QuadrilleError {
     return new QuadrilleError(
         'ERR_QUADRILLE_UNSAFE_PATH',
-        `${path} ${what}, so that others might read or plant sessions: ${remedy}`,
+        `${path} ${what}, so other users might read or plant sessions: ${remedy}`,
     );
 }

@@ -6,28 +6,29 @@ import type { PolicyOptions } from './policy.js';
 import type { SessionKey } from './store.js';
 import { defaultTrust, trustedByDefault } from './trust.js';
 
-/** What a caller may add to Node's TLS options. */
+/** Options that a caller may add to Node's TLS options. */
 export interface IdentityOptions {
     /**
-     * Names what a custom `checkServerIdentity` checks. Node does not call that function when a session is resumed, so
-     * connections with one never resume, unless this says that equal tags mean equal checks.
+     * Names the checks of a custom `checkServerIdentity`. Node does not call that function when a session is resumed,
+     * so connections with one never resume, unless this tag states that equal tags mean equal checks.
      */
     identityTag?: string;
 }
 
 export type TlsOptions = tls.ConnectionOptions & IdentityOptions;
 
-/** One effective set of TLS options: what it is, and the one SecureContext that all its connections share. */
+/** One effective set of TLS options, with the SecureContext that all its connections share. */
 export class Profile {
     #context: tls.SecureContext | undefined;
     readonly #keys = new LruMap<string, SessionKey>(1000);
-    /** The one asked for last: most are asked for again. */
+    /** The key returned last: most lookups repeat. */
     #last: { host: string; port: string | number; servername: string; key: SessionKey } | undefined;
 
     /**
-     * @param id names it in this process
-     * @param verification all that a session depends on, as text without secrets; undefined if sessions must not be used
-     * @param persistable whether `verification` means the same in another process
+     * @param id identifies it in this process
+     * @param verification everything that a session's validity depends on, as text without secrets; undefined if
+     * sessions must not be used
+     * @param persistable whether `verification` is valid in another process
      */
     constructor(
         readonly id: number,
@@ -39,7 +40,7 @@ export class Profile {
         this.#context = given;
     }
 
-    /** Made at first use, because a reader of metrics or a reused socket needs none. */
+    /** Created at first use, because readers of metrics and reused sockets do not need it. */
     get secureContext(): tls.SecureContext {
         if (!this.#context) {
             this.#context = tls.createSecureContext(this.contextOptions);
@@ -49,7 +50,7 @@ export class Profile {
         return this.#context;
     }
 
-    /** The name under which sessions with a server are kept; undefined if the options forbid it. */
+    /** Returns the key for sessions with a server; undefined if the options forbid sessions. */
     sessionKey(host: string, port: string | number, servername: string): SessionKey | undefined {
         if (this.verification === undefined) return undefined;
         const last = this.#last;
@@ -68,7 +69,7 @@ export class Profile {
     }
 }
 
-/** Finds the profile of options, so that equal options share one SecureContext. */
+/** Finds the profile for options, so that equal options share one SecureContext. */
 export class Profiles {
     readonly #profiles: LruMap<string, Profile>;
     #last = 0;
@@ -83,8 +84,8 @@ export class Profiles {
 
     /**
      * @param own the options of one connection
-     * @param common those of the agent, if they are not among `own`: they come first, and are the same each time, so that
-     *   the profile is that of the last time unless `own` has one that matters here
+     * @param common those of the agent, if they are not among `own`: they take precedence, and are the same each
+     * time, so that the last profile applies unless `own` has a relevant option
      */
     of(own: TlsOptions, common?: TlsOptions): Profile {
         if (!common || hasRelevant(own)) return this.#find({ ...own, ...common });
@@ -115,12 +116,12 @@ export class Profiles {
             if (value !== undefined && value !== null) effective[option] = value;
         }
         if (effective.secureProtocol !== undefined) {
-            // Node refuses versions beside it.
+            // Node rejects version options in addition to it.
             if (options.minVersion === undefined) delete effective.minVersion;
             if (options.maxVersion === undefined) delete effective.maxVersion;
         }
         if (effective.checkServerIdentity === stockCheckServerIdentity) delete effective.checkServerIdentity;
-        // Set by the application for the whole process.
+        // Replaced by the application for the whole process.
         else if (effective.checkServerIdentity === undefined && tls.checkServerIdentity !== stockCheckServerIdentity)
             effective.checkServerIdentity = tls.checkServerIdentity;
         effective.ciphers ??= tls.DEFAULT_CIPHERS;
@@ -150,7 +151,7 @@ export class Profiles {
     }
 }
 
-/** A profile, and what it took from the process: valid until that changes. */
+/** A profile with the process-wide settings that it depends on: valid until these change. */
 class UsualProfile {
     readonly #rejectUnauthorized = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
     readonly #ciphers = tls.DEFAULT_CIPHERS;
@@ -185,13 +186,16 @@ function token(option: string, value: unknown): string {
     return SECRET_OPTIONS.includes(option) ? secretDigestOf(value) : tokenOf(value);
 }
 
-/** As Node decides it: an explicit undefined is strict. */
+/** Determined as in Node: an explicit undefined is strict. */
 export function rejectsUnauthorized(options: tls.ConnectionOptions): boolean {
     if ('rejectUnauthorized' in options) return options.rejectUnauthorized !== false;
     return process.env.NODE_TLS_REJECT_UNAUTHORIZED !== '0';
 }
 
-/** A resumed connection skips all of these, so a caller who wants them gets full handshakes. */
+/**
+ * Returns whether sessions may be resumed. A resumed connection skips all of these checks, so callers that need them
+ * get full handshakes.
+ */
 function mayResume(effective: Record<string, unknown>): boolean {
     if (effective.checkServerIdentity !== undefined && effective.identityTag === undefined) return false;
     return effective.requestOCSP !== true && effective.pskCallback === undefined;
@@ -202,10 +206,10 @@ function trustOf(options: TlsOptions): string {
     return options.ca ? digestOf(options.ca) : defaultTrust();
 }
 
-/** Taken before an application can replace it. */
+/** Saved before an application can replace it. */
 const stockCheckServerIdentity = tls.checkServerIdentity;
 
-/** Of `tls.createSecureContext`, as of Node 24. */
+/** Options of `tls.createSecureContext`, as of Node 24. */
 const CONTEXT_OPTIONS: readonly string[] = [
     'allowPartialTrustChain',
     'ca',
@@ -232,7 +236,10 @@ const CONTEXT_OPTIONS: readonly string[] = [
     'ticketKeys',
 ];
 
-/** And of `tls.connect`. `rejectUnauthorized` and the trusted authorities are always there, as they take effect. */
+/**
+ * And those of `tls.connect`. `rejectUnauthorized` and the trusted authorities are always included, with their
+ * effective values.
+ */
 const RELEVANT_OPTIONS: readonly string[] = [
     ...CONTEXT_OPTIONS,
     'ALPNProtocols',
@@ -246,8 +253,11 @@ const RELEVANT_OPTIONS: readonly string[] = [
 
 const RELEVANT: ReadonlySet<string> = new Set([...RELEVANT_OPTIONS, 'rejectUnauthorized']);
 
-/** Never kept as they are. */
+/** Options whose values are never stored. */
 const SECRET_OPTIONS: readonly string[] = ['key', 'passphrase', 'pfx', 'ticketKeys'];
 
-/** They distinguish contexts, but a session depends on the certificate alone, and on the tag of an identity check. */
+/**
+ * Options that distinguish contexts, but not sessions: a session depends on the certificate, and on the tag of an
+ * identity check.
+ */
 const OUTSIDE_VERIFICATION: readonly string[] = ['checkServerIdentity', 'key', 'passphrase', 'ticketKeys'];

@@ -1,6 +1,6 @@
 import type { Metrics } from './metrics.js';
 
-/** What is used of prom-client, which this package does not depend on. */
+/** The part of prom-client that is used; this package does not depend on it. */
 export interface PromClient {
     Counter: MetricClass;
     Gauge: MetricClass;
@@ -21,9 +21,9 @@ interface Metric {
 }
 
 export interface PrometheusOptions {
-    /** Value of the label `agent`, where a process has several. Default 'default'. */
+    /** Value of the label `agent`, for processes with several. Default 'default'. */
     name?: string;
-    /** Counters by origin, too. Off by default: each origin is a time series of its own. */
+    /** Whether to export counters by origin too. Off by default: each origin is a time series. */
     perOrigin?: boolean;
     /** prom-client's registry, if not the global one. */
     registry?: unknown;
@@ -77,14 +77,14 @@ export function registerPrometheus(
     register(client.Counter, 'reused_sockets_total', 'Requests that found an open socket', [], (counts) => [
         [{}, counts.reusedSockets],
     ]);
-    register(client.Counter, 'retries_total', 'Requests sent again, handshakes made again', ['reason'], (counts) => [
+    register(client.Counter, 'retries_total', 'Requests sent again, handshakes repeated', ['reason'], (counts) => [
         [{ reason: 'stale' }, counts.staleRetries],
         [{ reason: 'full' }, counts.fullRetries],
     ]);
     register(
         client.Gauge,
         'handshake_seconds',
-        'Percentiles of the time of TLS handshakes',
+        'Percentiles of TLS handshake durations',
         ['quantile'],
         ({ handshakeMs }) => [
             [{ quantile: '0.5' }, handshakeMs.p50 / 1000],

@@ -2,23 +2,25 @@ import type { ClientRequest } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { Handshake } from './handshake.js';
 
-/** Why a request goes to another socket. */
+/** Reason that a request moves to another socket. */
 export type RetryReason = 'stale' | 'full';
 
-/** Called when the request has been taken off its dead socket; gives it another one. */
+/** Called when the request has been detached from its failed socket; assigns another one. */
 export type OnRetry = (reason: RetryReason) => void;
 
 /**
- * Lets requests survive the death of their socket where nothing can happen twice: during a handshake (nothing was sent),
- * and on a reused socket that ends without a byte of an answer, for methods that may be repeated (RFC 9110, section 9.2.2).
+ * Retries requests whose socket failed, where no side effect can happen twice: during a handshake (no request was
+ * sent), and on a reused socket that ends before the first byte of a response, for methods that may be repeated (RFC
+ * 9110, section 9.2.2).
  *
- * Node gives a request its socket once and for all, so this stands between the two: it notes what is written, holds back
- * the events that tell of the end, takes Node's listeners off the old socket, and writes everything again to the new one.
+ * Node assigns a socket to a request permanently, so this class stands between the two: it records writes, withholds
+ * the events that signal the end, removes Node's listeners from the old socket, and replays the writes on the new
+ * one.
  */
 export class SocketGuard {
     #watch: Watch | undefined;
 
-    /** Installed once on each socket: changing methods for each request would cost more than asking whether one is watched. */
+    /** Installed once on each socket: replacing methods for each request would cost more than checking for a watch. */
     constructor(
         private readonly socket: TLSSocket,
         readonly handshake: Handshake,
@@ -31,7 +33,7 @@ export class SocketGuard {
             this.#holdsBack(args[0], args[1]) || (Reflect.apply(emit, socket, args) as boolean);
     }
 
-    /** Watches over `request`, which is about to get this socket; a request that cannot be repeated is left alone. */
+    /** Watches `request`, which is about to get this socket; a request that cannot be repeated is ignored. */
     watch(request: ClientRequest, isReused: boolean, onRetry: OnRetry): void {
         this.#release();
         const reason = isReused ? 'stale' : 'full';
@@ -50,11 +52,11 @@ export class SocketGuard {
         }
         this.#watch = undefined;
         this.handshake.blame(argument instanceof Error ? argument : new Error('the server closed the connection'));
-        // Not at once: the pool, too, hears of the end by this event.
+        // Deferred: the pool also handles this event.
         watch.detach();
         process.nextTick(watch.onRetry, watch.reason);
         this.socket.destroy();
-        // Nobody is left who must hear of an error; the pool wants to hear 'close'.
+        // No listener is left for an error; the pool needs 'close'.
         return event !== 'close';
     }
 
@@ -70,7 +72,7 @@ export class SocketGuard {
     }
 }
 
-/** Everything needed to send `request` once more. */
+/** Everything needed to send `request` again. */
 class Watch {
     readonly #written: Written[] = [];
     #bytes = 0;
@@ -87,14 +89,14 @@ class Watch {
         return this.#bytes > LONGEST_RECORD;
     }
 
-    /** Notes the arguments of one `socket.write`, and gives those to be used. */
+    /** Records the arguments of one `socket.write`, and returns those to be used. */
     record(args: unknown[]): unknown[] {
         if (this.isTooLong) return args;
         const [chunk] = args;
         const encoding = typeof args[1] === 'string' ? (args[1] as BufferEncoding) : undefined;
         const last = args[args.length - 1];
         const callback = typeof last === 'function' ? (last as Callback) : undefined;
-        // Bytes belong to the caller, who may use them for something else by then.
+        // Bytes belong to the caller, which may reuse the buffer by then.
         const copy = typeof chunk === 'string' ? chunk : Buffer.from(chunk as Uint8Array);
         this.#bytes += copy.length;
         const written: Written = { chunk: copy, encoding, callback };
@@ -102,7 +104,10 @@ class Watch {
         return [chunk, encoding, (error?: Error | null) => this.#settle(written, error)];
     }
 
-    /** Whether Node's HTTP client has listened as we know it; otherwise it is safer to let it hear of the end. */
+    /**
+     * Returns whether Node's HTTP client has attached the expected listeners; otherwise it is safer to pass the event
+     * on.
+     */
     canDetach(): boolean {
         const names = new Set(
             ['end', 'close', 'error', 'data'].flatMap((event) => this.socket.listeners(event).map(({ name }) => name)),
@@ -112,7 +117,7 @@ class Watch {
         );
     }
 
-    /** Takes the request off the dead socket, as if it had never had one. */
+    /** Detaches the request from the failed socket, as if it had never had one. */
     detach(): void {
         const { request, socket } = this;
         for (const [event, names] of CLIENT_LISTENERS) {
@@ -136,13 +141,13 @@ class Watch {
         });
     }
 
-    /** The request stays with its socket, whatever comes. */
+    /** Binds the request to its socket: no further retries. */
     release(): void {
         this.#isReleased = true;
         for (const written of this.#written.splice(0)) if (written.error) this.#settle(written, written.error);
     }
 
-    /** A failed write is not told while the request may yet be sent again. */
+    /** Reports a write's result; a failed write is not reported while the request may still be sent again. */
     #settle(written: Written, error: Error | null | undefined): void {
         if (error && !this.#isReleased) {
             written.error = error;
@@ -160,12 +165,12 @@ type Callback = (error?: Error | null) => void;
 interface Written {
     readonly chunk: string | Buffer;
     readonly encoding: BufferEncoding | undefined;
-    /** Until it was called. */
+    /** Undefined once called. */
     callback: Callback | undefined;
     error?: Error;
 }
 
-/** What Node's HTTP client keeps on its objects, the same in Node 20, 22 and 24. */
+/** Internal fields of Node's HTTP client, equal in Node 20, 22 and 24. */
 interface RequestInternals {
     parser: unknown;
     timeoutCb?: Listener;
@@ -176,7 +181,9 @@ interface SocketInternals {
     parser: unknown;
 }
 
-/** The functions by which Node's HTTP client (lib/_http_client.js) listens to a socket, the same in Node 20, 22 and 24. */
+/**
+ * The functions with which Node's HTTP client (lib/_http_client.js) listens to a socket, equal in Node 20, 22 and 24.
+ */
 const CLIENT_LISTENERS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
     ['close', new Set(['socketCloseListener'])],
     ['data', new Set(['socketOnData'])],

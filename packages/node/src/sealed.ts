@@ -11,14 +11,14 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync }
 import { sep } from 'node:path';
 import { QuadrilleError } from './errors.js';
 
-/** 32 bytes, or a file that holds them, raw or as hexadecimal or base64 text. */
+/** 32 bytes, or a file that contains them, raw or as hexadecimal or base64 text. */
 export type StoreKey = Uint8Array | KeyObject | { readonly file: string };
 
 /**
- * Encryption of one file at a time: AES-256-GCM under a key that HKDF (RFC 5869) derives from the store's key and 32 random
- * bytes, so that no number of files and processes wears the key out.
+ * Encryption of single files: AES-256-GCM under a key that HKDF (RFC 5869) derives from the store's key and 32 random
+ * bytes, so that the number of files and processes does not wear out the key.
  *
- * The form is: `QSS1` | salt (32) | ciphertext | tag (16).
+ * The format is: `QSS1` | salt (32) | ciphertext | tag (16).
  */
 export class Sealer {
     readonly #root: KeyObject;
@@ -29,14 +29,17 @@ export class Sealer {
         this.#names = derive(this.#root, Buffer.alloc(0), 'quadrille session names');
     }
 
-    /** `context` must be the same to open it again. */
+    /** Seals the plaintext; `context` must be equal to open it again. */
     seal(plaintext: Uint8Array, context: string): Buffer {
         const salt = randomBytes(SALT);
         const cipher = createCipheriv('aes-256-gcm', this.#keyFor(salt), NONCE).setAAD(Buffer.from(context));
         return Buffer.concat([MAGIC, salt, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
     }
 
-    /** Undefined if it was sealed under another key or context, was changed, or is something else. */
+    /**
+     * Opens sealed bytes; undefined if they were sealed under another key or context, were changed, or have another
+     * format.
+     */
     open(sealed: Buffer, context: string): Buffer | undefined {
         if (sealed.length < MAGIC.length + SALT + TAG || !sealed.subarray(0, MAGIC.length).equals(MAGIC))
             return undefined;
@@ -50,7 +53,7 @@ export class Sealer {
         }
     }
 
-    /** A name on disk that does not tell what it stands for. */
+    /** Returns a file name that does not reveal `text`. */
     nameFor(text: string): string {
         return createHmac('sha256', this.#names).update(text).digest('hex').slice(0, 32);
     }
@@ -84,7 +87,7 @@ function readKeyFile(file: string, dir: string): KeyObject {
     if (`${realpathSync(file)}`.startsWith(realpathSync(dir) + sep)) {
         throw new QuadrilleError(
             'ERR_QUADRILLE_KEY',
-            `the key ${file} lies inside the directory that it protects: whoever copies one has both. Keep it elsewhere`,
+            `the key ${file} is inside the directory that it protects: a copy of the directory would contain both. Keep it elsewhere`,
         );
     }
     const descriptor = openSync(file, constants.O_RDONLY);
@@ -92,7 +95,7 @@ function readKeyFile(file: string, dir: string): KeyObject {
         if ((fstatSync(descriptor).mode & 0o007) !== 0) {
             throw new QuadrilleError(
                 'ERR_QUADRILLE_KEY',
-                `the key ${file} can be read or changed by everybody: chmod o-rwx it`,
+                `the key ${file} can be read or changed by all users: chmod o-rwx it`,
             );
         }
         const bytes = readFileSync(descriptor);
@@ -127,5 +130,5 @@ const MAGIC = Buffer.from('QSS1');
 const KEY = 32;
 const SALT = 32;
 const TAG = 16;
-/** Each key seals one file. */
+/** A constant nonce: each key seals one file. */
 const NONCE = Buffer.alloc(12);

@@ -1,7 +1,7 @@
-/** The few fields of OpenSSL's encoding of a session that decide whether, and how long, it is kept. */
+/** The fields of OpenSSL's session encoding that decide whether, and how long, a session is kept. */
 export interface ParsedSession {
     readonly protocol: 'TLSv1.2' | 'TLSv1.3';
-    /** Whether it has a ticket or a session id, without which nothing can be resumed. */
+    /** Whether it has a ticket or a session id, which resumption requires. */
     readonly resumable: boolean;
     /** X.509 verification result; 0 is X509_V_OK. */
     readonly verifyResult: number;
@@ -10,8 +10,8 @@ export interface ParsedSession {
 }
 
 /**
- * Reads an SSL_SESSION as `i2d_SSL_SESSION` writes it (OpenSSL, ssl/ssl_asn1.c: a SEQUENCE of untagged fields followed by
- * explicitly tagged optional ones). Undefined if it is anything else, or a version before TLS 1.2.
+ * Parses an SSL_SESSION as written by `i2d_SSL_SESSION` (OpenSSL, ssl/ssl_asn1.c: a SEQUENCE of untagged fields
+ * followed by explicitly tagged optional ones). Returns undefined for other bytes, or a version before TLS 1.2.
  */
 export function parseSession(bytes: Uint8Array): ParsedSession | undefined {
     const encoded = withoutName(bytes);
@@ -31,12 +31,14 @@ export function parseSession(bytes: Uint8Array): ParsedSession | undefined {
         protocol: version,
         resumable: ticket !== undefined || sessionId.content.length > 0,
         verifyResult: taggedInteger(tagged(5)) ?? 0,
-        // In TLS 1.3 a hint of 0, which is left out of the encoding, means: discard at once.
+        // In TLS 1.3 a hint of 0, which is omitted in the encoding, means: discard at once.
         lifetimeSeconds: version === 'TLSv1.3' ? (hint ?? 0) : hint || timeout,
     };
 }
 
-/** A Node with the fix of CVE-2026-48934 puts the server's name in front: a mark, two bytes of length, the name. */
+/**
+ * Strips the server name that a Node with the fix of CVE-2026-48934 prepends: a mark, two bytes of length, the name.
+ */
 function withoutName(bytes: Uint8Array): Uint8Array {
     if (!NAME_MARK.equals(bytes.subarray(0, NAME_MARK.length))) return bytes;
     const length = integer(bytes.subarray(NAME_MARK.length, NAME_MARK.length + 2));
@@ -46,7 +48,7 @@ function withoutName(bytes: Uint8Array): Uint8Array {
 interface Element {
     readonly tag: number;
     readonly content: Uint8Array;
-    /** Where the next one begins. */
+    /** Offset of the next element. */
     readonly end: number;
 }
 
@@ -82,7 +84,7 @@ function taggedInteger(element: Element | undefined): number | undefined {
     return inner?.tag === INTEGER ? integer(inner.content) : undefined;
 }
 
-/** Big-endian and unsigned; all fields read here are. */
+/** Parses a big-endian unsigned integer, the form of all fields read here. */
 function integer(bytes: Uint8Array): number {
     return bytes.reduce((value, byte) => value * 256 + byte, 0);
 }
@@ -91,7 +93,7 @@ const NAME_MARK = Buffer.from('\0nodejs:tls:session:1\0', 'latin1');
 const INTEGER = 0x02;
 const OCTET_STRING = 0x04;
 const SEQUENCE = 0x30;
-/** Context-specific and constructed. */
+/** Tag class: context-specific and constructed. */
 const CONTEXT = 0xa0;
 const PROTOCOLS: ReadonlyMap<number, 'TLSv1.2' | 'TLSv1.3'> = new Map([
     [0x0303, 'TLSv1.2'],

@@ -1,16 +1,18 @@
-/** Somebody who wants to open a socket. */
+/** A pending request for a socket. */
 interface Applicant {
     readonly origin: string;
     readonly open: () => void;
 }
 
-/** What keeps sockets within bounds: for each origin, and in all. Time and sockets are somebody else's. */
+/** Keeps the number of sockets within bounds: per origin, and in all. Time and sockets are managed by the caller. */
 export class SocketBudget {
     readonly #byOrigin = new Map<string, number>();
     #total = 0;
     #waiting: Applicant[] = [];
 
-    /** @param makeRoom called when an origin could have a socket but for the bound on all: closes an idle one, if it can */
+    /**
+     * @param makeRoom called when only the total bound keeps an origin from a socket: closes an idle one, if possible
+     */
     constructor(
         private readonly perOrigin: number,
         private readonly inAll: number,
@@ -25,7 +27,10 @@ export class SocketBudget {
         return this.#waiting.length;
     }
 
-    /** Calls `open` when a socket may be opened, now or later, oldest first; whoever opens it calls `release` at its end. */
+    /**
+     * Calls `open` when a socket may be opened, now or later, oldest first; the caller must call `release` when it
+     * closes.
+     */
     apply(origin: string, open: () => void): void {
         this.#waiting.push({ origin, open });
         this.#admit();

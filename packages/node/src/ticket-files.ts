@@ -13,7 +13,7 @@ import { Sealer, type StoreKey } from './sealed.js';
 import { expiresAt, type SessionEntry } from './session.js';
 import type { SessionKey } from './store.js';
 
-/** A file of a session, by its parts. */
+/** The parts of a session file's name. */
 export interface TicketFile {
     readonly directory: string;
     readonly id: string;
@@ -22,15 +22,15 @@ export interface TicketFile {
 }
 
 /**
- * Sessions on disk: a directory for each origin, and in it one file for each session.
+ * Sessions on disk: a directory per origin, with one file per session.
  *
  * ```
- * DIR/5f0c…e2/mi3k2w9s-0d9c…41.fresh        names are keyed hashes: they tell nothing of the origin
+ * DIR/5f0c…e2/mi3k2w9s-0d9c…41.fresh        names are keyed hashes that do not reveal the origin
  *             └expiry  └random   └or .used
  * ```
  *
- * One file is one session, so that the file system is the lock between processes: a session is claimed by unlink(2), and
- * only one process can win that. One that dies holds nothing.
+ * One file is one session, so that the file system is the lock between processes: a session is claimed by unlink(2),
+ * which succeeds for only one process. A process that dies holds no lock.
  */
 export class TicketFiles {
     readonly #sealer: Sealer;
@@ -44,7 +44,7 @@ export class TicketFiles {
         this.#sealer = new Sealer(key, dir);
     }
 
-    /** The files of a key that have not expired: unused before used, then the longest-lived first. */
+    /** Returns the unexpired files of a key: unused before used, then the longest-lived first. */
     list(key: SessionKey, now: number): TicketFile[] {
         const directory = this.#directoryOf(key);
         const files = namesIn(directory).flatMap((name) => parseName(directory, name) ?? []);
@@ -53,7 +53,7 @@ export class TicketFiles {
             .sort((one, other) => Number(one.used) - Number(other.used) || other.expiresAt - one.expiresAt);
     }
 
-    /** Undefined if it is gone; throws if it is not what we wrote, after removing it. */
+    /** Reads a session; undefined if the file is gone. If the content is not authentic, removes the file and throws. */
     read(key: SessionKey, file: TicketFile): SessionEntry | undefined {
         const sealed = readPrivateFile(pathOf(file), LONGEST_FILE);
         if (!sealed) return undefined;
@@ -83,7 +83,7 @@ export class TicketFiles {
             put();
         } catch (error) {
             if (!isMissing(error)) throw error;
-            // The first of its origin, or another process has just found the directory too old.
+            // The first of its origin, or another process has just removed the directory as too old.
             fs.mkdirSync(file.directory, { recursive: true, mode: 0o700 });
             put();
             this.#trimOrigins();
@@ -91,13 +91,13 @@ export class TicketFiles {
         return file;
     }
 
-    /** Whether we are the one process that may use it. */
+    /** Claims a session. Returns whether this process may use it. */
     claim(file: TicketFile): boolean {
         // Another process may have marked it in between.
         return removeFile(pathOf(file)) || removeFile(pathOf({ ...file, used: !file.used }));
     }
 
-    /** Whether we are the one process that uses it first. */
+    /** Marks a session as used. Returns whether this process uses it first. */
     markUsed(file: TicketFile): boolean {
         try {
             fs.renameSync(pathOf(file), pathOf({ ...file, used: true }));
@@ -108,12 +108,12 @@ export class TicketFiles {
         }
     }
 
-    /** Removes what a key has too many of. */
+    /** Removes a key's surplus files. */
     trim(key: SessionKey, now: number): void {
         for (const file of this.list(key, now).slice(this.limits.perOrigin)) removeFile(pathOf(file));
     }
 
-    /** Removes what has expired, and what a process that died left half written. */
+    /** Removes expired files, and incomplete files of processes that died. */
     clean(now: number): void {
         for (const name of namesIn(this.dir)) {
             const path = join(this.dir, name);
@@ -128,7 +128,7 @@ export class TicketFiles {
         if (stats && now - stats.mtimeMs > ABANDONED_AFTER) removeFile(path);
     }
 
-    /** Forgets the origins whose directories were not touched for longest. */
+    /** Removes the origins whose directories were not modified for longest. */
     #trimOrigins(): void {
         const directories = namesIn(this.dir).filter((name) => /^[0-9a-f]{32}$/.test(name));
         if (directories.length <= this.limits.maxOrigins) return;
@@ -175,5 +175,5 @@ function contextOf(key: SessionKey, file: TicketFile): string {
 
 const TEMPORARY = '.tmp-';
 const ABANDONED_AFTER = 60_000;
-/** A session with a long certificate chain has a few thousand bytes. */
+/** Maximum size of a file. A session with a long certificate chain has a few thousand bytes. */
 const LONGEST_FILE = 65_536;

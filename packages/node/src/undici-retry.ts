@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici';
 
 /**
- * Sends a request once more when its connection ended without a byte of an answer, for methods that may be repeated
- * (RFC 9110, section 9.2.2) and bodies that still exist.
+ * Sends a request again when its connection ended before the first byte of a response, for methods that may be
+ * repeated (RFC 9110, section 9.2.2) and bodies that can be sent again.
  */
 export function retryClosed(onRetry: (origin: string) => void): Dispatcher.DispatcherComposeInterceptor {
     return (dispatch) => (options, handler) => {
@@ -15,7 +15,10 @@ export function retryClosed(onRetry: (origin: string) => void): Dispatcher.Dispa
     };
 }
 
-/** `handler`, but the end of the connection before the answer goes to `again`. Knows undici's handlers old and new. */
+/**
+ * Wraps `handler`: the end of the connection before the response calls `again`. Supports undici's old and new
+ * handlers.
+ */
 function firstAttempt(
     handler: Dispatcher.DispatchHandler,
     again: (handler: Dispatcher.DispatchHandler) => void,

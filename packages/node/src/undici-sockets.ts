@@ -1,22 +1,22 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { TLSSocket } from 'node:tls';
 
-/** What is known of a socket that undici holds. */
+/** State of a socket held by undici. */
 export interface TrackedSocket {
     readonly socket: TLSSocket;
-    /** By `performance.now()`. */
+    /** Creation time by `performance.now()`. */
     readonly bornAt: number;
-    /** When its last request ended. */
+    /** Time at which its last request ended. */
     idleSince: number;
-    /** Requests on it at this moment. */
+    /** Number of current requests. */
     active: number;
-    /** Requests that it was given. */
+    /** Number of requests assigned to it. */
     requests: number;
     readonly onRequest: (tracked: TrackedSocket) => void;
     readonly onIdle: (tracked: TrackedSocket) => void;
 }
 
-/** Follows which requests a socket serves; undici tells it to nobody but its diagnostics channels. */
+/** Tracks the requests of a socket, which undici reports only on its diagnostics channels. */
 export function track(
     socket: TLSSocket,
     onRequest: TrackedSocket['onRequest'],
@@ -33,7 +33,7 @@ const bySocket = new WeakMap<object, TrackedSocket>();
 const byRequest = new WeakMap<object, TrackedSocket>();
 let isListening = false;
 
-/** The channels are of the whole process, whichever copy of undici publishes. */
+/** Subscribes to the channels, which belong to the process and are shared by all copies of undici. */
 function listen(): void {
     if (isListening) return;
     isListening = true;

@@ -1,4 +1,4 @@
-/** The same for undici, and so for the global `fetch`: a dispatcher with resumption, bounds and counters. */
+/** Support for undici, and so for the global `fetch`: a dispatcher with resumption, bounds and counters. */
 import { isIP } from 'node:net';
 import type * as tls from 'node:tls';
 import type { Agent, buildConnector } from 'undici';
@@ -15,38 +15,38 @@ import { steady } from './undici-pool.js';
 import { retryClosed } from './undici-retry.js';
 import { track, type TrackedSocket } from './undici-sockets.js';
 
-/** Options of undici's Agent, with other defaults where said, and ours. */
+/** Options of undici's Agent, with other defaults where noted, and additional options. */
 export interface DispatcherOptions extends Omit<Agent.Options, 'connect' | 'factory'>, SessionOptions {
     /** Options of `tls.connect` for every connection, such as `ca`; with `identityTag`. */
     connect?: TlsOptions & { timeout?: number };
-    /** Sockets for each origin, those being connected included. Default 50. */
+    /** Maximum number of sockets per origin, including sockets that are connecting. Default 50. */
     connections?: number;
-    /** Sockets in all. Idle ones are closed when another origin needs their place. Default 500. */
+    /** Maximum number of sockets in all. Idle ones are closed when another origin needs a socket. Default 500. */
     maxTotalSockets?: number;
-    /** How long a socket may be idle; a server's Keep-Alive header can shorten it. Default 4000 ms. */
+    /** Maximum idle time of a socket; a server's Keep-Alive header can shorten it. Default 4000 ms. */
     freeSocketTimeout?: Duration;
-    /** How old a socket may become: it is closed when the request that it then serves is done (HTTP/1.1 only). Default: unlimited. */
+    /** Maximum age of a socket: it is closed when its current request is done (HTTP/1.1 only). Default: unlimited. */
     socketLifetime?: Duration;
-    /** HTTP/2 where the server has it. Default false. */
+    /** Whether to use HTTP/2 where the server supports it. Default false. */
     allowH2?: boolean;
-    /** The undici to build on, for programs with several; by default what `require('undici')` finds. */
+    /** The undici module to use, for programs with several; by default that of `require('undici')`. */
     undici?: UndiciModule;
 }
 
-/** What is used of undici, from version 6 on. */
+/** The part of undici that is used, from version 6 on. */
 export type UndiciModule = Pick<typeof import('undici'), 'Agent' | 'buildConnector' | 'errors' | 'Pool'>;
 
-/** An undici Agent that counts. */
+/** An undici Agent with counters. */
 export type TlsDispatcher = Agent & {
     readonly store: SessionStore;
-    /** Counters since the start, and what is open now. */
+    /** Returns the counters since the start, and the open sockets. */
     metrics(): DispatcherMetrics;
 };
 
 export interface DispatcherMetrics extends Metrics {
     readonly sockets: {
         readonly open: number;
-        /** Connections that wait for a place. */
+        /** Connections that wait for a slot. */
         readonly waiting: number;
     };
 }
@@ -74,7 +74,7 @@ export function createDispatcher(options: DispatcherOptions = {}): TlsDispatcher
         // Servers may shorten it, not lengthen it.
         keepAliveMaxTimeout: idle,
         ...agentOptions,
-        // undici's own bound does not hold: it replaces a pool whose last socket has closed while requests still wait there.
+        // undici's own bound is unreliable: it replaces a pool whose last socket has closed while requests wait there.
         connections: perOrigin === Infinity ? undefined : perOrigin,
         allowH2,
         connect: (target, callback) => connector.connect(target, callback),
@@ -82,7 +82,7 @@ export function createDispatcher(options: DispatcherOptions = {}): TlsDispatcher
     });
     const ours = { store: settings.store, metrics: () => ({ ...meter.snapshot(), sockets: connector.sockets }) };
     const retry = retryClosed((origin) => countRetry(meter, origin, 'stale'));
-    // Not by compose(), which hides what we add in undici 6.
+    // Not with compose(), which hides the added members in undici 6.
     const dispatch = retry(agent.dispatch.bind(agent));
     return Object.assign(agent, ours, { dispatch }) as unknown as TlsDispatcher;
 }
@@ -98,7 +98,7 @@ interface ConnectorSettings {
     readonly connect: TlsOptions & { timeout?: number };
 }
 
-/** Makes undici's connections. */
+/** Opens undici's connections. */
 class Connector {
     readonly #budget: SocketBudget;
     readonly #tracked = new Set<TrackedSocket>();
@@ -142,7 +142,7 @@ class Connector {
                 return callback(error, null);
             }
             countRetry(this.settings.sessions.meter, origin, 'full');
-            // It keeps its place, so the old one must be gone.
+            // It keeps its slot, so the old socket must be closed.
             socket.once('close', () => this.#open(target, origin, true, callback));
         });
     }
@@ -193,7 +193,7 @@ class Connector {
         const isUnwanted = (tracked: TrackedSocket) => isTooOld(tracked) || this.#budget.waiting > 0;
         const tracked = track(socket, onRequest, (idle) => {
             if (!isUnwanted(idle)) return;
-            // Not inside undici's parser; but before it gives the socket the next request.
+            // Not inside undici's parser, but before the socket gets the next request.
             queueMicrotask(() => idle.active === 0 && (isTooOld(idle) ? socket.destroy() : this.#closeIdle()));
         });
         this.#tracked.add(tracked);
@@ -203,7 +203,7 @@ class Connector {
         });
     }
 
-    /** The socket that has been idle for longest, unless one is being closed already. */
+    /** Closes the socket that has been idle for longest, unless one is being closed already. */
     #closeIdle(): void {
         if (this.#budget.open < this.settings.inAll) return;
         const idle = [...this.#tracked].filter(({ active, requests }) => active === 0 && requests > 0);
@@ -227,7 +227,7 @@ function installedUndici(): UndiciModule {
     } catch (error) {
         throw new QuadrilleError(
             'ERR_QUADRILLE_PEER_MISSING',
-            'createDispatcher needs undici beside this package (Node does not hand out the one inside): npm install undici',
+            'createDispatcher needs undici next to this package (Node does not expose its own copy): npm install undici',
             { cause: error },
         );
     }

@@ -3,17 +3,17 @@ import type { ClientRequest } from 'node:http';
 import { type Options, requestSocket } from './node-agent.js';
 import type { Place } from './places.js';
 
-/** A request that wants a socket. */
+/** A request that waits for a socket. */
 export interface Waiter {
     readonly request: ClientRequest;
     readonly place: Place;
-    /** Those of the request, without the agent's. */
+    /** Options of the request, without the agent's. */
     readonly options: Options;
-    /** Only a new socket will do: a reused one has just failed. */
+    /** Whether only a new socket is acceptable: a reused one has just failed. */
     readonly isFresh: boolean;
 }
 
-/** Requests in the order of their arrival, over all origins. An aborted one leaves at once. */
+/** Requests in the order of their arrival, over all origins. An aborted request leaves at once. */
 export class WaitingRequests {
     readonly #queue: Queued[] = [];
 
@@ -25,10 +25,10 @@ export class WaitingRequests {
         const queued = new Queued(waiter, this.#queue);
         this.#queue.push(queued);
         const { request } = waiter;
-        // No closure: requests would keep each other alive by theirs until a full garbage collection.
+        // No closure: closures would keep requests alive until a full garbage collection.
         (request as WaitingRequest)[QUEUED] = queued;
-        // Node itself tells of an abort only when a socket has been found. It stays: to delete a property would make every
-        // later use of the request slow.
+        // Node itself reports an abort only when a socket has been found. The property stays: deleting it would make
+        // every later use of the request slow.
         request.destroy = leaveAndDestroy;
     }
 
@@ -36,16 +36,19 @@ export class WaitingRequests {
         return this.#queue.find(({ waiter }) => condition(waiter))?.waiter;
     }
 
-    /** Lets those go on, oldest first, for whom `wayIn` has a way. */
+    /** Admits waiting requests, oldest first, for which `wayIn` returns a way. */
     admit(wayIn: (waiter: Waiter) => (() => void) | undefined): void {
-        // A copy, because going on may run anything.
+        // A copy, because proceeding may run arbitrary code.
         for (const queued of this.#queue.slice()) {
             const enter = queued.isWaiting ? wayIn(queued.waiter) : undefined;
             if (enter && queued.leave()) queued.context.runInAsyncScope(enter);
         }
     }
 
-    /** Lets the oldest that waits for a socket of pool `name`, new or not, `enter` in its own asynchronous context. */
+    /**
+     * Calls `enter` for the oldest request that waits for a socket of pool `name`, new or not, in its own
+     * asynchronous context.
+     */
     admitTo(name: string, enter: (waiter: Waiter) => void): boolean {
         const queued = this.#queue.find(({ waiter }) => waiter.place.name === name && !waiter.isFresh);
         if (!queued?.leave()) return false;
@@ -63,7 +66,7 @@ class Queued {
         private readonly queue: Queued[],
     ) {}
 
-    /** Whether it was still waiting. */
+    /** Removes the request. Returns whether it was still waiting. */
     leave(): boolean {
         if (!this.isWaiting) return false;
         this.isWaiting = false;
@@ -78,7 +81,7 @@ interface WaitingRequest extends ClientRequest {
     [QUEUED]: Queued;
 }
 
-/** The `destroy` of a request that waits or has waited. */
+/** Replacement of `destroy` for a request that waits or has waited. */
 function leaveAndDestroy(this: ClientRequest, error?: Error): ClientRequest {
     const wasWaiting = (this as WaitingRequest)[QUEUED].leave();
     const { destroy } = Object.getPrototypeOf(this) as ClientRequest;

@@ -122,7 +122,7 @@ describe('keep-alive', () => {
         await eventually(() => agent.metrics().sockets.free === 0 && server.seen.open === 0, 'the socket is closed');
     });
 
-    test('freeSocketTimeout does not end a slow answer', async (t) => {
+    test('freeSocketTimeout does not end a slow response', async (t) => {
         const { agent, server } = await start(t, { freeSocketTimeout: 60 }, async (response) => {
             await delay(250);
             response.end('slow');
@@ -141,7 +141,7 @@ describe('keep-alive', () => {
         await eventually(() => agent.metrics().sockets.free === 0, 'the socket is closed');
     });
 
-    test('a server that takes no more requests gets none', async (t) => {
+    test('a server that accepts no more requests gets none', async (t) => {
         const { agent, server } = await start(t, {}, (response) =>
             response.setHeader('Keep-Alive', 'timeout=100, max=0').end(),
         );
@@ -159,7 +159,7 @@ describe('keep-alive', () => {
 });
 
 describe('requests on sockets that the peer has closed', () => {
-    /** A server that ends each connection after one answer, and does not say so. */
+    /** A server that closes each connection after one response, without announcing it. */
     async function startTreacherous(t: { after(f: () => unknown): void }, options: TlsAgentOptions = {}) {
         const bodies: string[] = [];
         const sockets = new Map<Socket, number>();
@@ -209,7 +209,7 @@ describe('requests on sockets that the peer has closed', () => {
         await assert.rejects(request(server.port, { agent, method: 'PUT', body: Buffer.alloc(100_000) }));
     });
 
-    test('the new socket has its own one chance: what fails there fails', async (t) => {
+    test('the new socket gets no retry: a failure there is final', async (t) => {
         const server = await serve(certificate, {
             handler: (incoming, response) => (incoming.url === '/die' ? incoming.socket.destroy() : response.end()),
         });
@@ -255,7 +255,7 @@ describe('requests on sockets that the peer has closed', () => {
             agent,
             path: '/hang',
         });
-        // As axios does it: after the request was made.
+        // Like axios: after the request was created.
         sent.setTimeout(1500);
         await once(sent, 'timeout');
         assert.equal(server.seen.requests, 3);
@@ -296,7 +296,7 @@ describe('bounds', () => {
         assert.ok(stock > 3, `https.Agent had ${stock}: this test cannot fail`);
     });
 
-    test('idle sockets of one origin give way to another origin', async (t) => {
+    test('idle sockets of one origin are closed in favour of another', async (t) => {
         const servers = await Promise.all([serve(certificate), serve(certificate)]);
         const agent = new TlsAgent({ ca, maxTotalSockets: 2, freeSocketTimeout: '60s' });
         t.after(async () => {
@@ -329,7 +329,7 @@ describe('bounds', () => {
         assert.equal(server.seen.requests, 1);
     });
 
-    test('requests that wait for a server that went away all fail', async () => {
+    test('requests that wait for a stopped server all fail', async () => {
         const server = await serve(certificate);
         await server.close();
         const agent = new TlsAgent({ ca, maxSockets: 2 });
@@ -339,7 +339,7 @@ describe('bounds', () => {
         assert.equal(agent.metrics().sockets.waiting, 0);
     });
 
-    test('options that TLS refuses fail the request, also one that waited', async (t) => {
+    test('options that TLS rejects fail the request, also one that waited', async (t) => {
         const { agent, server } = await start(t, { maxTotalSockets: 1 });
         const busy = request(server.port, { agent });
         await assert.rejects(request(server.port, { agent, ciphers: 'NOTHING' }), { code: 'ERR_SSL_NO_CIPHER_MATCH' });
@@ -347,8 +347,8 @@ describe('bounds', () => {
     });
 });
 
-describe('what Node promises of its agent', () => {
-    test('a request that waited answers in its own asynchronous context', async (t) => {
+describe('guarantees of Node for its agent', () => {
+    test('a request that waited gets its response in its own asynchronous context', async (t) => {
         const { agent, server } = await start(t, { maxSockets: 1 });
         const context = new AsyncLocalStorage<number>();
         const seen = await Promise.all(
@@ -368,7 +368,7 @@ describe('what Node promises of its agent', () => {
         assert.deepEqual(seen, [1, 2, 3, 4]);
     });
 
-    test('an upgraded socket leaves the agent, and gives its place to others', async (t) => {
+    test('an upgraded socket leaves the agent, and frees its slot', async (t) => {
         const { agent, server } = await start(t, { maxSockets: 1 });
         server.server.on('upgrade', (_request, socket: Socket) => {
             socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
@@ -395,7 +395,7 @@ describe('what Node promises of its agent', () => {
 });
 
 describe('options', () => {
-    test('mistakes are named', () => {
+    test('invalid options are named', () => {
         const mistakes: [TlsAgentOptions, RegExp][] = [
             [{ policy: 'quick' as never }, /policy is 'quick': give one of 'compatible', 'fast', 'modern'/],
             [{ ticketReuse: 'never' as never }, /ticketReuse is 'never'/],
@@ -427,14 +427,14 @@ async function start(
     return { agent, server };
 }
 
-/** `count` requests over all servers, most of them at once. */
+/** Sends `count` requests over all servers, most of them concurrently. */
 async function load(agent: https.Agent, servers: CountingServer[], count: number): Promise<void> {
     const one = (i: number) => request((servers[i % servers.length] as CountingServer).port, { agent });
     const answers = await Promise.all(Array.from({ length: count }, (_, i) => one(i)));
     assert.ok(answers.every(({ status }) => status === 200));
 }
 
-/** The most sockets that an agent had at once. */
+/** Returns the maximum number of concurrent sockets of an agent. */
 function watchOpen(agent: https.Agent): () => number {
     let [open, most] = [0, 0];
     const create = agent.createConnection.bind(agent) as (...args: unknown[]) => Socket;

@@ -1,4 +1,4 @@
-/** Libraries as they are, with nothing but our agent. */
+/** Unmodified libraries with this package's agent. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { HttpRequest } from '@smithy/protocol-http';
@@ -14,7 +14,7 @@ import { type CountingServer, serve } from './support/server.js';
 const authority = new Authority('Test CA');
 const { ca } = authority;
 
-/** Sends a GET, or a POST with a body, and gives the answer's text. */
+/** Sends a GET, or a POST with a body, and returns the response's text. */
 type Send = (agent: TlsAgent, url: string, body?: string) => Promise<string>;
 
 const clients: [name: string, send: Send][] = [
@@ -81,7 +81,7 @@ const clients: [name: string, send: Send][] = [
 
 let server: CountingServer;
 let url: string;
-/** Ends every connection after its first request, without a word. */
+/** Closes every connection after its first request, without announcing it. */
 let treacherous: CountingServer;
 
 before(async () => {
@@ -131,7 +131,7 @@ for (const [name, send] of clients) {
             agent.destroy();
         });
 
-        test('does not notice that a reused socket was dead', async () => {
+        test('hides that a reused socket was dead', async () => {
             const agent = new TlsAgent({ ca, lookup: toLoopback } as never);
             for (let i = 0; i < 4; i++)
                 assert.equal(await send(agent, `https://localhost:${treacherous.port}/`), 'GET ');
@@ -139,10 +139,10 @@ for (const [name, send] of clients) {
             agent.destroy();
         });
 
-        test('sees certificate errors as they are', async () => {
+        test('reports certificate errors unchanged', async () => {
             const agent = new TlsAgent({ lookup: toLoopback } as never);
             const error = (await send(agent, url).then(
-                () => assert.fail('it trusts a stranger'),
+                () => assert.fail('it trusts an unknown certificate'),
                 (thrown: unknown) => thrown,
             )) as { code?: string; cause?: { code?: string } };
             assert.equal(error.code ?? error.cause?.code, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE');

@@ -1,4 +1,4 @@
-/** Where the CPU of a Node process goes that calls a server, by `quadrille profile system`: without sessions, and with ours. */
+/** CPU profile of a Node process that calls a server, by `quadrille profile system`: without sessions, and with ours. */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, fork } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -68,10 +68,10 @@ function asymmetric({ shares }: Report): number {
     return classes.reduce((sum, name) => sum + (shares[name] ?? 0), 0);
 }
 
-/** Why not, if so. */
+/** Returns the reason that sampling is not possible, or false. */
 function cannotSample(): string | false {
     if (peers.every(({ name, version }) => name !== 'Quadrille' || version() === undefined))
-        return 'Quadrille is not on this machine: no client is sampled';
+        return 'Quadrille is not installed: no client is sampled';
     const probe = ['record', '--quiet', '--event', 'cpu-clock', '--output', '/dev/null', '--', 'true'];
     try {
         execFileSync('perf', probe, { stdio: 'ignore' });

@@ -78,7 +78,7 @@ for (const [name, load] of versions) {
             }
         });
 
-        test('maxTotalSockets holds over several origins, and idle sockets give way', async (t) => {
+        test('maxTotalSockets holds over several origins, and idle sockets are closed', async (t) => {
             const servers = await Promise.all([1, 2, 3].map(() => serve(certificate)));
             const dispatcher = create(t, { maxTotalSockets: 2, freeSocketTimeout: '60s' });
             t.after(() => Promise.all(servers.map((server) => server.close())));
@@ -120,12 +120,12 @@ for (const [name, load] of versions) {
             await assert.rejects(get(strict, server), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' });
         });
 
-        test('errors of connections are told', async (t) => {
+        test('connection errors are reported', async (t) => {
             const server = await serve(certificate);
             await server.close();
             const dispatcher = create(t, {});
             await assert.rejects(get(dispatcher, server), { code: 'ECONNREFUSED' });
-            await eventually(() => dispatcher.metrics().sockets.open === 0, 'its place is free');
+            await eventually(() => dispatcher.metrics().sockets.open === 0, 'its slot is free');
             const bad = create(t, { connect: { ciphers: 'NOTHING' } });
             await assert.rejects(get(bad, server), { code: 'ERR_SSL_NO_CIPHER_MATCH' });
             assert.equal(bad.metrics().sockets.open, 0);
@@ -141,7 +141,7 @@ for (const [name, load] of versions) {
             await assert.rejects(get(dispatcher, server), { code: 'UND_ERR_CONNECT_TIMEOUT' });
         });
 
-        test('the global fetch takes it', async (t) => {
+        test('the global fetch uses it', async (t) => {
             const { dispatcher, server } = await start(t, {});
             const undici = load?.() as typeof import('undici');
             const before = undici.getGlobalDispatcher();
@@ -173,7 +173,7 @@ for (const [name, load] of versions) {
     }
 }
 
-test('mistakes are named', () => {
+test('invalid options are named', () => {
     assert.throws(() => createDispatcher({ connections: -1 }), {
         code: 'ERR_QUADRILLE_OPTION',
         message: /connections is -1/,
@@ -205,7 +205,7 @@ async function get(
     return `${response.statusCode} ${await response.body.text()}`;
 }
 
-/** The most sockets that a dispatcher says it had, looked at often. */
+/** Returns the maximum number of sockets reported by a dispatcher, polled often. */
 function watchOpen(dispatcher: TlsDispatcher) {
     let most = 0;
     const look = () => (most = Math.max(most, dispatcher.metrics().sockets.open));

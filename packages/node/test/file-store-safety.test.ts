@@ -11,7 +11,7 @@ import { entry, keyOf } from './support/entries.js';
 import { collectErrors, directoriesIn, filesBelow, key, newDir, open, put, secret, skip } from './support/stores.js';
 
 describe('the path is private', { skip }, () => {
-    test('made with mode 0700, files with 0600, names that tell nothing', () => {
+    test('made with mode 0700, files with 0600, names that reveal nothing', () => {
         const dir = newDir();
         const before = process.umask(0);
         try {
@@ -43,7 +43,7 @@ describe('the path is private', { skip }, () => {
     }
 
     const asRoot = { skip: process.geteuid?.() === 0 ? false : 'only root can give a file away' };
-    test('refused when it belongs to somebody else', asRoot, () => {
+    test('rejected when it belongs to another user', asRoot, () => {
         const dir = newDir({ make: true });
         fs.chownSync(dir, 12345, 12345);
         assert.throws(() => open(dir), { code: 'ERR_QUADRILLE_UNSAFE_PATH', message: /belongs to user 12345/ });
@@ -81,7 +81,7 @@ describe('the path is private', { skip }, () => {
             assert.equal(errors.length, 1);
         });
     }
-    test('not used: a file that belongs to somebody else', asRoot, (t) => {
+    test('not used: a file that belongs to another user', asRoot, (t) => {
         const dir = newDir();
         put(dir);
         fs.chownSync(filesBelow(dir)[0] as string, 12345, 12345);
@@ -92,7 +92,7 @@ describe('the path is private', { skip }, () => {
 });
 
 describe('encryption', { skip }, () => {
-    test('a file holds nothing in clear, and no two are alike', () => {
+    test('a file contains no plaintext, and no two are equal', () => {
         const dir = newDir();
         const store = open(dir);
         const one = entry();
@@ -106,11 +106,11 @@ describe('encryption', { skip }, () => {
         assert.ok(!first.subarray(4, 36).equals(second.subarray(4, 36)));
     });
 
-    test('another key reads nothing, and clears away what it cannot read', (t) => {
+    test('another key reads nothing, and removes unreadable files', (t) => {
         const dir = newDir();
         put(dir);
         collectErrors(t);
-        // Names are keyed, too: it does not even find it.
+        // Names are keyed too, so the entry is not found.
         assert.equal(open(dir, { key: randomBytes(32) }).take(key, 'prefer-fresh', Date.now()), undefined);
         assert.ok(open(dir).take(key, 'prefer-fresh', Date.now()));
     });
@@ -165,7 +165,7 @@ describe('encryption', { skip }, () => {
             ['secret' as never, /not 32 random bytes/],
             [undefined as never, /not 32 random bytes/],
             [file('short', 'abc'), /short is not 32 random bytes/],
-            [file('public', secret, 0o644), /can be read or changed by everybody/],
+            [file('public', secret, 0o644), /can be read or changed by all users/],
             [{ file: join(folder, 'missing') }, /ENOENT/],
         ];
         for (const [one, message] of bad) assert.throws(() => open(dir, { key: one }), message);
@@ -177,11 +177,11 @@ describe('encryption', { skip }, () => {
         const link = join(temporaryFolder(), 'link');
         fs.symlinkSync(join(dir, 'key'), link);
         for (const file of [join(dir, 'key'), link])
-            assert.throws(() => open(dir, { key: { file } }), /lies inside the directory/);
+            assert.throws(() => open(dir, { key: { file } }), /is inside the directory/);
     });
 });
 
-describe('a disk in trouble fails no connection', { skip }, () => {
+describe('disk errors fail no connection', { skip }, () => {
     test('full: ENOSPC of a small file system, then it recovers', tmpfs(), (t) => {
         const mounted = newDir({ make: true });
         execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k,mode=700', 'none', mounted]);
@@ -209,13 +209,13 @@ describe('a disk in trouble fails no connection', { skip }, () => {
             const store = new FileSessionStore({ dir: ${JSON.stringify(newDir())}, key: Buffer.alloc(32) });
             store.put(keyOf('one'), entry(), Date.now());
             store.flush();
-            console.log(store.take(keyOf('one'), 'strict', Date.now()) ? 'goes on' : 'lost');`;
+            console.log(store.take(keyOf('one'), 'strict', Date.now()) ? 'kept' : 'lost');`;
         const child = spawnSync('sh', ['-c', 'ulimit -f 0; exec "$0" -e "$1"', process.execPath, script], {
             encoding: 'utf8',
             cwd: __dirname,
         });
-        assert.equal(child.stdout.trim(), 'goes on');
-        assert.match(child.stderr, /QuadrilleWarning: the TLS session store .* goes on in memory: EFBIG/);
+        assert.equal(child.stdout.trim(), 'kept');
+        assert.match(child.stderr, /QuadrilleWarning: the TLS session store .* continues in memory: EFBIG/);
     });
 
     test('the directory vanishes while in use', (t) => {
@@ -230,7 +230,7 @@ describe('a disk in trouble fails no connection', { skip }, () => {
         assert.ok(store.take(key, 'prefer-fresh', Date.now()));
     });
 
-    test('what a process that died left half written is cleared away', () => {
+    test('incomplete files of a process that died are removed', () => {
         const dir = newDir({ make: true });
         const [old, recent] = [join(dir, '.tmp-0123'), join(dir, '.tmp-4567')];
         fs.writeFileSync(old, 'half');
@@ -241,7 +241,7 @@ describe('a disk in trouble fails no connection', { skip }, () => {
     });
 });
 
-/** Skips where this user may not mount. */
+/** Skips the test if this user may not mount. */
 function tmpfs() {
     const trial = temporaryFolder();
     const mounts = process.geteuid?.() === 0 && spawnSync('mount', ['-t', 'tmpfs', 'none', trial]).status === 0;

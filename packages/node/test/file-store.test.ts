@@ -15,7 +15,7 @@ import { directoriesIn, filesBelow, key, newDir, newestDirectory, open, secret, 
 const run = promisify(execFile);
 
 describe('FileSessionStore', { skip }, () => {
-    test('gives back after a restart what was put', () => {
+    test('returns stored sessions after a restart', () => {
         const dir = newDir();
         const now = Date.now();
         const first = open(dir);
@@ -28,7 +28,7 @@ describe('FileSessionStore', { skip }, () => {
         assert.equal(open(dir).take(keyOf('other'), 'prefer-fresh', now), undefined);
     });
 
-    test('writes a moment later by itself, and not at every change', async () => {
+    test('writes after a delay, and not at every change', async () => {
         const dir = newDir();
         const store = open(dir, { writeDelay: 50 });
         for (let i = 0; i < 20; i++) store.put(key, entry(), Date.now());
@@ -53,7 +53,7 @@ describe('FileSessionStore', { skip }, () => {
         assert.ok(second.take(key, 'prefer-fresh', now), 'a used one is better than none');
     });
 
-    test('strict: what one process took is gone for all', () => {
+    test('strict: a session taken by one process is gone for all', () => {
         const dir = newDir();
         const now = Date.now();
         const [one, two] = [open(dir), open(dir)];
@@ -108,7 +108,7 @@ describe('FileSessionStore', { skip }, () => {
         }
         assert.equal(directoriesIn(dir).length, 5);
         assert.ok(filesBelow(dir).length <= 10);
-        // Kept by several processes in turn, one origin does not grow either.
+        // Stored by several processes in turn, one origin does not grow either.
         for (let i = 0; i < 6; i++) {
             const other = open(dir, { perOrigin: 2 });
             other.put(key, entry(), Date.now());
@@ -117,7 +117,7 @@ describe('FileSessionStore', { skip }, () => {
         assert.equal(filesBelow(dir).filter((file) => file.includes(newestDirectory(dir))).length, 2);
     });
 
-    test('what another version of Node wrote is not used', () => {
+    test('sessions written by another version of Node are not used', () => {
         const dir = newDir();
         const store = open(dir);
         store.put(key, entry({ node: '18.0.0' }), Date.now());
@@ -126,7 +126,7 @@ describe('FileSessionStore', { skip }, () => {
         assert.equal(open(dir).take(key, 'prefer-fresh', Date.now()), undefined);
     });
 
-    test('keys that mean nothing elsewhere stay in memory', () => {
+    test('sessions with process-specific keys stay in memory', () => {
         const dir = newDir();
         const store = open(dir);
         store.put({ id: key.id, persistable: false }, entry(), Date.now());
@@ -185,14 +185,14 @@ describe('restart', { skip }, () => {
         }
     }
 
-    test('TLS 1.3: connections that are made at once after a restart share the tickets evenly', async (t) => {
+    test('TLS 1.3: concurrent connections after a restart share the tickets evenly', async (t) => {
         const authority = new Authority('Test CA');
         const { ca } = authority;
         const server = await serve(authority.issue(['localhost']), { minVersion: 'TLSv1.3' });
         t.after(() => server.close());
         const dir = newDir();
         const before = open(dir);
-        // Each full handshake gives two tickets.
+        // Each full handshake yields two tickets.
         for (let i = 0; i < 2; i++) {
             const agent = new TlsAgent({ ca, store: before, keepAlive: false, ticketReuse: 'strict' });
             await Promise.all([1, 2].map(() => request(server.port, { agent })));
@@ -216,7 +216,7 @@ describe('restart', { skip }, () => {
         assert.deepEqual([...offers.values()], Array<number>(files).fill(3));
     });
 
-    test('a process that ended without a word resumes', async (t) => {
+    test('a process that ended without a flush resumes', async (t) => {
         const authority = new Authority('Test CA');
         const server = await serve(authority.issue(['localhost']));
         t.after(() => server.close());
@@ -232,7 +232,7 @@ describe('restart', { skip }, () => {
     });
 });
 
-test('a session that OpenSSL could not verify is no entry, whatever the socket says', () => {
+test('a session that OpenSSL could not verify is rejected, even if the socket is authorized', () => {
     const origin = { verifiedAt: 0, leafExpiresAt: Infinity, protocol: 'TLSv1.3' };
     assert.equal(sessionEntry(Buffer.from('not a session'), { ...origin, protocol: 'TLSv1.1' }, 0), undefined);
 });

@@ -11,7 +11,7 @@ import { serve } from './support/server.js';
 const authority = new Authority('Test CA');
 const { ca } = authority;
 
-test('diagnostics channels tell of handshakes, failures and retries', async (t) => {
+test('diagnostics channels report handshakes, failures and retries', async (t) => {
     const server = await serve(authority.issue(['localhost']));
     const messages: [string, unknown][] = [];
     for (const name of ['quadrille:handshake', 'quadrille:handshake:error', 'quadrille:retry']) {
@@ -31,7 +31,7 @@ test('diagnostics channels tell of handshakes, failures and retries', async (t) 
     assert.deepEqual(handshake, { origin, servername: 'localhost', outcome: 'resumed', protocol: 'TLSv1.3', cipher });
     await server.close();
     await assert.rejects(request(server.port, { agent }));
-    await eventually(() => messages.length === 3, 'the failure is told');
+    await eventually(() => messages.length === 3, 'the failure is reported');
     const [name, message] = messages.at(-1) as [string, { error: Error; offeredSession: boolean }];
     assert.deepEqual([name, message.offeredSession], ['quadrille:handshake:error', true]);
     assert.match(message.error.message, /ECONNREFUSED/);

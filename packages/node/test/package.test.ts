@@ -16,7 +16,7 @@ const tarballs = temporaryFolder();
 let packed: { filename: string; files: { path: string }[] };
 
 before(() => {
-    // Built already: a build now would pull the files away from under the other tests.
+    // Already built: a build now would remove files that other tests use.
     execFileSync('node', ['scripts/license.mjs'], { cwd: root });
     const output = execFileSync(
         'npm',
@@ -27,7 +27,7 @@ before(() => {
     packed = Object.values(parsed)[0] as typeof packed;
 });
 
-test('npm pack holds what is built, the README, the licence, and nothing else', () => {
+test('npm pack contains the build output, the README, the licence, and nothing else', () => {
     const modules = readdirSync(join(root, 'src')).flatMap((source) => {
         const [name, suffix] = [source.replace(/\.m?ts$/, ''), source.endsWith('.mts') ? 'mjs' : 'js'];
         return [`dist/${name}.${suffix}`, `dist/${name}.d.${suffix === 'mjs' ? 'mts' : 'ts'}`];
@@ -91,7 +91,7 @@ describe('README', () => {
         await close();
     });
 
-    /** What a reader packs is packed already, and installed from there, without the network. */
+    /** Runs the snippet with the package packed before, and installs it without the network. */
     async function runShell(code: string): Promise<void> {
         const place = '/path/to/quadrille/packages/node';
         const tarball = join(tarballs, packed.filename);
@@ -152,7 +152,7 @@ describe('the installed package', () => {
             '--skipLibCheck',
             'false',
         ];
-        // prom-client and undici have errors of their own under a strict check of libraries.
+        // prom-client and undici have type errors under a strict library check.
         const lenient = [...options.slice(0, -1), 'true'];
         const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
         await run('node', [compiler, ...lenient, 'types.mts', 'types.cts'], { cwd: project }).catch(

@@ -18,7 +18,7 @@ const certificates = {
 
 for (const peer of peers) {
     const version = peer.version();
-    const skip = version === undefined && `${peer.name} is not on this machine: NOT TESTED AGAINST IT`;
+    const skip = version === undefined && `${peer.name} is not installed: NOT TESTED AGAINST IT`;
     describe(`${peer.name} (${version ?? 'absent'})`, { skip }, () => {
         for (const protocol of ['TLSv1.2', 'TLSv1.3'] as const) {
             for (const [keyType, certificate] of Object.entries(certificates)) {
@@ -32,7 +32,7 @@ for (const peer of peers) {
                     // The key's type makes no difference, and processes are slow to start.
                     if (keyType !== 'P-256') return;
                     if (bindsSessionsToNames()) await resumesAfterRestart(server.port, options);
-                    else t.diagnostic('restart: not with the memory store, which is all that this Node has');
+                    else t.diagnostic('restart: not with the memory store, the only one on this Node');
                 });
             }
         }
@@ -40,7 +40,7 @@ for (const peer of peers) {
         const restarts = peer.name === 'nginx' || peer.name === 'HAProxy' || peer.name === 'Node';
         test(
             'resumes after a restart of the server, which keeps its ticket key',
-            { skip: !restarts && 'it makes a new one' },
+            { skip: !restarts && 'it creates a new key' },
             async (t) => {
                 const certificate = certificates['P-256'];
                 const first = await peer.start(certificate);
@@ -95,7 +95,7 @@ async function dispatcherResumes(port: number, { minVersion, maxVersion }: TlsAg
     await dispatcher.close();
 }
 
-/** A process for each life. */
+/** Uses a new process for each life. */
 async function resumesAfterRestart(port: number, { minVersion }: TlsAgentOptions): Promise<void> {
     const dir = join(temporaryFolder(), 'store');
     const args = [

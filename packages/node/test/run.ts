@@ -1,6 +1,6 @@
 /**
- * Runs the tests on every Node that can be had: `npm test [-- FILE...]`, with the names of test files. With QUADRILLE_NODES=one
- * it runs them on the Node that runs this program.
+ * Runs the tests on every available Node: `npm test [-- FILE...]`, with the names of test files. With QUADRILLE_NODES=one it
+ * runs them on the Node that runs this program.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -49,7 +49,7 @@ function runOn(node: Node, files: string[]): Result {
     rmSync(tap);
     const count = (name: string) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(report)?.[1] ?? 0);
     const result = { passed: count('pass'), failed: count('fail') + count('cancelled'), skipped: count('skipped') };
-    // A runner that broke down has failed, too.
+    // A crashed runner counts as failed too.
     if (status !== 0 && result.failed === 0) result.failed = 1;
     if (result.failed > 0) console.log(stdout, stderr);
     const seconds = Math.round((Date.now() - began) / 1000);

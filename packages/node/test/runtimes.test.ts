@@ -12,7 +12,7 @@ const authority = new Authority('Test CA');
 const certificate = authority.issue(['localhost']);
 const run = promisify(execFile);
 
-/** What README.md says of each: how many of six requests resumed, with connections closed after each. */
+/** Values in README.md: the number of six requests that resumed, with connections closed after each. */
 const RESUMED = {
     bun: { 'TLSv1.2': { ours: 5, theirs: 5 }, 'TLSv1.3': { ours: 0, theirs: 5 } },
     deno: { 'TLSv1.2': { ours: 0, theirs: 0 }, 'TLSv1.3': { ours: 0, theirs: 0 } },
@@ -20,7 +20,7 @@ const RESUMED = {
 
 for (const name of ['bun', 'deno'] as const) {
     const found = runtime(name);
-    const skip = found ? false : `${name} is not on this machine: NOT TESTED WITH IT`;
+    const skip = found ? false : `${name} is not installed: NOT TESTED WITH IT`;
     describe(`${name} ${found?.version ?? ''}`, { skip }, () => {
         for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
             for (const whose of ['ours', 'theirs'] as const) {

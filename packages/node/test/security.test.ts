@@ -1,6 +1,6 @@
 /**
- * What an observer of Node's TLS found out the hard way. Each fact is a check that holds for our agent and, to prove that it
- * can fail, does not hold for the naive design.
+ * Known pitfalls of sessions in Node. Each is a check that passes for this package's agent and, to prove that it can fail,
+ * fails for the naive design.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -36,7 +36,7 @@ interface Fact {
     readonly check: Check;
     readonly server?: https.ServerOptions;
     readonly certificate?: Certificate;
-    /** Whether this Node lets the naive design through. */
+    /** Whether the naive design passes on this Node. */
     readonly naiveIsSafe?: boolean;
 }
 
@@ -65,7 +65,7 @@ const facts: Fact[] = [
         },
     },
     {
-        name: 'a custom checkServerIdentity is asked on every connection',
+        name: 'a custom checkServerIdentity is called on every connection',
         check: async (agent, port) => {
             let asked = 0;
             const checkServerIdentity = () => void asked++;
@@ -96,7 +96,7 @@ const facts: Fact[] = [
         check: async (agent, port) => {
             const { cert, key } = authority.issue(['client']);
             assert.equal((await request(port, { agent, ca, cert, key })).body, 'client');
-            assert.equal((await request(port, { agent, ca })).body, 'nobody');
+            assert.equal((await request(port, { agent, ca })).body, 'anonymous');
         },
     },
 ];
@@ -111,7 +111,7 @@ for (const { name, check, server: serverOptions, certificate = localhost, naiveI
                 handler: (incoming, response) => {
                     const peer = (incoming.socket as tls.TLSSocket).getPeerCertificate() as
                         tls.PeerCertificate | undefined;
-                    response.end(peer?.subject?.CN ?? 'nobody');
+                    response.end(peer?.subject?.CN ?? 'anonymous');
                 },
             });
             t.after(() => server.close());
@@ -137,7 +137,7 @@ test('a poisoned session in the store is dropped, and the handshake made again i
     const agent = new TlsAgent({ store, ca, keepAlive: false });
     await request(server.port, { agent });
     poison(store, poisoned);
-    // A method that is not repeatable: nothing of it has been sent.
+    // A method that is not repeatable: no byte of it has been sent.
     const answer = await request(server.port, { agent, method: 'POST', body: 'pay once' });
     assert.deepEqual([answer.status, answer.resumed, answer.authorized], [200, false, true]);
     const { fullRetries, failed, declined } = agent.metrics();
@@ -181,7 +181,7 @@ test('identityTag lets a custom check resume, for equal tags only', async (t) =>
     assert.equal(agent.metrics().bypassed, 2);
 });
 
-test('a check that the application puts in place of the stock one counts as custom', async (t) => {
+test('an application check that replaces the default one counts as custom', async (t) => {
     const server = await serve(localhost);
     t.after(() => server.close());
     const agent = new TlsAgent({ ca, keepAlive: false });
@@ -206,10 +206,10 @@ test('unverified sessions are not even stored', async (t) => {
     assert.equal(store.size, 1);
 });
 
-test('a session that a caller brings proves nothing to others: not by what comes of it, nor by its socket', async (t) => {
+test('a session of a caller is not used for others: neither its successors nor its socket', async (t) => {
     const server = await serve(authority.issue(['other.test']), { maxVersion: 'TLSv1.2' });
     t.after(() => server.close());
-    // Trusted, but of another name: once resumed, nobody looks.
+    // Trusted, but of another name: resumption skips the check.
     const session = await sessionOf(server.port, { ca, rejectUnauthorized: false });
     const store = new MemorySessionStore();
     const agent = new TlsAgent({ ca, store });
@@ -233,7 +233,7 @@ test('NODE_TLS_REJECT_UNAUTHORIZED=0 is part of the key', async (t) => {
     await assert.rejects(request(server.port, { agent }), ALTNAME);
 });
 
-test('each option that verification or negotiation depends on has sessions of its own', async (t) => {
+test('each option that verification or negotiation depends on has separate sessions', async (t) => {
     const server = await serve(localhost, { maxVersion: 'TLSv1.2' });
     t.after(() => server.close());
     const store = new MemorySessionStore();
@@ -258,7 +258,7 @@ test('each option that verification or negotiation depends on has sessions of it
         { crl: await emptyCrl() },
     ];
     for (const change of changes) assert.equal(await isResumed(change), false, JSON.stringify(change).slice(0, 80));
-    assert.equal(await isResumed({}), true, 'and the first is still there');
+    assert.equal(await isResumed({}), true, 'and the first is still stored');
 });
 
 test('sessions are not kept on disk by a Node without the fix of CVE-2026-48934', () => {
@@ -303,7 +303,7 @@ test('sessions of a process with NODE_EXTRA_CA_CERTS are not resumed by one with
 
 const { setDefaultCACertificates } = tls as { setDefaultCACertificates?: (certificates: string[]) => void };
 test(
-    'tls.setDefaultCACertificates is obeyed from then on',
+    'tls.setDefaultCACertificates takes effect',
     { skip: setDefaultCACertificates ? false : 'this Node does not have it' },
     async (t) => {
         const server = await serve(localhost);
@@ -320,7 +320,7 @@ test(
     },
 );
 
-test('nothing that is told or thrown holds a session or a key', async (t) => {
+test('no report and no error contains a session or a key', async (t) => {
     const server = await serve(localhost);
     t.after(() => server.close());
     const { cert, key } = authority.issue(['client']);
@@ -336,7 +336,7 @@ function needsStore() {
     return { skip: bindsSessionsToNames() ? false : `Node ${process.versions.node} has the memory store only` };
 }
 
-/** A session as anybody gets it, whatever the certificate. */
+/** Returns a session, for any certificate. */
 function sessionOf(port: number, options: tls.ConnectionOptions): Promise<Buffer> {
     return new Promise((resolve, reject) => {
         const socket = tls.connect({ host: '127.0.0.1', port, servername: 'localhost', ...options });

@@ -23,7 +23,7 @@ test('a connection decodes the session that it offers once', async (t) => {
     }
 });
 
-test('options with which a caller makes a connection itself stay as they are', async (t) => {
+test('options of a caller that makes a connection itself are not modified', async (t) => {
     const server = await serve(certificate);
     t.after(() => server.close());
     const agent = new TlsAgent({ ca });
@@ -33,7 +33,7 @@ test('options with which a caller makes a connection itself stay as they are', a
         const socket = agent.createConnection(options);
         await once(socket, 'secureConnect');
         assert.equal(socket.isSessionReused(), resumed);
-        // With it comes the ticket.
+        // The ticket arrives with the response.
         socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
         await once(socket, 'data');
         socket.destroy();
@@ -41,7 +41,7 @@ test('options with which a caller makes a connection itself stay as they are', a
     }
 });
 
-/** How often OpenSSL has been given an encoded session to decode. */
+/** Counts how often OpenSSL decodes an encoded session. */
 function countDecodedSessions(t: TestContext): () => number {
     interface Wrap {
         setSession(session: Buffer): void;

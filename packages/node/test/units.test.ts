@@ -18,7 +18,7 @@ import { once } from 'node:events';
 const HOUR = 3_600_000;
 
 describe('sessions', () => {
-    test('what OpenSSL encodes is read: version, lifetime, verification', async (t) => {
+    test('OpenSSL encodings are parsed: version, lifetime, verification', async (t) => {
         const authority = new Authority('Test CA');
         const server = await serve(authority.issue(['localhost']), { sessionTimeout: 1234 });
         t.after(() => server.close());
@@ -83,7 +83,7 @@ describe('MemorySessionStore', () => {
         );
     });
 
-    test('prefer-fresh: many at once share the tickets evenly', () => {
+    test('prefer-fresh: concurrent connections share the tickets evenly', () => {
         const store = new MemorySessionStore();
         for (let i = 0; i < 4; i++) store.put(key, entry(), Date.now());
         const counts = new Map<SessionEntry | undefined, number>();
@@ -123,7 +123,7 @@ describe('MemorySessionStore', () => {
         const store = new MemorySessionStore({ maxAge: '1h' });
         const now = Date.now();
         store.put(key, entry({ now, verifiedAt: now - 2 * HOUR }), now);
-        assert.equal(store.size, 0, 'it is not even taken in');
+        assert.equal(store.size, 0, 'it is not stored');
         store.put(key, entry({ now }), now);
         assert.ok(store.take(key, 'prefer-fresh', now + HOUR - 1));
         assert.equal(store.take(key, 'prefer-fresh', now + HOUR), undefined);
@@ -188,7 +188,7 @@ describe('policy', () => {
 });
 
 describe('IdleClock', () => {
-    test('wakes for the first to end, by one timer', (t) => {
+    test('wakes for the first expiry, with one timer', (t) => {
         t.mock.timers.enable({ apis: ['setTimeout'] });
         const rung: number[] = [];
         const clock = new IdleClock((now) => (rung.push(now), Infinity));
@@ -200,10 +200,10 @@ describe('IdleClock', () => {
         t.mock.timers.tick(1);
         assert.equal(rung.length, 1);
         t.mock.timers.tick(10_000);
-        assert.equal(rung.length, 1, 'nobody expects another');
+        assert.equal(rung.length, 1, 'no other is expected');
     });
 
-    test('knows that it is late, and goes on with the next', () => {
+    test('detects that it is late, and continues with the next', () => {
         const rung: number[] = [];
         const clock = new IdleClock((now) => (rung.push(now), now < 900 ? 900 : Infinity));
         clock.expectAt(500, 0);

@@ -1,9 +1,9 @@
 <?php
 
 /**
- * Nanoseconds of CPU for one field, beside others: fields.php [ROUNDS]. Each form takes its turn in each round, and the
- * median counts. What is measured is what an application does with a value: the stored form is made or taken apart, and
- * each envelope has a new nonce.
+ * Nanoseconds of CPU for one field, compared with other forms: fields.php [ROUNDS]. The forms alternate in each
+ * round, and the median counts. A measurement includes creating or parsing the stored form, and a new nonce for each
+ * envelope.
  */
 
 declare(strict_types=1);
@@ -80,7 +80,7 @@ $measure = static function (callable $work, string ...$argument) use ($cpu): flo
 $taken = [];
 $empty = static fn (string $s = ''): string => $s;
 foreach ($forms as [$encrypt, $decrypt]) {
-    $decrypt($encrypt()) === $plain or exit("a form does not read itself\n");
+    $decrypt($encrypt()) === $plain or exit("a form does not decrypt its own output\n");
 }
 for ($round = 0; $round < $rounds; $round++) {
     $taken['(an empty closure)']['encrypt'][] = $measure($empty);

@@ -1,10 +1,10 @@
 <?php
 
 /**
- * Requests a second of a page that shows 150 rows of four encrypted fields, by ab: page.php [ROUNDS [REQUESTS]].
+ * Requests per second of a page that shows 150 rows of four encrypted fields, by ab: page.php [ROUNDS [REQUESTS]].
  *
- * MariaDB, nginx and php-fpm with opcache; each form takes its turn in each round, and the median counts. Beside it the
- * CPU that php-fpm and nginx took for a request: less disturbed by whatever else the machine does.
+ * MariaDB, nginx and php-fpm with opcache; the forms alternate in each round, and the median counts. It also prints
+ * the CPU time of php-fpm and nginx per request, which other programs disturb less.
  */
 
 declare(strict_types=1);
@@ -66,7 +66,7 @@ for ($round = 0; $round <= $rounds; $round++) {
         $said = [];
         preg_match('/Requests per second:\s+([0-9.]+)/', $report, $rate) && str_contains($report, "Failed requests:        0")
             or exit("ab failed:\n$report\n");
-        // The first round warms everything up.
+        // The first round is a warm-up.
         if ($round > 0) {
             $taken[$form]['rate'][] = (float) $rate[1];
             $taken[$form]['cpu'][] = ($servers->cpu() - $before) / $requests;
@@ -87,7 +87,7 @@ foreach ($taken as $form => $values) {
     printf("%-10s %10.0f %9.2f %9.2f %12.0f %9.2f %9.2f\n", $form, $rate, $rate / $median($plain['rate']),
         $rate / $median($slow['rate']), $cpu, $median($plain['cpu']) / $cpu, $median($slow['cpu']) / $cpu);
 }
-// Requests a second of another site on another machine: the ratios compare, the rates do not.
+// Requests per second of another site on another machine: compare the ratios, not the rates.
 $published = ['mcrypt' => 600, 'a module with AES-NI' => 1400, 'OpenSSL 1.0.1' => 1200];
 echo "\npublished for a site in PHP with AES-256:\n";
 foreach ($published as $form => $rate) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures encrypted fields in PHP: one field beside OpenSSL, sodium and Laravel's form, then the worked application's kind
-# of page under ab, beside plain text, OpenSSL and mcrypt. run.sh [ROUNDS]
+# Measures encrypted fields in PHP: one field compared with OpenSSL, sodium and Laravel's form, then a page like the worked
+# application's under ab, compared with plain text, OpenSSL and mcrypt. run.sh [ROUNDS]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 readonly php=/usr/bin/php8.2 bench=packages/php/bench

@@ -9,8 +9,8 @@ use Quadrille\Legacy;
 /**
  * A table of users whose personal data is encrypted.
  *
- * Each value lies in a column `..._enc`. The columns without this ending hold the older form, until `quadrille field
- * migrate --clear` has moved a row; both kinds of rows are read, so that the site serves while that runs.
+ * Each value is in a column `..._enc`. The columns without this suffix hold the older form, until `quadrille field
+ * migrate --clear` has moved a row; both kinds of rows are read, so the site keeps serving during the migration.
  */
 final class Users
 {
@@ -25,12 +25,12 @@ final class Users
         private readonly ?Legacy $legacy = null,
     ) {
         foreach (self::COLUMNS as $column) {
-            // The names that are part of the keys: those of the table and of the column with the envelopes.
+            // The keys are bound to the names of the table and of the column with the envelopes.
             $this->fields[$column] = $ring->field('users', "{$column}_enc");
         }
     }
 
-    /** Connects as the environment says, and loads the keys. */
+    /** Connects according to the environment, and loads the keys. */
     public static function fromEnvironment(): self
     {
         $database = new PDO(getenv('APP_DSN'), getenv('APP_USER') ?: null, getenv('APP_PASSWORD') ?: null);
@@ -44,7 +44,7 @@ final class Users
     }
 
     /**
-     * All users, in the order of their ids.
+     * Returns all users, ordered by id.
      *
      * @return list<array<string, ?string>>
      */
@@ -54,7 +54,7 @@ final class Users
     }
 
     /**
-     * The users with a phone number: found by its blind index, and those sorted out that only share the index.
+     * Returns the users with a phone number: found by its blind index, without rows that only share the index.
      *
      * @return list<array<string, ?string>>
      */
@@ -67,7 +67,7 @@ final class Users
     }
 
     /**
-     * Adds a user, and returns the id. It is drawn before the row is written, because envelopes are bound to it.
+     * Adds a user, and returns the id, which is drawn before the row is written, because envelopes are bound to it.
      *
      * @param array<string, string> $user by column
      */
@@ -79,7 +79,7 @@ final class Users
         );
         $statement->bindValue(1, $id);
         foreach (self::COLUMNS as $i => $column) {
-            // As a large object: PostgreSQL takes a string for text, and an envelope is none.
+            // As a large object: PostgreSQL treats a string as text, and an envelope is binary.
             $statement->bindValue($i + 2, $this->fields[$column]->encrypt($user[$column], row: $id), PDO::PARAM_LOB);
         }
         $statement->bindValue(6, $this->fields['phone']->blindIndex($user['phone']));
@@ -113,7 +113,7 @@ final class Users
         return $value === null ? null : $this->legacy?->decrypt($value);
     }
 
-    /** A random UUID (RFC 9562, version 4). */
+    /** Returns a random UUID (RFC 9562, version 4). */
     public static function uuid(): string
     {
         $bytes = random_bytes(16);

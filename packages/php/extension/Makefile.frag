@@ -1,4 +1,4 @@
-# Cargo knows what has changed, so it is asked each time; its output is copied only if it is another.
+# Cargo tracks changes, so it runs each time; its output is copied only if it differs.
 QUADRILLE_TARGET = $${CARGO_TARGET_DIR:-$(top_builddir)/target}/php
 
 $(phplibdir)/quadrille.so: quadrille-by-cargo

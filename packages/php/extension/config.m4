@@ -1,4 +1,4 @@
-dnl What phpize makes a configure script of: `phpize && ./configure && make` builds the extension by cargo.
+dnl Input of phpize for the configure script: `phpize && ./configure && make` builds the extension with cargo.
 
 PHP_ARG_ENABLE([quadrille],
   [for encrypted fields],
@@ -9,7 +9,7 @@ if test "$PHP_QUADRILLE" != no; then
   AC_PATH_PROG([CARGO], [cargo])
   test -n "$CARGO" || AC_MSG_ERROR([the extension is written in Rust: install Rust and cargo (https://rustup.rs)])
 
-  dnl The bindings to PHP are made by a program that wants a path, and this may be a name.
+  dnl The generator of the PHP bindings needs a path, and this may be a bare name.
   QUADRILLE_PHP_CONFIG=`command -v "$PHP_CONFIG"`
   test -n "$QUADRILLE_PHP_CONFIG" || AC_MSG_ERROR([$PHP_CONFIG is not a program: use --with-php-config=PATH])
 

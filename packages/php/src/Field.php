@@ -11,7 +11,7 @@ use Quadrille\Internal\Xaes256Gcm;
 final class Field
 {
     private const VERSION = "\1";
-    /** Version, key id, commitment, nonce. */
+    /** Length of the header: version, key id, commitment, nonce. */
     private const HEADER_BYTES = 1 + 4 + 32 + Xaes256Gcm::NONCE_BYTES;
     private const OVERHEAD = self::HEADER_BYTES + Xaes256Gcm::TAG_BYTES;
     private const LONGEST_NAME = 255;
@@ -43,7 +43,7 @@ final class Field
         foreach ($keys as ['id' => $id, 'state' => $state, 'material' => $material]) {
             if ($state !== 'retired') {
                 $id = hex2bin($id);
-                // Behind a letter, or PHP would make numbers of some ids.
+                // Prefixed with a letter, or PHP would convert some ids to numbers.
                 $this->keys["k$id"] = $key = FieldKey::derive($id, $material, $this->context);
                 if ($state === 'active') {
                     $this->active = $key;
@@ -52,7 +52,7 @@ final class Field
         }
     }
 
-    /** The envelope of a value for a row. */
+    /** Encrypts a value for a row; returns the envelope. */
     public function encrypt(#[\SensitiveParameter] string $plain, int|string $row): string
     {
         $aad = $this->associatedData($row);
@@ -62,7 +62,7 @@ final class Field
     }
 
     /**
-     * The value of an envelope.
+     * Decrypts an envelope.
      *
      * @param string|resource $envelope
      */
@@ -81,7 +81,7 @@ final class Field
     }
 
     /**
-     * The values of many envelopes, under the same keys; null stays null.
+     * Decrypts several envelopes under the same keys; null stays null.
      *
      * @param array<string|resource|null> $envelopes
      * @param array<int|string> $rows in the same order
@@ -100,7 +100,7 @@ final class Field
         return $values;
     }
 
-    /** By what a value is found. */
+    /** Returns the blind index of a value, for lookups. */
     public function blindIndex(#[\SensitiveParameter] string $plain, int $bits = 64): string
     {
         if ($bits < 8 || $bits > 256 || $bits % 8 !== 0) {
@@ -110,7 +110,7 @@ final class Field
     }
 
     /**
-     * Whether an envelope is under another key than the active one.
+     * Returns whether an envelope is under another key than the active one.
      *
      * @param string|resource $envelope
      */
@@ -120,7 +120,7 @@ final class Field
     }
 
     /**
-     * The same value under the active key.
+     * Re-encrypts an envelope under the active key.
      *
      * @param string|resource $envelope
      */
@@ -129,7 +129,7 @@ final class Field
         return $this->encrypt($this->decrypt($envelope, $row), $row);
     }
 
-    /** The key of an envelope, if it is one of this column under a key that may be used. */
+    /** Returns the key of an envelope, if it belongs to this column and its key may be used. */
     private function find(string $envelope): FieldKey
     {
         if (strlen($envelope) < self::OVERHEAD || $envelope[0] !== self::VERSION) {
@@ -144,13 +144,13 @@ final class Field
         $row = (string) $row;
         if ($row === '' || strlen($row) > self::LONGEST_NAME) {
             throw new \ValueError(
-                'the row that the field belongs to must be named by 1 to 255 bytes, for instance by its primary key',
+                'the row must be identified by 1 to 255 bytes, for instance by its primary key',
             );
         }
         return $this->context . chr(strlen($row)) . $row;
     }
 
-    /** The bytes of an envelope: a string, or a stream, as which PDO hands out PostgreSQL's bytea. */
+    /** Returns the bytes of an envelope: a string, or a stream, which PDO returns for PostgreSQL's bytea. */
     private static function bytes(mixed $envelope): string
     {
         return match (true) {

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Quadrille;
 
-/** Whatever goes wrong with encrypted fields. */
+/** Base class of all errors of encrypted fields. */
 class FieldException extends \RuntimeException
 {
 }

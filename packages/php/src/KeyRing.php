@@ -7,10 +7,10 @@ namespace Quadrille;
 use Quadrille\Internal\KeyRingText;
 
 /**
- * The keys.
+ * A key ring.
  *
- * This is the implementation in PHP, over ext-openssl: the same keys, the same envelopes, the same errors as the
- * extension's, several times slower, and with the keys in PHP's memory.
+ * This is the implementation in PHP, over ext-openssl, with the same keys, envelopes and errors as the extension. It
+ * is several times slower, and the keys are in PHP's memory.
  */
 final class KeyRing
 {
@@ -24,7 +24,7 @@ final class KeyRing
     {
     }
 
-    /** The key ring of a file. It must be a plain file and closed to group and others (mode 0600 or 0400). */
+    /** Loads the key ring of a file, which must be a plain file and closed to group and others (mode 0600 or 0400). */
     public static function load(string $path): self
     {
         $file = @fopen($path, 'rb');
@@ -58,13 +58,13 @@ final class KeyRing
         return new self(new KeyRingText($text, $path));
     }
 
-    /** The key ring that a text describes, for instance one from a secret store. */
+    /** Parses a key ring from text, for instance from a secret store. */
     public static function parse(#[\SensitiveParameter] string $text): self
     {
         return new self(new KeyRingText($text, ''));
     }
 
-    /** A new key of random bytes. */
+    /** Generates a random key. */
     public static function randomKey(int $bytes = 32): string
     {
         if ($bytes < 1 || $bytes > self::LONGEST_KEY) {
@@ -73,7 +73,7 @@ final class KeyRing
         return random_bytes($bytes);
     }
 
-    /** One column. */
+    /** Returns one column. */
     public function field(string $table, string $column): Field
     {
         return $this->fields[$table][$column]
@@ -81,7 +81,7 @@ final class KeyRing
     }
 
     /**
-     * The keys' ids and states, in the order of the file.
+     * Returns the keys' ids and states, in the order of the file.
      *
      * @return list<array{id: string, state: string}>
      */
@@ -90,7 +90,7 @@ final class KeyRing
         return array_map(static fn (array $key) => ['id' => $key['id'], 'state' => $key['state']], $this->text->keys);
     }
 
-    /** Reads and writes the older form. */
+    /** Returns a reader and writer of the older form. */
     public function legacy(#[\SensitiveParameter] string $dataKey, #[\SensitiveParameter] string $vectorKey): Legacy
     {
         return new Legacy($dataKey, $vectorKey);

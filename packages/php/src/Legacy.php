@@ -6,7 +6,7 @@ namespace Quadrille;
 
 /**
  * The older form of fields, to be read once more and replaced: `base64(ciphertext) # base64(encrypted vector)`, with
- * AES-256-CBC for the one and AES-256-ECB under a key of its own for the other. Nothing authenticates it.
+ * AES-256-CBC for the ciphertext and AES-256-ECB under a separate key for the vector. It is not authenticated.
  */
 final class Legacy
 {
@@ -16,17 +16,17 @@ final class Legacy
         #[\SensitiveParameter] private readonly string $vectorKey,
     ) {
         if (strlen($dataKey) !== 32 || strlen($vectorKey) !== 32) {
-            throw new \ValueError('the data key and the vector key of the older form must be 32 bytes long each');
+            throw new \ValueError('the data key and the vector key of the legacy format must be 32 bytes long each');
         }
     }
 
-    /** The value of an older field. */
+    /** Decrypts a field of the older form. */
     public function decrypt(string $field): string
     {
         return $this->open($field) ?? throw new DecryptionException('the field cannot be decrypted');
     }
 
-    /** A field in the older form, for software that reads nothing else yet. */
+    /** Encrypts a field in the older form, for software that cannot read envelopes yet. */
     public function encrypt(#[\SensitiveParameter] string $plain): string
     {
         $vector = random_bytes(16);
@@ -42,7 +42,7 @@ final class Legacy
             return null;
         }
         [$ciphertext, $encrypted] = array_map(self::decoded(...), $parts);
-        // Either the bare block, or with a block of padding as openssl_encrypt leaves it.
+        // Either the bare block, or followed by the padding block of openssl_encrypt.
         $padding = match (strlen($encrypted ?? '')) {
             16 => OPENSSL_ZERO_PADDING,
             32 => 0,
@@ -59,7 +59,7 @@ final class Legacy
         return $plain === false ? null : $plain;
     }
 
-    /** Strict base64: PHP's own decoder lets some other texts pass. */
+    /** Decodes strict base64: PHP's own decoder accepts some other texts. */
     private static function decoded(string $text): ?string
     {
         $bytes = base64_decode($text, true);

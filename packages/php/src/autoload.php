@@ -1,10 +1,10 @@
 <?php
 
 /**
- * For projects without Composer: `require 'src/autoload.php'`.
+ * Autoloader for projects without Composer: `require 'src/autoload.php'`.
  *
- * PHP asks an autoloader only for classes that it does not have. With the extension it has them all, and nothing here
- * is ever read; that is the whole choice between the two implementations.
+ * PHP calls an autoloader only for missing classes. With the extension none are missing, so no file here is read;
+ * that selects between the two implementations.
  */
 
 declare(strict_types=1);

@@ -1,35 +1,36 @@
 <?php
 
 /**
- * What the extension `quadrille` declares, for editors and static analysis. It is never loaded.
+ * Declarations of the extension `quadrille`, for editors and static analysis. This file is never loaded.
  */
 
 declare(strict_types=1);
 
 namespace Quadrille;
 
-/** Whatever goes wrong with encrypted fields: also that the system gives no random numbers. */
+/** Base class of all errors of encrypted fields; thrown itself if the system has no random numbers. */
 class FieldException extends \RuntimeException
 {
 }
 
-/** A key ring cannot be read: the message names the file, the line, and what mends it. */
+/** A key ring cannot be read: the message names the file, the line, and the remedy. */
 class KeyRingException extends FieldException
 {
 }
 
-/** A field cannot be decrypted; it never says why. */
+/** A field cannot be decrypted. The reason is never given. */
 class DecryptionException extends FieldException
 {
 }
 
-/** The keys. Made by {@see KeyRing::load()}; neither cloned nor serialized. */
+/** A key ring. Created by {@see KeyRing::load()}; neither cloned nor serialized. */
 final class KeyRing
 {
     /**
-     * The key ring of a file, as `quadrille field keygen` writes it. The process keeps it until the file changes.
+     * Loads the key ring of a file, as written by `quadrille field keygen`. The process keeps it until the file
+     * changes.
      *
-     * The file must be a plain one, belong to this user or to root, and be closed to group and others (mode 0600 or
+     * The file must be a plain file, belong to this user or to root, and be closed to group and others (mode 0600 or
      * 0400). `open_basedir` applies.
      *
      * @throws KeyRingException
@@ -39,7 +40,7 @@ final class KeyRing
     }
 
     /**
-     * The key ring that a text describes, for instance one from a secret store.
+     * Parses a key ring from text, for instance from a secret store.
      *
      * @throws KeyRingException
      */
@@ -48,7 +49,7 @@ final class KeyRing
     }
 
     /**
-     * A new key of random bytes.
+     * Generates a random key.
      *
      * @param int $bytes 1 to 4096
      */
@@ -57,7 +58,7 @@ final class KeyRing
     }
 
     /**
-     * One column. Table and column are part of its keys: an envelope does not open under other names.
+     * Returns one column. Table and column are part of its keys: an envelope does not open under other names.
      *
      * @throws \ValueError unless both are 1 to 255 bytes long
      */
@@ -66,7 +67,7 @@ final class KeyRing
     }
 
     /**
-     * The keys' ids and states (active, decrypt-only, retired), in the order of the file.
+     * Returns the keys' ids and states (active, decrypt-only, retired), in the order of the file.
      *
      * @return list<array{id: string, state: string}>
      */
@@ -75,7 +76,7 @@ final class KeyRing
     }
 
     /**
-     * Reads and writes the older form, for migration.
+     * Returns a reader and writer of the older form, for migration.
      *
      * @throws \ValueError unless both keys are 32 bytes long
      */
@@ -84,13 +85,13 @@ final class KeyRing
     }
 }
 
-/** One encrypted column. Made by {@see KeyRing::field()}; neither cloned nor serialized. */
+/** One encrypted column. Created by {@see KeyRing::field()}; neither cloned nor serialized. */
 final class Field
 {
     /**
-     * The envelope of a value: binary, 77 bytes longer than the value.
+     * Encrypts a value; returns the envelope: binary, 77 bytes longer than the value.
      *
-     * @param int|string $row what identifies the row for good, usually its primary key; 5 and '5' are the same
+     * @param int|string $row permanent identifier of the row, usually its primary key; 5 and '5' are equal
      * @throws \ValueError if the row is empty or longer than 255 bytes
      */
     public function encrypt(#[\SensitiveParameter] string $plain, int|string $row): string
@@ -98,17 +99,17 @@ final class Field
     }
 
     /**
-     * The value of an envelope.
+     * Decrypts an envelope.
      *
-     * @param string|resource $envelope a stream too, as which PDO hands out PostgreSQL's bytea
-     * @throws DecryptionException whatever is wrong with it
+     * @param string|resource $envelope a string, or a stream, which PDO returns for PostgreSQL's bytea
+     * @throws DecryptionException for any defect, without the reason
      */
     public function decrypt($envelope, int|string $row): string
     {
     }
 
     /**
-     * The values of many envelopes, under the same keys; null stays null.
+     * Decrypts several envelopes under the same keys; null stays null.
      *
      * @param array<string|resource|null> $envelopes
      * @param array<int|string> $rows in the same order
@@ -120,8 +121,8 @@ final class Field
     }
 
     /**
-     * By what a value is found: the first bits of a keyed hash, in hexadecimal. Equal values have equal indexes, so
-     * normalise (case, spaces) before. Rotating keys does not change it.
+     * Returns the blind index of a value, for lookups: the first bits of a keyed hash, in hexadecimal. Equal values
+     * have equal indexes, so normalise (case, spaces) before. Rotating keys does not change it.
      *
      * @param int $bits 8 to 256, a multiple of 8
      */
@@ -130,17 +131,17 @@ final class Field
     }
 
     /**
-     * Whether an envelope is under another key than the active one. Only its header is looked at.
+     * Returns whether an envelope is under another key than the active one. Only its header is read.
      *
      * @param string|resource $envelope
-     * @throws DecryptionException if it is no envelope of this column, or its key may not be used
+     * @throws DecryptionException if it is not an envelope of this column, or its key may not be used
      */
     public function needsRotation($envelope): bool
     {
     }
 
     /**
-     * The same value under the active key.
+     * Re-encrypts an envelope under the active key.
      *
      * @param string|resource $envelope
      * @throws DecryptionException
@@ -150,19 +151,22 @@ final class Field
     }
 }
 
-/** The older form of fields. Made by {@see KeyRing::legacy()}. Nothing authenticates it: read it once and replace it. */
+/**
+ * The older form of fields. Created by {@see KeyRing::legacy()}. It is not authenticated: read it once and replace
+ * it.
+ */
 final class Legacy
 {
     /**
-     * The value of an older field.
+     * Decrypts a field of the older form.
      *
-     * @throws DecryptionException whatever is wrong with it
+     * @throws DecryptionException for any defect, without the reason
      */
     public function decrypt(string $field): string
     {
     }
 
-    /** A field in the older form, for software that reads nothing else yet. */
+    /** Encrypts a field in the older form, for software that cannot read envelopes yet. */
     public function encrypt(#[\SensitiveParameter] string $plain): string
     {
     }

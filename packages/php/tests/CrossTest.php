@@ -6,7 +6,7 @@ namespace Quadrille\Tests;
 
 use PHPUnit\Framework\TestCase;
 
-/** The two implementations read each other. */
+/** The two implementations read each other's output. */
 final class CrossTest extends TestCase
 {
     private const LENGTHS = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 95, 96, 97, 127, 128, 129, 500, 2047, 2048, 2049, 5000];

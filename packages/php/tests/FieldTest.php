@@ -39,7 +39,7 @@ final class FieldTest extends TestCase
 
     public function testEveryFlippedByteIsNoticed(): void
     {
-        $envelope = $this->email->encrypt('somebody@example.com', 1);
+        $envelope = $this->email->encrypt('user@example.com', 1);
         for ($i = 0; $i < strlen($envelope); $i++) {
             foreach ([1, 0x80, 0xff] as $bits) {
                 $changed = $envelope;
@@ -51,7 +51,7 @@ final class FieldTest extends TestCase
 
     public function testTruncatedAndExtendedEnvelopesAreRefused(): void
     {
-        $envelope = $this->email->encrypt('somebody@example.com', 1);
+        $envelope = $this->email->encrypt('user@example.com', 1);
         for ($i = 0; $i < strlen($envelope); $i++) {
             $this->assertUnreadable(substr($envelope, 0, $i), 1);
         }
@@ -187,12 +187,12 @@ final class FieldTest extends TestCase
 
     public function testBlindIndexes(): void
     {
-        $index = $this->email->blindIndex('somebody@example.com');
+        $index = $this->email->blindIndex('user@example.com');
         self::assertMatchesRegularExpression('/^[0-9a-f]{16}$/', $index);
-        self::assertSame($index, $this->email->blindIndex('somebody@example.com', bits: 64));
-        self::assertStringStartsWith($index, $this->email->blindIndex('somebody@example.com', bits: 256));
-        self::assertNotSame($index, $this->email->blindIndex('Somebody@example.com'));
-        self::assertNotSame($index, Support::ring()->field('users', 'phone')->blindIndex('somebody@example.com'));
+        self::assertSame($index, $this->email->blindIndex('user@example.com', bits: 64));
+        self::assertStringStartsWith($index, $this->email->blindIndex('user@example.com', bits: 256));
+        self::assertNotSame($index, $this->email->blindIndex('User@example.com'));
+        self::assertNotSame($index, Support::ring()->field('users', 'phone')->blindIndex('user@example.com'));
         foreach ([-8, 0, 7, 63, 264, PHP_INT_MAX] as $bits) {
             try {
                 $this->email->blindIndex('x', $bits);
@@ -203,7 +203,7 @@ final class FieldTest extends TestCase
         }
     }
 
-    /** Also from a pool that was filled before the fork, and by grandchildren. */
+    /** Nonces do not repeat, also from a pool that was filled before the fork, and in grandchildren. */
     public function testForksRepeatNoNonce(): void
     {
         $email = $this->email;
@@ -232,7 +232,7 @@ final class FieldTest extends TestCase
             $seen[] = $nonces();
         }
         self::assertCount(1 + 12 * 300 + 300, $seen);
-        self::assertCount(count($seen), array_unique($seen), 'a nonce came twice');
+        self::assertCount(count($seen), array_unique($seen), 'a nonce was repeated');
     }
 
     public function testNothingLeaks(): void
@@ -258,7 +258,7 @@ final class FieldTest extends TestCase
         self::assertLessThan(5_000, memory_get_usage() - $before);
     }
 
-    /** A fatal error is PHP's own, and no crash. */
+    /** A fatal error is PHP's own, and not a crash. */
     public function testMemoryThatRunsOut(): void
     {
         foreach (['encrypt($x, 1)', 'decrypt($x, 1)', 'rotate($y, 1)'] as $call) {

@@ -7,7 +7,7 @@ use Illuminate\Database\Eloquent\Model;
 use PHPUnit\Framework\TestCase;
 use Quadrille\KeyRing;
 
-/** The examples for frameworks, with the frameworks as Debian has them. */
+/** The examples for frameworks, with Debian's packages of the frameworks. */
 final class FrameworkTest extends TestCase
 {
     public function testALaravelModelHoldsEnvelopesOfItsRow(): void
@@ -49,7 +49,7 @@ final class FrameworkTest extends TestCase
         $stream = fopen('php://memory', 'r+');
         fwrite($stream, $stored);
         rewind($stream);
-        self::assertSame('+49 30 1234567', $connection->convertToPHPValue($stream, $platform), 'as PostgreSQL gives it');
+        self::assertSame('+49 30 1234567', $connection->convertToPHPValue($stream, $platform), 'a PostgreSQL stream');
         self::assertNull($connection->convertToPHPValue(null, $platform));
         self::assertNotSame('', $type->getSQLDeclaration(['name' => 'phone'], $platform));
     }

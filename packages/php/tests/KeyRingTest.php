@@ -14,7 +14,7 @@ use Quadrille\Legacy;
 
 final class KeyRingTest extends TestCase
 {
-    /** For scripts in other processes. */
+    /** Field for scripts in other processes. */
     public const FIELD = 'KeyRing::parse("quadrille field keys 1\nkey 3f9a01c2 active " . base64_encode(str_repeat("a", 32))'
         . ' . "\nindex " . base64_encode(str_repeat("i", 32)))->field("users", "email")';
 
@@ -49,7 +49,7 @@ final class KeyRingTest extends TestCase
         $after = KeyRing::load($path);
         self::assertSame('99999999', $after->keys()[1]['id']);
         self::assertTrue($after->field('t', 'c')->needsRotation($envelope));
-        self::assertSame('x', $before->field('t', 'c')->decrypt($envelope, 1), 'who has the old ring keeps it');
+        self::assertSame('x', $before->field('t', 'c')->decrypt($envelope, 1), 'a holder of the old ring keeps it');
         chmod($path, 0644);
         clearstatcache();
         $this->expectException(KeyRingException::class);
@@ -73,7 +73,7 @@ final class KeyRingTest extends TestCase
         $this->assertRefused('is not text', Support::file("\xff\xfe"));
         $this->assertRefused('is larger than 1 MiB', Support::file(str_repeat("#\n", 600_000)));
         $path = Support::file(str_replace('active', 'enabled', Support::text()));
-        $this->assertRefused("$path:2: the state is none of active, decrypt-only, retired", $path);
+        $this->assertRefused("$path:2: the state must be one of active, decrypt-only, retired", $path);
     }
 
     public function testMistakesInATextAreNamedByLineAndWithoutKeys(): void
@@ -87,7 +87,7 @@ final class KeyRingTest extends TestCase
                 [str_replace('3f9a01c2', '3f9a', $good), 'line 2: a key id is 8 hexadecimal digits'],
                 [str_replace($key, substr($key, 1), $good), 'line 2: a key is 32 bytes in base64'],
                 [str_replace($key, substr($key, 0, -2) . 'F=', $good), 'line 2: a key is 32 bytes in base64'],
-                ["{$good}key 3f9a01c2 retired $key", 'line 4: key 3f9a01c2 is there twice'],
+                ["{$good}key 3f9a01c2 retired $key", 'line 4: duplicate key 3f9a01c2'],
                 ["{$good}key 3f9a01c3 active $key", 'line 4: there is more than one active key'],
                 ["{$good}index $key", 'line 4: there is more than one index key'],
                 ["{$good}secret $key", "line 4: expected 'key ID STATE BASE64' or 'index BASE64'"],

@@ -21,7 +21,7 @@ final class LegacyTest extends TestCase
         $this->legacy = Support::ring()->legacy($this->data, $this->vector);
     }
 
-    /** As such software writes it, with the vector's block bare and padded. */
+    /** Fields as written by such software, with the vector's block bare and padded. */
     public function testWhatOpensslWroteIsRead(): void
     {
         foreach ([0, OPENSSL_ZERO_PADDING] as $padding) {
@@ -48,7 +48,7 @@ final class LegacyTest extends TestCase
         $good = $this->legacy->encrypt('x');
         [$ciphertext, $vector] = explode('#', $good);
         $block = base64_encode(str_repeat("\x09", 16));
-        // Behind a random vector, one block of 256 ends as padding does, and opens.
+        // After a random vector, one block in 256 ends like padding, and opens.
         $bare = OPENSSL_RAW_DATA | OPENSSL_ZERO_PADDING;
         $fixed = base64_encode(openssl_encrypt(str_repeat("\0", 16), 'aes-256-ecb', $this->vector, $bare));
         foreach (

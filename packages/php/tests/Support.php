@@ -6,7 +6,7 @@ namespace Quadrille\Tests;
 
 use Quadrille\KeyRing;
 
-/** Key rings for tests, and the other implementation. */
+/** Key rings for tests, and access to the other implementation. */
 final class Support
 {
     public static function key(string $letter): string
@@ -14,7 +14,7 @@ final class Support
         return base64_encode(str_repeat($letter, 32));
     }
 
-    /** A ring whose keys are known: by default one active key. */
+    /** Returns a ring with known keys: by default one active key. */
     public static function text(string ...$keys): string
     {
         $keys = $keys ?: ['key 3f9a01c2 active ' . self::key('a')];
@@ -26,7 +26,7 @@ final class Support
         return KeyRing::parse(self::text(...$keys));
     }
 
-    /** A file that is removed when the process ends. */
+    /** Creates a file that is removed when the process ends. */
     public static function file(string $contents, int $mode = 0600): string
     {
         $path = tempnam(sys_get_temp_dir(), 'quadrille');
@@ -37,7 +37,7 @@ final class Support
     }
 
     /**
-     * Runs a script by the other implementation: its output, or null if there is no extension to run it by.
+     * Runs a script with the other implementation; returns its output, or null without an extension.
      */
     public static function byTheOther(string $script): ?string
     {
@@ -48,7 +48,7 @@ final class Support
         return self::php($script, extension_loaded('quadrille') ? [] : ["-dextension=$extension"]);
     }
 
-    /** Runs a script by the same implementation, with other settings. */
+    /** Runs a script with the same implementation and other settings. */
     public static function bySame(string $script, string ...$settings): string
     {
         $extension = extension_loaded('quadrille') ? ['-dextension=' . getenv('QUADRILLE_EXTENSION')] : [];

@@ -7,7 +7,7 @@ namespace Quadrille\Tests;
 use PHPUnit\Framework\TestCase;
 use Quadrille\Internal\Xaes256Gcm;
 
-/** The vectors of https://c2sp.org/XAES-256-GCM, by the cipher in PHP. The extension's is tested in crates/field. */
+/** The vectors of https://c2sp.org/XAES-256-GCM, with the cipher in PHP. The extension's is tested in crates/field. */
 final class XaesTest extends TestCase
 {
     public function testPublishedVectors(): void

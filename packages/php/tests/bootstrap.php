@@ -1,6 +1,6 @@
 <?php
 
-/** For PHPUnit: the implementation under test is the extension if it is loaded, and the one in PHP if not. */
+/** Bootstrap for PHPUnit: tests the extension if it is loaded, otherwise the implementation in PHP. */
 
 declare(strict_types=1);
 

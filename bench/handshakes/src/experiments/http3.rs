@@ -1,4 +1,4 @@
-//! HTTP/3.
+//! HTTP/3 experiments.
 
 use anyhow::{Result, ensure};
 use quadrille_bench_handshakes::{
@@ -17,17 +17,17 @@ use quadrille_profile::load::TlsVersion;
 use super::Laboratory;
 
 impl Laboratory<'_> {
-    /// All of HTTP/3.
+    /// Runs all HTTP/3 experiments.
     pub(crate) fn http3(&mut self) -> Result<()> {
         let rows = self.http3_workloads()?;
         self.write_json("http3.json", &rows)?;
         self.one_queue()
     }
 
-    /// CPU of handshakes, requests and bytes over QUIC. Servers have their tickets, as by default, and no client brings
-    /// one.
+    /// Measures CPU of handshakes, requests and bytes over QUIC. Servers issue tickets, as by default, and clients do
+    /// not use them.
     fn http3_workloads(&self) -> Result<Vec<Http3Row>> {
-        ensure!(self.upstream.is_some(), "requests that are passed on need nginx as the upstream");
+        ensure!(self.upstream.is_some(), "forwarded requests need nginx as the upstream");
         let speaks = |one: &&Contestant| one.rival.has_http3();
         let contestants: Vec<Contestant> = self.contestants.iter().filter(speaks).cloned().collect();
         let plan = self.args.plan();
@@ -48,7 +48,7 @@ impl Laboratory<'_> {
         Ok(found)
     }
 
-    /// The mean batch of the gateway's private-key operations, by TCP alone and by TCP and QUIC.
+    /// Measures the mean batch of the gateway's private-key operations, with TCP alone and with TCP and QUIC.
     pub(crate) fn one_queue(&self) -> Result<()> {
         let ours = |one: &&Contestant| one.rival == Rival::Quadrille;
         let Some(gateway) = self.contestants.iter().find(ours) else { return Ok(()) };

@@ -17,17 +17,17 @@ use quadrille_profile::load::TlsVersion;
 
 use super::Laboratory;
 
-/// Whose throughput is halved for the measurement at half load: the slower one's.
+/// The servers that determine the rate at half load: half of the slower one's throughput.
 const PACED_BY: [Rival; 2] = [Rival::Nginx, Rival::Quadrille];
 
-/// The servers with one job, running.
+/// The running servers with one job.
 struct Field {
     contestants: Vec<Contestant>,
     started: Started,
 }
 
 impl Laboratory<'_> {
-    /// CPU and latency of requests, and of a handshake with one.
+    /// Measures CPU and latency of requests, and of a handshake with one request.
     pub(crate) fn requests(&mut self) -> Result<RequestFindings> {
         let mut found = self.measured(&[Workload::REQUESTS.as_slice(), &Workload::DOWNLOADS].concat())?;
         found.handshakes = self.proxied_handshakes()?;
@@ -35,14 +35,14 @@ impl Laboratory<'_> {
         Ok(found)
     }
 
-    /// Downloads alone.
+    /// Measures downloads alone.
     pub(crate) fn downloads(&mut self) -> Result<RequestFindings> {
         self.measured(&Workload::DOWNLOADS)
     }
 
-    /// `workloads`, and those with small bodies at half load too.
+    /// Measures `workloads`, and those with small bodies at half load too.
     fn measured(&self, workloads: &[Workload]) -> Result<RequestFindings> {
-        ensure!(self.upstream.is_some(), "requests that are passed on need nginx as the upstream");
+        ensure!(self.upstream.is_some(), "forwarded requests need nginx as the upstream");
         let h2load = H2load::find(&self.args.h2load)?;
         let certificate = CertificateFiles::make(KeyKind::P256, self.directory.path())?;
         let mut found = RequestFindings { generator: h2load.version.clone(), ..RequestFindings::default() };
@@ -68,7 +68,7 @@ impl Laboratory<'_> {
         Ok(found)
     }
 
-    /// One workload, on the terminal too.
+    /// Measures one workload, and prints its table.
     fn rows(&self, h2load: &H2load, workload: Workload, field: &Field) -> Vec<RequestRow> {
         eprintln!("{workload}");
         let plan = self.args.plan().longer();
@@ -81,7 +81,7 @@ impl Laboratory<'_> {
         rows
     }
 
-    /// Starts the servers with `job`, with the upstream behind them.
+    /// Starts the servers with `job` and the upstream.
     fn field(&self, job: Job, certificate: &CertificateFiles) -> Field {
         let contestants = self.with_their_keys(job);
         let stage = self.stage(certificate, self.most_clients(), true);
@@ -89,21 +89,21 @@ impl Laboratory<'_> {
         Field { contestants, started }
     }
 
-    /// A full handshake with one request: what passing it on adds.
+    /// Measures a full handshake with one request: the cost added by forwarding it.
     fn proxied_handshakes(&self) -> Result<Vec<ProxiedRow>> {
-        eprintln!("handshakes with one request, answered and passed on");
+        eprintln!("handshakes with one request, served directly and forwarded");
         let certificate = CertificateFiles::make(KeyKind::P256, self.directory.path())?;
         let contestants = self.with_their_keys(Job::Answer);
         let stage = self.stage(&certificate, self.most_clients(), true);
         let progress = |line: &str| eprintln!("{line}");
         let measured = proxied::measure(self.args.plan(), &self.p256(), &contestants, &stage, progress)?;
         let rows = proxied_rows(&contestants, &measured);
-        println!("{} with one request, answered by the server and by its upstream", self.p256());
+        println!("{} with one request, served by the server and by its upstream", self.p256());
         println!("{}", proxied_table(&rows));
         Ok(rows)
     }
 
-    /// Where the key is makes no difference to what follows the handshake: the servers with their own.
+    /// Returns the servers that hold their own key: the location of the key does not affect requests.
     fn with_their_keys(&self, job: Job) -> Vec<Contestant> {
         let takes_part = |one: &&Contestant| one.rival.job() == job && one.rival != Rival::Keyless;
         self.contestants.iter().filter(takes_part).cloned().collect()
@@ -114,7 +114,7 @@ impl Laboratory<'_> {
     }
 }
 
-/// Half of the requests a second that all can answer by whom others are paced.
+/// Returns half of the request rate that all servers in `PACED_BY` can sustain.
 fn half_load(rows: &[RequestRow]) -> Option<f64> {
     let paced_by = |row: &&RequestRow| PACED_BY.iter().any(|rival| rival.to_string() == row.server);
     let rates = rows.iter().filter(paced_by).filter_map(|row| row.requests_per_second);

@@ -1,4 +1,4 @@
-//! A closed loop of clients of HTTP/3, in one thread.
+//! A closed loop of HTTP/3 clients, in one thread.
 
 use std::{
     os::fd::AsFd,
@@ -15,24 +15,24 @@ use super::{
     load::Load,
 };
 
-/// A run that takes longer has failed.
+/// Timeout of a run.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What servers may send ahead of what was read: more than any of them has under way on loopback.
+/// Flow-control window: more than any server has in flight on loopback.
 const WINDOW: u64 = 16 << 20;
 
-/// What a run has done.
+/// Results of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
     /// Full handshakes.
     pub handshakes: u64,
-    /// Answers with status 200 and the whole body.
+    /// Responses with status 200 and the whole body.
     pub requests: u64,
-    /// Of all of it.
+    /// Duration of the run.
     pub time: Duration,
 }
 
 impl Load {
-    /// Makes all connections and requests. An error if any of them fails.
+    /// Makes all connections and requests. Returns an error if any of them fails.
     pub fn run(&self) -> Result<Done> {
         let (began, mut config) = (Instant::now(), self.config()?);
         let mut left = self.connections;
@@ -84,7 +84,7 @@ impl Load {
     }
 }
 
-/// Until something has come for one of them, or one of them has to act by itself.
+/// Waits until a datagram has arrived for a connection, or the timer of one expires.
 fn wait(open: &[Connection]) -> Result<()> {
     let soonest = open.iter().filter_map(Connection::timeout).min().unwrap_or(PATIENCE);
     let timeout = PollTimeout::from(soonest.as_millis().min(1000) as u16 + 1);

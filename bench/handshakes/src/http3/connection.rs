@@ -19,12 +19,12 @@ use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 
 use super::load::Load;
 
-/// What the kernel puts together from datagrams of one size, at most.
+/// Maximum size that the kernel coalesces from datagrams of one size.
 const LARGEST: usize = 65_535;
 const NO_ERROR: u64 = 0x100;
 const RECEIVE_BUFFER: usize = 8 << 20;
 
-/// Where datagrams are received to.
+/// Receive buffers.
 pub(super) struct Buffers(Vec<Vec<u8>>);
 
 impl Default for Buffers {
@@ -33,7 +33,7 @@ impl Default for Buffers {
     }
 }
 
-/// A connection, which asks until it has all its answers, and closes.
+/// A connection that sends requests until it has all responses, and closes.
 pub(super) struct Connection {
     socket: UdpSocket,
     state: UdpSocketState,
@@ -44,7 +44,7 @@ pub(super) struct Connection {
     plan: Plan,
     asked: u64,
     answers: u64,
-    /// Bytes of bodies that are under way.
+    /// Body bytes received so far.
     received: u64,
 }
 
@@ -59,7 +59,8 @@ impl Connection {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         socket.connect(load.target)?;
         socket.set_nonblocking(true)?;
-        // What a fast server sends in a turn must not be lost here; without the right to more, as much as anybody has.
+        // Avoid losing here the bursts of a fast server. Without the privilege, the largest size allowed to all
+        // processes.
         if setsockopt(&socket, RcvBufForce, &RECEIVE_BUFFER).is_err() {
             setsockopt(&socket, RcvBuf, &RECEIVE_BUFFER)?;
         }
@@ -100,7 +101,7 @@ impl Connection {
         self.quic.timeout()
     }
 
-    /// Whether it has had all its answers, and has said so.
+    /// Returns whether all responses were received and the connection is closed.
     pub(super) fn is_over(&self) -> bool {
         self.answers == self.plan.requests
     }
@@ -109,7 +110,7 @@ impl Connection {
         self.answers
     }
 
-    /// Takes what has come, and says what there is to say.
+    /// Processes received datagrams, and sends pending ones.
     pub(super) fn turn(&mut self, buffers: &mut Buffers) -> Result<()> {
         self.receive(buffers)?;
         if self.timeout().is_some_and(|left| left.is_zero()) {
@@ -125,7 +126,7 @@ impl Connection {
             let _ = self.quic.close(true, NO_ERROR, b"");
         } else if self.quic.is_closed() {
             let (ours, theirs) = (self.quic.local_error(), self.quic.peer_error());
-            bail!("a connection ended after {} answers: {ours:?} {theirs:?}", self.answers);
+            bail!("a connection ended after {} responses: {ours:?} {theirs:?}", self.answers);
         }
         self.send()
     }
@@ -141,7 +142,7 @@ impl Connection {
             };
             for (buffer, seen) in all.iter_mut().zip(&seen[..count]) {
                 for datagram in buffer[..seen.len].chunks_mut(seen.stride.max(1)) {
-                    // What it cannot read it drops, as QUIC wants it.
+                    // Unreadable datagrams are dropped, as QUIC requires.
                     let _ = self.quic.recv(datagram, RecvInfo { from: seen.addr, to: self.local });
                 }
             }
@@ -155,7 +156,10 @@ impl Connection {
             match http.poll(&mut self.quic) {
                 Ok((_, Event::Headers { list, .. })) => {
                     let status = list.iter().find(|field| field.name() == b":status");
-                    ensure!(status.is_some_and(|field| field.value() == b"200"), "an answer is {status:?}");
+                    ensure!(
+                        status.is_some_and(|field| field.value() == b"200"),
+                        "response status {status:?}"
+                    );
                 }
                 Ok((stream, Event::Data)) => {
                     while let Ok(count) = http.recv_body(&mut self.quic, stream, &mut data) {
@@ -163,7 +167,7 @@ impl Connection {
                     }
                 }
                 Ok((_, Event::Finished)) => self.answers += 1,
-                Ok((_, Event::Reset(code))) => bail!("an answer was reset: {code:#x}"),
+                Ok((_, Event::Reset(code))) => bail!("a response was reset: {code:#x}"),
                 Ok(_) => {}
                 Err(h3::Error::Done) => break,
                 Err(error) => return Err(error.into()),
@@ -183,7 +187,7 @@ impl Connection {
                 Err(h3::Error::StreamBlocked | h3::Error::TransportError(quiche::Error::StreamLimit)) => {
                     return Ok(());
                 }
-                Err(error) => return Err(error).context("no request"),
+                Err(error) => return Err(error).context("cannot send a request"),
             }
         }
         Ok(())
@@ -195,7 +199,7 @@ impl Connection {
             match self.quic.send(&mut datagram) {
                 Ok((length, _)) => match self.socket.send(&datagram[..length]) {
                     Ok(_) => {}
-                    // Lost on the way, as datagrams may be.
+                    // Treated as lost, as datagrams may be.
                     Err(error) if is_passing(&error) => {}
                     Err(error) => return Err(error).context("cannot send"),
                 },

@@ -1,26 +1,26 @@
-//! What clients of HTTP/3 ask for.
+//! Parameters of an HTTP/3 load.
 
 use std::{net::SocketAddr, time::Duration};
 
-/// What is asked of a server.
+/// Connections and requests of a load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Who is asked.
+    /// Address of the server.
     pub target: SocketAddr,
-    /// Connections at a time.
+    /// Number of concurrent connections.
     pub clients: usize,
-    /// Connections in all, at most.
+    /// Maximum number of connections in all.
     pub connections: usize,
-    /// No connection begins after this time; those under way are finished.
+    /// Time after which no connection is started; those in flight are finished.
     pub begin_within: Option<Duration>,
-    /// Requests on each of them.
+    /// Requests per connection.
     pub requests: u64,
-    /// Requests under way on each at a time.
+    /// Concurrent requests per connection.
     pub streams: u64,
-    /// What is asked for.
+    /// Request path.
     pub path: String,
-    /// How long the answer's body must be.
+    /// Expected length of the response body.
     pub body: u64,
-    /// The groups of key exchange, colon-separated.
+    /// Key exchange groups, colon-separated.
     pub groups: String,
 }

@@ -1,7 +1,8 @@
-//! HTTP/3 beside other servers that speak it: CPU of handshakes, of requests on open connections, and of bytes.
+//! HTTP/3 compared with other servers that support it: CPU of handshakes, of requests on open connections, and of
+//! bytes.
 //!
-//! [`client`] runs a [`load`], on quiche; [`rounds`] measures servers in turn, and [`one_queue`] how many private-key operations
-//! are computed together when clients come by TCP and by QUIC.
+//! [`client`] runs a [`load`], on quiche; [`rounds`] measures servers in turn, and [`one_queue`] the number of
+//! private-key operations that are computed together with TCP and QUIC clients.
 
 pub mod client;
 mod connection;

@@ -1,10 +1,10 @@
-//! Whether the private-key operations of TCP and QUIC are computed together: the mean batch of clients of one kind beside
-//! that of as many clients, half of whom are of the other.
+//! Checks whether private-key operations of TCP and QUIC are computed together: compares the mean batch of clients of
+//! one kind with that of an equal number of clients of both kinds.
 //!
-//! A batch is as large as the number of clients that wait for a key lets it be. By Little's law those are the rate of a
-//! half's handshakes times the wait, which is everybody's in one queue. A client of QUIC does more between two of its
-//! operations than one of TCP does, so half of the clients are less than half of those who wait. So there is a third crowd,
-//! in which as many clients by QUIC come as it takes for both halves to have the same rate.
+//! The batch size is bounded by the number of clients that wait for a key operation. By Little's law that number is a
+//! half's handshake rate times the wait, which is equal for all clients of one queue. A QUIC client does more work
+//! between two of its operations than a TCP client, so half of the clients are less than half of those that wait.
+//! Therefore a third crowd has enough QUIC clients for both halves to reach the same rate.
 
 use std::{
     io::{Read, Write},
@@ -20,44 +20,44 @@ use serde::Serialize;
 use super::load::Load;
 use crate::{rounds::Plan, scenario::Scenario, server::Server, statistics::Spread};
 
-/// Clients of either half.
+/// Number of clients in either half.
 const HALF: usize = 16;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Operations in a batch, on average, in all rounds.
+/// Mean number of operations per batch, over all rounds.
 #[derive(Clone, Debug, Serialize)]
 pub struct OneQueue {
-    /// All clients by TCP.
+    /// All clients use TCP.
     pub by_tcp: Spread,
-    /// Half of them by QUIC.
+    /// Half of the clients use QUIC.
     pub by_both: Spread,
-    /// Which part of the second crowd's handshakes is by QUIC.
+    /// Fraction of QUIC handshakes in the second crowd.
     pub quic_share: Spread,
-    /// The second as a part of the first, in the same round.
+    /// Ratio of the second to the first, in the same round.
     pub ratio: Spread,
-    /// Half of the handshakes by QUIC.
+    /// Half of the handshakes use QUIC.
     pub by_even: Spread,
-    /// How many clients by QUIC that takes.
+    /// Number of QUIC clients needed for that.
     pub even_clients: Spread,
-    /// The third as a part of the first, in the same round.
+    /// Ratio of the third to the first, in the same round.
     pub even_ratio: Spread,
 }
 
-/// What has been computed until a moment.
+/// Counters of computed operations and batches.
 #[derive(Clone, Copy)]
 struct Batches {
     operations: f64,
     batches: f64,
 }
 
-/// What a crowd has come to.
+/// Measurement of one crowd.
 struct Seen {
     mean_batch: f64,
     first_half: u64,
     other_half: u64,
 }
 
-/// What the rounds have come to, one value a round.
+/// Measurements of all rounds, one value per round.
 #[derive(Default)]
 struct Values {
     by_tcp: Vec<Option<f64>>,
@@ -67,7 +67,7 @@ struct Values {
     even_clients: Vec<Option<f64>>,
 }
 
-/// Interleaved rounds of all crowds.
+/// Measures all crowds in interleaved rounds.
 pub fn measure(
     plan: Plan,
     server: &Server,
@@ -125,8 +125,8 @@ struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
-    /// Half of the clients come by TCP, and again and again; so does the other half, by what is asked for. Both do so for
-    /// the same time: of what one does alone, batches would be small.
+    /// Runs TCP clients in a closed loop, and the other half as given. Both halves run for the same time: a half that
+    /// continued alone would have small batches.
     fn seen(&self, other_half: impl FnOnce() -> Result<u64>) -> Result<Seen> {
         let before = batches(self.server.beside)?;
         let (first_half, other_half) = thread::scope(|scope| {
@@ -137,7 +137,7 @@ impl Crowd<'_> {
         })?;
         let after = batches(self.server.beside)?;
         let (operations, batches) = (after.operations - before.operations, after.batches - before.batches);
-        ensure!(batches > 0.0, "nothing was computed in batches");
+        ensure!(batches > 0.0, "no batches were computed");
         Ok(Seen { mean_batch: operations / batches, first_half, other_half })
     }
 
@@ -145,7 +145,7 @@ impl Crowd<'_> {
         let scenario = Scenario { clients: HALF, ..self.scenario.clone() };
         let load = scenario.load(self.server.address, u64::MAX, Duration::from_secs(60));
         let seen = tcp::Load { begin_within: Some(self.plan.round_time), ..load }.run()?;
-        ensure!(seen.failed() == 0, "handshakes have failed: {:?}", seen.failure());
+        ensure!(seen.failed() == 0, "handshakes failed: {:?}", seen.failure());
         Ok(seen.ok)
     }
 
@@ -165,9 +165,9 @@ impl Crowd<'_> {
     }
 }
 
-/// What the gateway has computed, in all its batches of any kind.
+/// Returns the gateway's counters over all kinds of batches.
 fn batches(admin: SocketAddr) -> Result<Batches> {
-    let text = metrics(admin).context("cannot ask the gateway for its metrics")?;
+    let text = metrics(admin).context("cannot read the gateway's metrics")?;
     let sum = |name: &str| -> f64 {
         let lines = text.lines().filter_map(|line| line.strip_prefix(name));
         lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()

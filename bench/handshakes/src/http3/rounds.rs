@@ -7,19 +7,19 @@ use anyhow::{Context, Result};
 use super::{client::Done, load::Load};
 use crate::{rival::Rival, rounds::Plan, scenario::KeyKind, server::Server, upstream::Body};
 
-/// What is measured of HTTP/3.
+/// HTTP/3 workloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Workload {
-    /// Full handshakes with one request each, which the server answers by itself.
+    /// Full handshakes with one request each, served by the server itself.
     Handshakes(KeyKind),
-    /// Requests on open connections, which an upstream answers.
+    /// Requests on open connections, served by an upstream.
     Requests,
-    /// The same, with long bodies.
+    /// Requests with long bodies, served by an upstream.
     Downloads,
 }
 
 impl Workload {
-    /// All of them.
+    /// All workloads.
     pub const ALL: [Self; 4] = [
         Self::Handshakes(KeyKind::Rsa2048),
         Self::Handshakes(KeyKind::P256),
@@ -27,7 +27,7 @@ impl Workload {
         Self::Downloads,
     ];
 
-    /// The server's key.
+    /// Returns the type of the server's key.
     pub fn key(self) -> KeyKind {
         match self {
             Self::Handshakes(key) => key,
@@ -35,7 +35,7 @@ impl Workload {
         }
     }
 
-    /// Whether an upstream answers.
+    /// Returns whether an upstream serves the requests.
     pub fn is_passed_on(self) -> bool {
         !matches!(self, Self::Handshakes(_))
     }
@@ -60,7 +60,7 @@ impl Workload {
         }
     }
 
-    /// As many as a server that is as fast as this does in this time.
+    /// Returns a load that takes `time` at the rate of `seen`.
     fn load_of(self, first: Load, seen: Done, time: Duration) -> Load {
         let times = (time.as_secs_f64() / seen.time.as_secs_f64()).max(1.0);
         match self {
@@ -71,7 +71,7 @@ impl Workload {
         }
     }
 
-    /// Of what one has a price.
+    /// Returns the number of units done.
     fn count(self, done: Done) -> f64 {
         match self {
             Self::Handshakes(_) => done.handshakes as f64,
@@ -80,7 +80,7 @@ impl Workload {
         }
     }
 
-    /// What that is.
+    /// Returns the unit.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Handshakes(_) => "handshake",
@@ -100,14 +100,14 @@ impl fmt::Display for Workload {
     }
 }
 
-/// What one server did in all rounds, one value a round.
+/// Results of one server, one value per round.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
-    /// CPU time of the server, microseconds for each handshake, request or MiB.
+    /// CPU time of the server, microseconds per handshake, request or MiB.
     pub cpu_us: Vec<Option<f64>>,
-    /// Handshakes, requests or MiB in a second.
+    /// Handshakes, requests or MiB per second.
     pub per_second: Vec<Option<f64>>,
-    /// Why the server left before the last round.
+    /// Reason that the server left before the last round.
     pub gave_up: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Our generator beside h2load.
+//! Results of our generator compared with h2load.
 
 use std::fmt::Write as _;
 
@@ -12,17 +12,17 @@ use crate::{
     statistics::Spread,
 };
 
-/// Beyond this the two disagree.
+/// Maximum deviation at which the two agree.
 pub(super) const TOLERANCE: f64 = 0.10;
 
-/// What the other generator saw.
+/// Results of the other generator.
 #[derive(Clone, Debug, Serialize)]
 pub struct CrossCheck {
-    /// Its name and version.
+    /// Name and version of the generator.
     pub generator: String,
     /// nginx without TLS, a new connection for each request.
     pub plain_http: Option<Seen>,
-    /// With TLS, one row for each scenario and server.
+    /// Results with TLS, one row for each scenario and server.
     pub rows: Vec<CrossRow>,
 }
 
@@ -31,23 +31,23 @@ pub struct CrossCheck {
 pub struct CrossRow {
     /// [`Scenario::id`].
     pub scenario: String,
-    /// The same in words.
+    /// Description of the scenario.
     pub handshake: String,
     /// Name of the server.
     pub server: String,
-    /// Its version and that of its TLS library.
+    /// Version of the server and of its TLS library.
     pub version: Option<String>,
-    /// Part of its core's time that the server got, so that h2load could keep it busy.
+    /// Fraction of its core's time that the server got, so that h2load could keep it busy.
     pub share: Option<f64>,
-    /// What our generator saw.
+    /// Results of our generator.
     pub ours: Option<Seen>,
-    /// What h2load saw.
+    /// Results of h2load.
     pub h2load: Option<Seen>,
-    /// CPU per handshake by ours against h2load's, round by round.
+    /// CPU per handshake of our generator relative to h2load's, round by round.
     pub cpu_ratio: Option<Spread>,
     /// Whether the median of that is within [`TOLERANCE`] of 1.
     pub agrees: Option<bool>,
-    /// Why something is missing.
+    /// Reason that a value is missing.
     pub note: Option<String>,
 }
 
@@ -56,13 +56,13 @@ pub struct CrossRow {
 pub struct Seen {
     /// CPU of the server, microseconds per handshake.
     pub cpu_us_per_handshake: f64,
-    /// Handshakes a second.
+    /// Handshakes per second.
     pub handshakes_per_second: f64,
-    /// How much of its core, or of its share of it, the server used.
+    /// Fraction of its core, or of its share of it, that the server used.
     pub server_busy: f64,
 }
 
-/// One row for each of `contestants`; `checked` has a result, or the reason why there is none, for each.
+/// Builds one row for each of `contestants`; `checked` has a result, or the reason that it is missing, for each.
 pub fn cross_rows(
     scenario: &Scenario,
     contestants: &[Contestant],
@@ -93,7 +93,7 @@ pub fn cross_rows(
 }
 
 impl Seen {
-    /// Medians of `side`, if it has any rounds.
+    /// Returns the medians of `side`, if it has any rounds.
     pub fn of_side(side: &Side) -> Option<Self> {
         Some(Self {
             cpu_us_per_handshake: median(&side.cpu_us_per_handshake)?,
@@ -103,12 +103,12 @@ impl Seen {
     }
 }
 
-/// The table of one scenario.
+/// Formats the table of one scenario.
 pub fn cross_table(scenario: &Scenario, rows: &[CrossRow]) -> String {
     let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
     let width = width(&names);
     let mut table = format!(
-        "{scenario}: our generator beside h2load\n  {:<width$} {:>9} {:>9} {:<19} {:>8} {:>8} {:>11} {:>13}\n",
+        "{scenario}: our generator and h2load\n  {:<width$} {:>9} {:>9} {:<19} {:>8} {:>8} {:>11} {:>13}\n",
         "server", "ours us", "h2load us", " ratio", "ours /s", "h2l. /s", "busy (ours)", "busy (h2load)"
     );
     for (row, name) in rows.iter().zip(&names) {

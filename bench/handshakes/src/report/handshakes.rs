@@ -1,4 +1,4 @@
-//! CPU per handshake, as a table for people and as JSON for programs.
+//! CPU per handshake, as a table for the terminal and as JSON.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -14,56 +14,58 @@ use crate::{
     statistics::Spread,
 };
 
-/// One server in one scenario. What could not be measured is absent, and `note` says why.
+/// One server in one scenario. Values that could not be measured are absent, and `note` gives the reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HandshakeRow {
     /// [`Scenario::id`].
     pub scenario: String,
     /// Name of the server.
     pub server: String,
-    /// What it does with the request.
+    /// Job of the server.
     #[serde(serialize_with = "as_text")]
     pub job: Option<Job>,
-    /// Its version and that of its TLS library.
+    /// Version of the server and of its TLS library.
     pub version: Option<String>,
     /// CPU time of the server's processes per handshake, microseconds; median of the rounds.
     pub cpu_us_per_handshake: Option<f64>,
     /// Median, least and greatest of that over the rounds.
     pub cpu_us_spread: Option<Spread>,
-    /// CPU per handshake against nginx in the same round; median of the rounds. Only for servers with nginx's job.
+    /// CPU per handshake relative to nginx in the same round; median of the rounds. Only for servers with nginx's
+    /// job.
     pub ratio_to_nginx: Option<f64>,
-    /// The same against Envoy.
+    /// CPU per handshake relative to Envoy.
     pub ratio_to_envoy: Option<f64>,
-    /// By server, CPU per handshake against it in the same round: median, least and greatest over the rounds.
+    /// CPU per handshake relative to each server in the same round: median, least and greatest over the rounds.
     pub ratios: BTreeMap<String, Spread>,
-    /// Handshakes (each with its requests) a second; median of the rounds.
+    /// Handshakes (each with its requests) per second; median of the rounds.
     pub handshakes_per_second: Option<f64>,
-    /// How much of its core the server used; median of the rounds. Well under 1 with many clients means that
-    /// something else was the limit.
+    /// Fraction of its core that the server used; median of the rounds. Well under 1 with many clients means that
+    /// another resource was the limit.
     pub server_busy: Option<f64>,
-    /// From connect to the end of the handshake, median, microseconds.
+    /// Median time from connect to the end of the handshake, microseconds.
     pub p50_us: Option<u64>,
-    /// The same, 99th percentile.
+    /// 99th percentile of that time.
     pub p99_us: Option<u64>,
-    /// From connect to the last byte of the last response, median, microseconds.
+    /// Median time from connect to the last byte of the last response, microseconds.
     pub response_p50_us: Option<u64>,
-    /// The same, 99th percentile.
+    /// 99th percentile of that time.
     pub response_p99_us: Option<u64>,
     /// Full handshakes that succeeded.
     pub full: u64,
-    /// Handshakes that succeeded and that the server resumed.
+    /// Successful handshakes that the server resumed.
     pub resumed: u64,
     /// Connections that failed.
     pub failed: u64,
-    /// Sessions or tickets handed out.
+    /// Sessions or tickets issued.
     pub tickets: u64,
-    /// What was agreed on: version, cipher suite, group, signature.
+    /// Negotiated parameters: version, cipher suite, group, signature.
     pub negotiated: Vec<String>,
-    /// Why something is missing.
+    /// Reason that a value is missing.
     pub note: Option<String>,
 }
 
-/// The rows of one scenario. `measured` has a result, or the reason why there is none, for each of `contestants`.
+/// Builds the rows of one scenario. `measured` has a result, or the reason that it is missing, for each of
+/// `contestants`.
 pub fn handshake_rows(
     scenario: &Scenario,
     contestants: &[Contestant],
@@ -130,7 +132,7 @@ impl HandshakeRow {
         }
     }
 
-    /// Whether anything was measured.
+    /// Returns whether any value was measured.
     pub fn measured(&self) -> bool {
         self.full + self.resumed > 0
     }
@@ -140,7 +142,7 @@ fn as_text<S: serde::Serializer>(job: &Option<Job>, serializer: S) -> Result<S::
     serializer.serialize_str(&job.map(|job| job.to_string()).unwrap_or_default())
 }
 
-/// The tables of one scenario: one for each job.
+/// Formats the tables of one scenario: one for each job.
 pub fn handshake_table(scenario: &Scenario, rows: &[HandshakeRow]) -> String {
     let tables = Job::ALL.map(|job| {
         let rows: Vec<&HandshakeRow> = rows.iter().filter(|row| row.job == Some(job)).collect();
@@ -187,7 +189,7 @@ fn table(title: &str, job: Job, rows: &[&HandshakeRow]) -> String {
     remarks(rows).into_iter().fold(table, |table, remark| table + "  " + &remark + "\n")
 }
 
-/// What a reader must know to trust the table: whether all did the same work, and what went wrong.
+/// Returns remarks about the validity of the table: whether all servers did the same work, and what failed.
 pub(super) fn remarks(rows: &[&HandshakeRow]) -> Vec<String> {
     let mut remarks = Vec::new();
     let measured: Vec<&&HandshakeRow> = rows.iter().filter(|row| row.measured()).collect();
@@ -206,7 +208,7 @@ pub(super) fn remarks(rows: &[&HandshakeRow]) -> Vec<String> {
         }
         if row.tickets > 0 && row.resumed == 0 {
             remarks
-                .push(format!("{}: hands out {each:.1} sessions or tickets a handshake even so", row.server));
+                .push(format!("{}: issues {each:.1} sessions or tickets per handshake anyway", row.server));
         }
         if let Some(note) = &row.note {
             remarks.push(format!("{}: {note}", row.server));
@@ -306,7 +308,7 @@ mod tests {
         let different = remarks(&[&row("a", "AES128", 0), &row("b", "AES256", 20)]);
         assert_eq!(
             different,
-            ["a: AES128", "b: AES256", "b: hands out 2.0 sessions or tickets a handshake even so"]
+            ["a: AES128", "b: AES256", "b: issues 2.0 sessions or tickets per handshake anyway"]
         );
     }
 }

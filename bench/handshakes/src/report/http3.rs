@@ -1,4 +1,4 @@
-//! HTTP/3.
+//! Results of HTTP/3.
 
 use std::fmt::Write as _;
 
@@ -12,29 +12,29 @@ use crate::{
     statistics::Spread,
 };
 
-/// Whom ratios are taken to.
+/// The server that ratios are relative to.
 const BASELINE: Rival = Rival::Envoy;
 
-/// What one server did.
+/// Results of one server.
 #[derive(Clone, Debug, Serialize)]
 pub struct Http3Row {
-    /// What was measured.
+    /// Description of the workload.
     pub workload: String,
     /// Name of the server.
     pub server: String,
-    /// Its version and that of its TLS library.
+    /// Version of the server and of its TLS library.
     pub version: Option<String>,
-    /// CPU time of the server for each handshake, request or MiB, median of the rounds.
+    /// CPU time of the server per handshake, request or MiB, median of the rounds.
     pub cpu_us: Option<f64>,
-    /// Handshakes, requests or MiB a second, median.
+    /// Handshakes, requests or MiB per second, median.
     pub per_second: Option<f64>,
-    /// The CPU time against Envoy's in the same round.
+    /// CPU time relative to Envoy's in the same round.
     pub to_envoy: Option<Spread>,
-    /// Why something is missing.
+    /// Reason that a value is missing.
     pub note: Option<String>,
 }
 
-/// The rows of a workload.
+/// Builds the rows of a workload.
 pub fn http3_rows(
     workload: Workload,
     contestants: &[Contestant],
@@ -61,7 +61,7 @@ pub fn http3_rows(
     contestants.iter().zip(served).map(row).collect()
 }
 
-/// The table of a workload.
+/// Formats the table of a workload.
 pub fn http3_table(workload: Workload, rows: &[Http3Row]) -> String {
     let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
     let width = width(&names);

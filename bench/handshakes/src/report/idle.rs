@@ -13,11 +13,11 @@ use crate::{
 /// One server's memory per idle connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct IdleRow {
-    /// What each connection did before it idled.
+    /// State in which each connection idled.
     pub scenario: String,
     /// Name of the server.
     pub server: String,
-    /// Its version and that of its TLS library.
+    /// Version of the server and of its TLS library.
     pub version: Option<String>,
     /// Idle connections open while memory was read.
     pub connections: Option<usize>,
@@ -25,11 +25,11 @@ pub struct IdleRow {
     pub pss_kib_per_connection: Option<f64>,
     /// Growth of the resident set size per connection, KiB.
     pub rss_kib_per_connection: Option<f64>,
-    /// Why something is missing.
+    /// Reason that a value is missing.
     pub note: Option<String>,
 }
 
-/// The row of `contestant`.
+/// Builds the row of `contestant`.
 pub fn idle_row(before: Before, contestant: &Contestant, held: Result<Held, String>) -> IdleRow {
     let (held, note) = held.map_or_else(|reason| (None, Some(reason)), |held| (Some(held), None));
     IdleRow {
@@ -43,7 +43,7 @@ pub fn idle_row(before: Before, contestant: &Contestant, held: Result<Held, Stri
     }
 }
 
-/// The table of memory per idle connection.
+/// Formats the table of memory per idle connection.
 pub fn idle_table(rows: &[IdleRow]) -> String {
     let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
     let width = width(&names);

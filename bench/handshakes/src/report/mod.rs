@@ -1,4 +1,4 @@
-//! What the experiments found: tables for a terminal, JSON for programs, and [`markdown`] with its [`picture`] for
+//! Results of the experiments: tables for a terminal, JSON for programs, and [`markdown`] with its [`picture`] for
 //! readers.
 
 mod cross_check;
@@ -24,7 +24,7 @@ pub use self::{
 
 use crate::statistics::Spread;
 
-/// A server with its version.
+/// Formats a server with its version.
 fn name(server: &str, version: Option<&str>) -> String {
     version.map_or_else(|| server.to_owned(), |version| format!("{server} {version}"))
 }

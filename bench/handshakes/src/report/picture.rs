@@ -1,4 +1,4 @@
-//! CPU per handshake as bars: one panel for each kind of key, full and resumed, one bar for each server.
+//! CPU per handshake as a bar chart: one panel for each key type, full and resumed, one bar for each server.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ const ROW: f64 = 20.0;
 const HEAD: f64 = 66.0;
 const PANEL_HEAD: f64 = 26.0;
 
-/// An SVG that stands for itself, of those scenarios with `clients` in flight and the newest version among them.
+/// Draws a self-contained SVG of the scenarios with `clients` in flight and the newest version among them.
 pub fn bars(tables: &[(Scenario, Vec<HandshakeRow>)]) -> String {
     let clients = tables.iter().map(|(scenario, _)| scenario.clients).max().unwrap_or_default();
     let newest = tables.iter().map(|(scenario, _)| scenario.version).max();
@@ -44,7 +44,7 @@ pub fn bars(tables: &[(Scenario, Vec<HandshakeRow>)]) -> String {
     )
 }
 
-/// Draws one panel and says where it ends.
+/// Draws one panel and returns its lower edge.
 fn panel(svg: &mut String, x: f64, y: f64, scenario: &Scenario, rows: &[HandshakeRow]) -> f64 {
     let kind = if scenario.resumption == Resumption::On { "resumed" } else { "full" };
     let _ = writeln!(

@@ -1,4 +1,4 @@
-//! Servers with the provider in their OpenSSL, beside themselves without it.
+//! Results of servers with the provider in their OpenSSL, compared with themselves without it.
 
 use std::fmt::Write as _;
 
@@ -11,26 +11,26 @@ use crate::{
     statistics::Spread,
 };
 
-/// One server and one kind of handshake. What could not be measured is absent, and `note` says why.
+/// One server and one kind of handshake. Values that could not be measured are absent, and `note` gives the reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ProviderRow {
-    /// Which handshakes.
+    /// Kind of handshake.
     pub handshake: String,
     /// Name of the server, and its workers.
     pub server: String,
-    /// As it is.
+    /// Medians without the provider.
     pub alone: Medians,
-    /// With the provider; the key server counts too.
+    /// Medians with the provider; the key server counts too.
     pub with_provider: Medians,
-    /// CPU per handshake with the provider against without, in the same round.
+    /// CPU per handshake with the provider relative to without, in the same round.
     pub cpu_ratio: Option<Spread>,
-    /// The same of the median latency.
+    /// Ratio of the median latencies.
     pub p50_ratio: Option<Spread>,
-    /// The same of the 99th percentile.
+    /// Ratio of the 99th percentiles.
     pub p99_ratio: Option<Spread>,
-    /// Connections that failed, of both.
+    /// Failed connections, of both.
     pub failed: u64,
-    /// Why something is missing.
+    /// Reason that a value is missing.
     pub note: Option<String>,
 }
 
@@ -39,24 +39,24 @@ pub struct ProviderRow {
 pub struct Medians {
     /// CPU time per handshake, microseconds.
     pub cpu_us_per_handshake: Option<f64>,
-    /// Handshakes a second.
+    /// Handshakes per second.
     pub handshakes_per_second: Option<f64>,
-    /// From connect to the end of the handshake, median, microseconds.
+    /// Median time from connect to the end of the handshake, microseconds.
     pub p50_us: Option<f64>,
-    /// The same, 99th percentile.
+    /// 99th percentile of that time.
     pub p99_us: Option<f64>,
 }
 
-/// All that was found about the provider.
+/// All results of the provider.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ProviderRows {
-    /// As many handshakes as the servers can.
+    /// Handshakes at the servers' maximum rate.
     pub busy: Vec<ProviderRow>,
-    /// Few handshakes a second, of which each finds the server idle.
+    /// Handshakes at a low rate, with an idle server for each.
     pub quiet: Vec<ProviderRow>,
 }
 
-/// The rows of one kind of handshake.
+/// Builds the rows of one kind of handshake.
 pub fn provider_rows(handshake: &str, pairs: &[Pair], missing: &[(Contender, String)]) -> Vec<ProviderRow> {
     let named = |contender: &Contender| ProviderRow {
         handshake: handshake.to_owned(),
@@ -92,7 +92,7 @@ impl Medians {
     }
 }
 
-/// CPU per handshake of busy servers.
+/// Formats CPU per handshake of busy servers.
 pub fn provider_table(rows: &[ProviderRow]) -> String {
     let mut table = String::new();
     let name = |row: &ProviderRow| format!("{}: {}", row.handshake, row.server);
@@ -120,7 +120,7 @@ pub fn provider_table(rows: &[ProviderRow]) -> String {
     table
 }
 
-/// Latencies of servers that are idle when a client comes.
+/// Formats latencies of idle servers.
 pub fn latency_table(rows: &[ProviderRow]) -> String {
     let mut table = String::new();
     let names: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.handshake, row.server)).collect();

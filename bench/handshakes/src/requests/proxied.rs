@@ -1,4 +1,4 @@
-//! Handshakes whose one request goes to the upstream, beside those that the server answers by itself.
+//! Handshakes whose single request is forwarded to the upstream, compared with requests served by the server itself.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use crate::{
     upstream::make_folder_for_workers,
 };
 
-/// What each of the contestants did, or why it did not run.
+/// Results of each contestant, or the reason that it did not run.
 #[derive(Debug)]
 pub struct Proxied {
-    /// With a fixed answer.
+    /// Results with a fixed response.
     pub fixed: Vec<Result<Measured, String>>,
-    /// With the upstream behind it.
+    /// Results with the upstream.
     pub proxied: Vec<Result<Measured, String>>,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Label {
     }
 }
 
-/// Interleaved rounds of `contestants`, each with and without the upstream of `stage`.
+/// Measures `contestants` in interleaved rounds, each with and without the upstream of `stage`.
 pub fn measure(
     plan: Plan,
     scenario: &Scenario,
@@ -44,7 +44,7 @@ pub fn measure(
     progress: impl FnMut(&str),
 ) -> Result<Proxied> {
     let mut fixed = Stage { all_pass_on: false, ..*stage }.start_all(contestants, scenario);
-    // Each server has its files in a folder, under names that would be the same.
+    // Each server has a directory for its files, whose names would collide.
     let directory = stage.directory.join("proxied");
     make_folder_for_workers(&directory)?;
     let stage = Stage { all_pass_on: true, directory: &directory, ..*stage };

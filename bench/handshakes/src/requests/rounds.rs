@@ -13,25 +13,25 @@ use crate::{
     server::Server,
 };
 
-/// Requests of the first round, which warms up and finds out how many a server answers in a round.
+/// Requests of the first round, which warms up and determines the number that a server serves in a round.
 const FIRST_REQUESTS: u64 = 4_000;
-/// Length of all bodies of the first round, at most.
+/// Maximum total length of bodies in the first round.
 const FIRST_BYTES: u64 = 256 << 20;
 
-/// What one server did in all rounds of a workload, one value a round.
+/// Results of one server in all rounds of a workload, one value per round.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
     /// CPU time of the server, microseconds.
     pub cpu_us_per_request: Vec<Option<f64>>,
     /// Requests a second.
     pub requests_per_second: Vec<Option<f64>>,
-    /// How much of its core the server used.
+    /// Fraction of its core that the server used.
     pub server_busy: Vec<Option<f64>>,
-    /// From the beginning of a request to the end of its response, median, microseconds.
+    /// Median time from the start of a request to the end of its response, microseconds.
     pub p50_us: Vec<Option<f64>>,
-    /// The same, 99th percentile.
+    /// 99th percentile of that time.
     pub p99_us: Vec<Option<f64>>,
-    /// Why the server left before the last round.
+    /// Reason that the server left before the last round.
     pub gave_up: Option<String>,
 }
 
@@ -52,8 +52,8 @@ struct Run {
     per_second: f64,
 }
 
-/// Warms up and measures `servers` in turn. Each server's result comes in the place it has in `servers`; h2load writes
-/// its log into `directory`.
+/// Warms up and measures `servers` in turn. Results are in the order of `servers`; h2load writes its log into
+/// `directory`.
 pub fn measure(
     h2load: &H2load,
     workload: Workload,
@@ -98,14 +98,14 @@ fn visit(
     directory: &Path,
 ) -> Result<Visit> {
     let seen = run(h2load, workload, server, requests, None)?;
-    // The first request of each connection is measured alone, and taken off with the handshake.
+    // The first request of each connection is measured alone, and subtracted with the handshake.
     let unpaced = Workload { per_second: None, ..workload };
     let opening = match workload.is_download() {
         true => Run::default(),
         false => run(h2load, unpaced, server, workload.connections as u64, None)?,
     };
-    // In a run of its own: h2load writes its log request by request, and more CPU goes into each request of a server
-    // that waits for a slower client.
+    // The log comes from a separate run: h2load writes it request by request, and a server that waits for a slower
+    // client spends more CPU on each request.
     let log = directory.join("h2load.log");
     // h2load would append to it.
     File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
@@ -136,8 +136,8 @@ fn run(
     }
     if let Some(rate) = workload.per_second {
         command.arg(format!("--rps={}", rate / workload.connections as f64));
-        // Each connection's clock begins with its handshake. Those of a server that computes handshakes together would
-        // all tick at once, and their requests come in bursts that no other server gets.
+        // Each connection's clock starts with its handshake. Those of a server that computes handshakes together
+        // would all tick at once, and their requests would arrive in bursts that no other server gets.
         command.args(["--rate=1", "--rate-period=7ms"]);
     }
     command.arg(match workload.protocol {
@@ -150,7 +150,7 @@ fn run(
     let before = clock.settled()?;
     let seen = h2load::run(&mut command, requests)?;
     let cpu = clock.settled().context("the server has ended")?.saturating_sub(before);
-    ensure!(seen.body_bytes == requests * workload.body.bytes, "the bodies have another length");
+    ensure!(seen.body_bytes == requests * workload.body.bytes, "the bodies have an unexpected length");
     Ok(Run { cpu, requests, per_second: seen.per_second })
 }
 
@@ -165,7 +165,8 @@ fn count(workload: Workload, per_second: f64, time: Duration) -> u64 {
     whole(workload, (workload.per_second.unwrap_or(per_second) * time.as_secs_f64()) as u64)
 }
 
-/// As many for each connection, and for each of its streams; more than the one of each connection that is taken off.
+/// Rounds to equal numbers per connection and stream; more than the one request of each connection that is
+/// subtracted.
 fn whole(workload: Workload, requests: u64) -> u64 {
     let least = if workload.is_download() { 1 } else { workload.in_flight() + 1 };
     requests.max(least).next_multiple_of(workload.in_flight())
@@ -198,7 +199,7 @@ mod tests {
         let time = Duration::from_millis(500);
         assert_eq!(count(http1, 20_000.0, time), 10_016);
         assert_eq!(count(http2, 20_000.0, time), 10_240);
-        assert_eq!(count(http2.at(2000.0), 1.0, time), 1024, "the rate asked for, not the one seen");
+        assert_eq!(count(http2.at(2000.0), 1.0, time), 1024, "the requested rate, not the measured one");
         assert_eq!(count(http1, 1.0, time), 64, "more than those that are taken off");
         assert_eq!(first_count(Workload::DOWNLOADS[0], time), 4);
     }

@@ -1,4 +1,4 @@
-//! Which requests are made.
+//! Kinds of requests.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use crate::{
     upstream::Body,
 };
 
-/// What is spoken inside TLS.
+/// Protocol inside TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1, one request at a time on a connection.
     Http1,
     /// HTTP/2.
     Http2,
-    /// HTTP/1.1 that the server does not understand: it passes bytes on.
+    /// HTTP/1.1 that the server does not parse: it forwards bytes.
     Tcp,
 }
 
 impl Protocol {
-    /// What its servers do.
+    /// Returns the job of its servers.
     pub fn job(self) -> Job {
         match self {
             Self::Http1 | Self::Http2 => Job::Answer,
@@ -27,7 +27,7 @@ impl Protocol {
         }
     }
 
-    /// The servers that ratios are taken to.
+    /// Returns the servers that ratios are relative to.
     pub fn baselines(self) -> &'static [Rival] {
         match self {
             Self::Http1 | Self::Http2 => &[Rival::Nginx, Rival::Haproxy, Rival::HaproxyAwsLc, Rival::Envoy],
@@ -49,21 +49,21 @@ impl fmt::Display for Protocol {
 /// Requests of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workload {
-    /// How they are made.
+    /// The protocol.
     pub protocol: Protocol,
-    /// What each asks for.
+    /// Body of each response.
     pub body: Body,
-    /// Connections, open all the time.
+    /// Number of connections, open all the time.
     pub connections: usize,
-    /// Requests under way on each connection.
+    /// Concurrent requests per connection.
     pub streams: usize,
-    /// Requests a second on all connections together, whether the server keeps up or not; without, each begins when one
-    /// ends.
+    /// Requests per second on all connections together, whether the server keeps up or not; if `None`, each starts
+    /// when one ends.
     pub per_second: Option<f64>,
 }
 
 impl Workload {
-    /// Many small answers: the work for each request counts.
+    /// Many small responses: the work per request counts.
     pub const REQUESTS: [Self; 4] = [
         Self::many(Protocol::Http1, Body::SMALL),
         Self::many(Protocol::Http1, Body::MEDIUM),
@@ -71,7 +71,7 @@ impl Workload {
         Self::many(Protocol::Http2, Body::MEDIUM),
     ];
 
-    /// Few large answers: the work for each byte counts.
+    /// Few large responses: the work per byte counts.
     pub const DOWNLOADS: [Self; 3] =
         [Self::large(Protocol::Http1), Self::large(Protocol::Http2), Self::large(Protocol::Tcp)];
 
@@ -84,22 +84,22 @@ impl Workload {
         Self { protocol, body: Body::LARGE, connections: 4, streams: 1, per_second: None }
     }
 
-    /// The same at a fixed rate.
+    /// Returns the workload at a fixed rate.
     pub fn at(self, per_second: f64) -> Self {
         Self { per_second: Some(per_second), ..self }
     }
 
-    /// Whether it measures the price of bytes, not of requests.
+    /// Returns whether it measures the cost of bytes, not of requests.
     pub fn is_download(self) -> bool {
         self.body == Body::LARGE
     }
 
-    /// Requests under way at once.
+    /// Returns the number of concurrent requests.
     pub fn in_flight(self) -> u64 {
         (self.connections * self.streams) as u64
     }
 
-    /// A short name without spaces, for the JSON.
+    /// Returns a short name without spaces, for the JSON.
     pub fn id(self) -> String {
         let protocol = self.protocol.to_string().replace(['/', '.'], "").to_lowercase();
         let body = self.body.to_string().replace(' ', "");
@@ -107,7 +107,7 @@ impl Workload {
         format!("{protocol}-{body}{rate}")
     }
 
-    /// Protocol and body alone.
+    /// Returns protocol and body alone.
     pub fn title(self) -> String {
         format!("{}, {}", self.protocol, self.body)
     }
@@ -119,7 +119,7 @@ impl fmt::Display for Workload {
         if self.streams > 1 {
             write!(f, " of {} streams", self.streams)?;
         }
-        self.per_second.map_or(Ok(()), |rate| write!(f, ", {rate:.0} requests a second"))
+        self.per_second.map_or(Ok(()), |rate| write!(f, ", {rate:.0} requests per second"))
     }
 }
 
@@ -143,6 +143,6 @@ mod tests {
         assert_eq!(ids.collect::<Vec<_>>(), expected);
         let half = Workload::REQUESTS[2].at(1000.0);
         assert_eq!(half.id(), "http2-1400B-half-load");
-        assert_eq!(half.to_string(), "HTTP/2, 1400 B, 32 connections of 8 streams, 1000 requests a second");
+        assert_eq!(half.to_string(), "HTTP/2, 1400 B, 32 connections of 8 streams, 1000 requests per second");
     }
 }

@@ -1,4 +1,4 @@
-//! A gateway whose key is on a key server, both by this project: over TCP on loopback, with mutual TLS.
+//! A gateway whose key is on a key server, both of this project: over TCP on loopback, with mutual TLS.
 
 use std::{ffi::OsString, fs, path::PathBuf};
 
@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use super::setup::Setup;
 use crate::{certificate::CertificateFiles, scenario::KeyKind};
 
-/// Where the key server listens, by a name that its certificate has.
+/// Returns the key server's address, by a name in its certificate.
 fn key_server(setup: &Setup<'_>) -> String {
     format!("localhost:{}", setup.beside.port())
 }
 
-/// The two know each other by one certificate that stands for itself.
+/// Creates one self-signed certificate, with which both authenticate each other.
 fn identity(setup: &Setup<'_>) -> Result<CertificateFiles> {
     let directory = directory(setup)?.join("identity");
     fs::create_dir_all(&directory)?;
@@ -20,7 +20,7 @@ fn identity(setup: &Setup<'_>) -> Result<CertificateFiles> {
         .map_or_else(|| CertificateFiles::make(KeyKind::P256, &directory), Ok)
 }
 
-/// In place of `--key`.
+/// Returns the arguments that replace `--key`.
 pub(super) fn gateway_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
     let identity = identity(setup)?;
     Ok(vec![
@@ -35,7 +35,7 @@ pub(super) fn gateway_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
     ])
 }
 
-/// A key server with one compute thread and one event loop.
+/// Returns the arguments of a key server with one compute thread and one event loop.
 pub(super) fn key_server_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
     let identity = identity(setup)?;
     let keys = directory(setup)?.join("keys");

@@ -1,6 +1,6 @@
-//! The servers: how each is configured for a scenario, and which version it is.
+//! The servers: their configuration for a scenario, and their versions.
 //!
-//! Every one gets one worker, the same key, no log, and otherwise its own defaults. The configuration files are in
+//! Each server has one worker, the same key, no log, and otherwise its own defaults. The configuration files are in
 //! `bench/handshakes/rivals`.
 
 mod keyless;
@@ -27,12 +27,12 @@ pub use self::{
 use crate::scenario::Resumption;
 
 impl Rival {
-    /// The arguments that make it serve `setup` with one worker, in the foreground. Writes its configuration file, if
-    /// it has one.
+    /// Returns the arguments to serve `setup` with one worker, in the foreground. Writes the configuration file, if
+    /// there is one.
     pub fn arguments(self, setup: &Setup<'_>) -> Result<Vec<OsString>> {
         ensure!(
             self.job() == Job::Answer || setup.upstream.is_some(),
-            "it needs an upstream to pass bytes on to"
+            "it needs an upstream to forward bytes to"
         );
         Ok(match self {
             Self::Nginx => {
@@ -63,7 +63,7 @@ impl Rival {
         })
     }
 
-    /// The second process that it needs beside `program`. Writes the files that either of them reads.
+    /// Returns the second process needed besides `program`. Writes the files that both read.
     pub fn beside(self, setup: &Setup<'_>, program: &Path) -> Result<Option<Beside>> {
         match (self, setup.provider) {
             (Self::Keyless, _) => {
@@ -77,7 +77,7 @@ impl Rival {
         }
     }
 
-    /// Environment variables that belong to its configuration. Writes the files they name.
+    /// Returns the environment variables of its configuration. Writes the files they name.
     pub fn environment(self, setup: &Setup<'_>) -> Result<Vec<(&'static str, OsString)>> {
         let of_contexts = match self {
             Self::Haproxy | Self::HaproxyTcp | Self::Hitch if setup.resumption == Resumption::Off => {
@@ -93,12 +93,12 @@ impl Rival {
         Ok(vec![("OPENSSL_CONF", configuration(self, setup, "openssl.cnf", &text)?)])
     }
 
-    /// Its version and that of its TLS library, as the program itself says.
+    /// Returns the server's version and that of its TLS library, as the program reports them.
     pub fn version(self, program: &Path) -> Result<String> {
         version::version(self, program)
     }
 
-    /// Where the program is found when nobody says otherwise; Envoy and HAProxy with AWS-LC are had by
+    /// Returns the default path of the program; Envoy and HAProxy with AWS-LC are fetched or built by
     /// `bench/compare.sh`.
     pub fn default_program(self) -> PathBuf {
         match self {

@@ -1,5 +1,5 @@
 //! This project's provider in the OpenSSL of a server. HAProxy, and nginx with our module, compute in their own
-//! process, asynchronously; nginx without it waits for each operation, and its workers share a key server.
+//! process, asynchronously; nginx without it blocks on each operation, and its workers share a key server.
 
 use std::{
     ffi::OsString,
@@ -12,15 +12,15 @@ use anyhow::{Context, Result, ensure};
 
 use super::setup::{Beside, Provider, Setup};
 
-/// nginx's workers are another user when it is started by root.
+/// nginx's workers run as another user when it is started by root.
 const POLICY: &str = "clients:\n  - client: \"uid:*\"\n";
 
-/// Where the file is that nginx reads in place of the key.
+/// Returns the path of the file that nginx reads in place of the key.
 pub(super) fn stand_in(setup: &Setup<'_>) -> PathBuf {
     setup.directory.join("stand-in.key")
 }
 
-/// A key server with one compute thread and one event loop. It does part of the server's work.
+/// Returns a key server with one compute thread and one event loop. Its work counts as the server's.
 pub(super) fn key_server(provider: &Provider, setup: &Setup<'_>) -> Result<Beside> {
     let keys = setup.directory.join("keys");
     fs::create_dir_all(&keys)?;

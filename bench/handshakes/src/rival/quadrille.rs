@@ -1,11 +1,11 @@
-//! This project's gateway, by flags.
+//! This project's gateway, configured by flags.
 
 use std::ffi::OsString;
 
 use super::setup::Setup;
 use crate::scenario::Resumption;
 
-/// One event loop, one thread for private-key operations; everything not named here is the default.
+/// Returns the arguments: one event loop, one thread for private-key operations, otherwise defaults.
 pub(super) fn arguments(setup: &Setup<'_>, mode: &str, key: &[OsString]) -> Vec<OsString> {
     let version = setup.version.number();
     let mut arguments: Vec<OsString> =

@@ -1,4 +1,4 @@
-//! Which servers there are.
+//! The servers.
 
 use std::fmt;
 
@@ -18,30 +18,30 @@ pub enum Rival {
     Envoy,
     /// This project's gateway.
     Quadrille,
-    /// The same without the key, which a key server on the client's core holds: not counted.
+    /// This project's gateway without the key, which a key server on the client's core holds: not counted.
     Keyless,
-    /// hitch, which ends TLS and passes bytes on.
+    /// hitch, which terminates TLS and forwards bytes.
     Hitch,
-    /// HAProxy doing the same: `mode tcp`.
+    /// HAProxy with the same job: `mode tcp`.
     HaproxyTcp,
-    /// This project's gateway doing the same: `--mode tcp`.
+    /// This project's gateway with the same job: `--mode tcp`.
     QuadrilleTcp,
 }
 
-/// What a server does with the request; only servers with the same job are compared.
+/// Job of a server; only servers with the same job are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Understands HTTP, and answers by itself where it may.
+    /// Parses HTTP, and responds directly where possible.
     Answer,
-    /// Ends TLS and passes bytes on to an upstream.
+    /// Terminates TLS and forwards bytes to an upstream.
     PassOn,
 }
 
 impl Job {
-    /// In the order of the report.
+    /// All jobs, in the order of the report.
     pub const ALL: [Self; 2] = [Self::Answer, Self::PassOn];
 
-    /// The servers that ratios are taken to.
+    /// Returns the servers that ratios are relative to.
     pub fn baselines(self) -> &'static [Rival] {
         match self {
             Self::Answer => &[Rival::Nginx, Rival::Envoy, Rival::HaproxyAwsLc],
@@ -53,8 +53,8 @@ impl Job {
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Answer => "HTTP, answered by the server itself",
-            Self::PassOn => "TLS ended, bytes passed on to one plain upstream",
+            Self::Answer => "HTTP, served by the server itself",
+            Self::PassOn => "TLS terminated, bytes forwarded to one plain upstream",
         })
     }
 }
@@ -76,12 +76,12 @@ impl fmt::Display for Rival {
 }
 
 impl Rival {
-    /// Whether it speaks HTTP/3, as it is built here.
+    /// Returns whether it supports HTTP/3, in the build used here.
     pub fn has_http3(self) -> bool {
         matches!(self, Self::Envoy | Self::Quadrille)
     }
 
-    /// What it does with the request.
+    /// Returns its job.
     pub fn job(self) -> Job {
         match self {
             Self::Nginx

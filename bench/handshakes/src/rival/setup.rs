@@ -1,4 +1,4 @@
-//! What a server is given, and what it needs.
+//! Parameters of a server, and its requirements.
 
 use std::{
     ffi::OsString,
@@ -9,47 +9,47 @@ use std::{
 use crate::{certificate::CertificateFiles, scenario::Resumption};
 use quadrille_profile::load::TlsVersion;
 
-/// What a server is set up for.
+/// Parameters of a server.
 #[derive(Debug)]
 pub struct Setup<'a> {
-    /// Where it listens.
+    /// Address to listen on.
     pub address: SocketAddr,
-    /// Where a second process listens, for those that need one; or where the gateway says what it does, if it serves HTTP/3.
+    /// Address of a second process, for servers that need one; or of the gateway's admin listener, with HTTP/3.
     pub beside: SocketAddr,
     /// The only TLS version it accepts.
     pub version: TlsVersion,
-    /// The groups of key exchange that it accepts, colon-separated; of servers that have a word for it.
+    /// Key exchange groups to accept, colon-separated; for servers with a setting for them.
     pub groups: String,
-    /// Its key and certificate.
+    /// Key and certificate.
     pub certificate: &'a CertificateFiles,
-    /// Connections it must be able to hold.
+    /// Connections that it must be able to hold.
     pub connections: usize,
-    /// A place for its files.
+    /// Directory for its files.
     pub directory: &'a Path,
     /// Whether it resumes sessions.
     pub resumption: Resumption,
-    /// The plain HTTP server behind it; without one it answers `ok` by itself.
+    /// The plain HTTP upstream; without one the server itself responds with `ok`.
     pub upstream: Option<SocketAddr>,
-    /// Its worker processes, for servers that have such.
+    /// Number of worker processes, for servers that have workers.
     pub workers: usize,
-    /// Whether it serves HTTP/3 too; of servers that speak it.
+    /// Whether it serves HTTP/3 too; for servers that support it.
     pub http3: bool,
-    /// What its OpenSSL loads, for servers that have one.
+    /// Provider that its OpenSSL loads, for servers on OpenSSL.
     pub provider: Option<&'a Provider>,
 }
 
 /// A second process that a server needs.
 #[derive(Debug)]
 pub struct Beside {
-    /// Its program.
+    /// Path of the program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
-    /// Whether its work is the server's, and stands on the server's core.
+    /// Whether its work counts as the server's; it then runs on the server's core.
     pub counts: bool,
 }
 
-/// What is loaded into OpenSSL, and the program that has the key server.
+/// The provider loaded into OpenSSL, and the program of the key server.
 #[derive(Clone, Debug)]
 pub struct Provider {
     /// The module.
@@ -61,7 +61,7 @@ pub struct Provider {
 }
 
 impl Setup<'_> {
-    /// nginx's module, where nginx is to have it: a single worker shares no key server with others.
+    /// Returns nginx's module, if nginx is to load it: a single worker does not share a key server.
     pub(super) fn nginx_module(&self) -> Option<&Path> {
         self.provider?.nginx_module.as_deref().filter(|_| self.workers == 1)
     }

@@ -17,17 +17,17 @@ use super::{
 };
 use crate::scenario::Resumption;
 
-/// Files a server may need beyond its connections, once more for its side to the upstream.
+/// Files that a server may need in addition to its connections, and again for its upstream side.
 const SPARE_FILES: usize = 1_000;
 
-/// Writes `rival`'s configuration file for `setup` and says where it is.
+/// Writes `rival`'s configuration file for `setup` and returns its path.
 pub(super) fn configuration(rival: Rival, setup: &Setup<'_>, name: &str, template: &str) -> Result<OsString> {
     let special = special(rival, setup);
     let text = special.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value));
     write(&setup.directory.join(format!("{rival}-{name}")), &fill(&text, setup))
 }
 
-/// As above, for the upstream, which is no rival.
+/// Writes the configuration file of the upstream, and returns its path.
 pub(crate) fn upstream(address: SocketAddr, connections: usize, directory: &Path) -> Result<OsString> {
     let place = placed(include_str!("../../rivals/upstream.conf"), address, connections, directory);
     write(&directory.join("upstream.conf"), &place)
@@ -38,7 +38,7 @@ fn write(path: &Path, text: &str) -> Result<OsString> {
     Ok(path.into())
 }
 
-/// Replaces what every server needs.
+/// Replaces the placeholders that all servers share.
 fn fill(template: &str, setup: &Setup<'_>) -> String {
     let values = [
         ("@version@", setup.version.number().to_owned()),
@@ -63,7 +63,7 @@ fn placed(template: &str, address: SocketAddr, connections: usize, directory: &P
     values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value))
 }
 
-/// What each server says in its own words: sessions, where the answer comes from, and what is with the provider.
+/// Returns the placeholders of each server: sessions, source of the response, and the provider.
 fn special(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
     let module = setup.provider.map(|provider| provider.module.display().to_string());
     let mut all = of_rival(rival, setup);
@@ -81,8 +81,7 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
         Rival::Nginx => vec![
             ("@workers@", setup.workers.to_string()),
             ("@dh@", dh_parameters(setup).display().to_string()),
-            // Several workers wait for each other's operations: whoever is free takes the next connection, as is
-            // nginx's default.
+            // Several workers block on operations: an idle worker takes the next connection, as is nginx's default.
             ("@reuseport@", if setup.workers == 1 { "reuseport" } else { "" }.to_owned()),
             (
                 "@modules@",
@@ -90,7 +89,7 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
                     .nginx_module()
                     .map_or_else(String::new, |file| format!("load_module {};", file.display())),
             ),
-            // With the provider alone, the key is in a key server, and this stands for it.
+            // With the provider alone, the key is in a key server, and this file refers to it.
             (
                 "@key@",
                 match setup.provider {
@@ -102,14 +101,14 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
             ),
             sessions(
                 "        ssl_session_tickets on;",
-                // Without the second line OpenSSL sends two TLS 1.3 tickets even so.
+                // Without the second line OpenSSL sends two TLS 1.3 tickets nevertheless.
                 "        ssl_session_tickets off;\n        ssl_conf_command NumTickets 0;",
             ),
             (
                 "@answer@",
                 own(
                     "            return 200 \"ok\";",
-                    // No detour over a temporary file when the client is slower than the upstream.
+                    // No buffering in a temporary file when the client is slower than the upstream.
                     "            proxy_pass http://upstream;\n            proxy_http_version 1.1;\n            \
                      proxy_set_header Connection \"\";\n            proxy_buffers 16 64k;\n            \
                      proxy_busy_buffers_size 512k;\n            proxy_max_temp_file_size 0;",
@@ -142,7 +141,7 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
                 (
                     "@upstreams@",
                     behind(&|port| {
-                        // Its default gives the first request of each client a connection of its own.
+                        // By default, the first request of each client gets a connection of its own.
                         let reuse = if http { "    http-reuse always\n" } else { "" };
                         format!("\nbackend upstream\n{reuse}    server upstream 127.0.0.1:{port}\n")
                     }),
@@ -160,14 +159,14 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
                 "@answer@",
                 own(
                     "direct_response: { status: 200, body: { inline_string: ok } }",
-                    // Its default ends a response after 15 seconds.
+                    // By default, a response is cut off after 15 seconds.
                     "route: { cluster: upstream, timeout: 0s }",
                 ),
             ),
             ("@upstreams@", upstream.map_or_else(|| "[]".to_owned(), envoy_cluster)),
         ],
         Rival::Hitch => {
-            // As root it insists on a user with fewer rights.
+            // As root it requires an unprivileged user.
             let user = if Uid::effective().is_root() { "user = \"nobody\"" } else { "" };
             vec![("@user@", user.to_owned()), ("@upstream_port@", behind(&|port| port.to_string()))]
         }
@@ -175,7 +174,7 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Where nginx finds them; HAProxy has its own.
+/// Returns the path of nginx's parameters; HAProxy has its own.
 pub(super) fn dh_parameters(setup: &Setup<'_>) -> PathBuf {
     setup.directory.join("ffdhe2048.pem")
 }

@@ -1,4 +1,4 @@
-//! Which version a program is, in its own words.
+//! Version of a program, from its own output.
 
 use std::{path::Path, process::Command};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use super::server::Rival;
 
-/// Its version and that of its TLS library.
+/// Returns the server's version and that of its TLS library.
 pub(super) fn version(rival: Rival, program: &Path) -> Result<String> {
     let argument = match rival {
         Rival::Nginx => "-V",
@@ -61,7 +61,7 @@ fn parse(rival: Rival, text: &str) -> Option<String> {
     })
 }
 
-/// The system's OpenSSL, if `program` is linked with it and does not say so itself.
+/// Returns the system's OpenSSL version, if `program` is linked with it and does not print it itself.
 fn linked_openssl(program: &Path) -> Option<String> {
     let libraries = Command::new("ldd").arg(program).output().ok()?;
     let linked = String::from_utf8_lossy(&libraries.stdout).contains("libssl.so.3");

@@ -1,16 +1,16 @@
-{{/* The gateway's quadrille.yaml: what the user has written, with certificates, the fleet and the admin address. */}}
+{{/* The gateway's quadrille.yaml: the user's configuration with certificates, the fleet and the admin address added. */}}
 {{- define "quadrille.configuration" -}}
 {{- $configuration := deepCopy .Values.configuration }}
 {{- range $key := list "admin" "drain_timeout" "lame_duck" }}
 {{- if hasKey $configuration $key }}
-{{- fail (printf "configuration.%s is the chart's: set `admin.port` and `shutdown`" $key) }}
+{{- fail (printf "configuration.%s is managed by the chart: set `admin.port` and `shutdown`" $key) }}
 {{- end }}
 {{- end }}
 {{- $certificates := include "quadrille.certificates" . | fromYamlArray }}
 {{- range $listener := $configuration.listeners }}
 {{- if not (or (hasKey $listener "certificates") (include "quadrille.isPlain" $listener)) }}
 {{- if not $certificates }}
-{{- fail (printf "listener %v: name Secrets in `certificates`, or say `tls: false`" $listener.address) }}
+{{- fail (printf "listener %v: name Secrets in `certificates`, or set `tls: false`" $listener.address) }}
 {{- end }}
 {{- $_ := set $listener "certificates" $certificates }}
 {{- end }}
@@ -47,10 +47,10 @@
 {{- end }}
 {{- end }}
 
-{{/* The addresses of the key servers, as a list in JSON. */}}
+{{/* The addresses of the key servers, as a JSON list. */}}
 {{- define "quadrille.keyServers" -}}
 {{- if not .Values.keyServers.secretName }}
-{{- fail "a certificate has `keyServers: true`, so name the gateways' own certificate in `keyServers.secretName`" }}
+{{- fail "a certificate has `keyServers: true`: set `keyServers.secretName` to the gateways' own certificate" }}
 {{- end }}
 {{- $addresses := .Values.keyServers.addresses }}
 {{- if and (not $addresses) .Values.keyServer.enabled }}
@@ -61,7 +61,7 @@
 {{- end }}
 {{- end }}
 {{- if not $addresses }}
-{{- fail "a certificate has `keyServers: true`, so say `keyServers.addresses` or `keyServer.enabled`" }}
+{{- fail "a certificate has `keyServers: true`: set `keyServers.addresses` or `keyServer.enabled`" }}
 {{- end }}
 {{- toJson $addresses }}
 {{- end }}
@@ -72,7 +72,7 @@
 {{- $address = printf "redis://%s-redis.%s.svc:6379" (include "quadrille.fullname" .) .Release.Namespace }}
 {{- end }}
 {{- if not $address }}
-{{- fail "a fleet needs Redis: say `fleet.redis.address` or `redis.enabled`" }}
+{{- fail "a fleet needs Redis: set `fleet.redis.address` or `redis.enabled`" }}
 {{- end }}
 tickets: fleet
 cache: {{ $address }}
@@ -85,13 +85,13 @@ redis_ca: fleet/redis-ca.crt
 {{- end }}
 {{- end }}
 
-{{/* What only a restart brings into service. */}}
+{{/* Settings that take effect only after a restart. */}}
 {{- define "quadrille.startConfiguration" -}}
 {{- $configuration := include "quadrille.configuration" . | fromYaml }}
 {{- pick $configuration "admin" "engine" "threads" "access_log" | toJson }}
 {{- end }}
 
-{{/* The ports of the listeners, each once: a list in JSON. */}}
+{{/* The distinct ports of the listeners, as a JSON list. */}}
 {{- define "quadrille.ports" -}}
 {{- $ports := list }}
 {{- range .Values.configuration.listeners }}
@@ -100,7 +100,7 @@ redis_ca: fleet/redis-ca.crt
 {{- $ports | uniq | toJson }}
 {{- end }}
 
-{{/* Those that also serve HTTP/3: a list in JSON. */}}
+{{/* The ports that also serve HTTP/3, as a JSON list. */}}
 {{- define "quadrille.udpPorts" -}}
 {{- $ports := list }}
 {{- range .Values.configuration.listeners }}

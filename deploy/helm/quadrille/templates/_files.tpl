@@ -1,6 +1,6 @@
 {{/*
-/etc/quadrille of a gateway: one volume, so that a configuration and the files that it names change at one moment. Private keys
-that are on key servers are left out even if the Secret has them.
+/etc/quadrille of a gateway: one volume, so that a configuration and the files it names change atomically. Private keys
+that are on key servers are omitted even if the Secret has them.
 */}}
 {{- define "quadrille.files" -}}
 - configMap:
@@ -45,7 +45,7 @@ that are on key servers are left out even if the Secret has them.
 {{- end }}
 {{- end }}
 
-{{/* What every pod of this chart has in common; it fits the Pod Security Standard `restricted`. */}}
+{{/* Settings common to all pods of this chart; they meet the Pod Security Standard `restricted`. */}}
 {{- define "quadrille.pod" -}}
 automountServiceAccountToken: false
 {{- with .Values.imagePullSecrets }}
@@ -62,7 +62,7 @@ tolerations: {{ toJson . }}
 {{- end }}
 {{- end }}
 
-{{/* The user of the image; it is the group of the mounted files. */}}
+{{/* The user of the image, which is also the group of the mounted files. */}}
 {{- define "quadrille.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -78,7 +78,7 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
-{{/* Pods on different nodes, as far as there are some: (dict "root" . "component" "gateway"). */}}
+{{/* Spreads pods over the available nodes: (dict "root" . "component" "gateway"). */}}
 {{- define "quadrille.spread" -}}
 - maxSkew: 1
   topologyKey: kubernetes.io/hostname

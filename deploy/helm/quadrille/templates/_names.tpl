@@ -24,7 +24,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Labels that select: (dict "root" . "component" "gateway"). */}}
+{{/* Selector labels: (dict "root" . "component" "gateway"). */}}
 {{- define "quadrille.selector" -}}
 app.kubernetes.io/name: {{ include "quadrille.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}

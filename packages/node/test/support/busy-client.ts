@@ -1,4 +1,4 @@
-/** A process that asks a server again and again, each time on a new connection: `busy-client.js full|resumed VERSION PORT CA`. */
+/** A process that sends requests continuously, each on a new connection: `busy-client.js full|resumed VERSION PORT CA`. */
 import { readFileSync } from 'node:fs';
 import * as https from 'node:https';
 import type { SecureVersion } from 'node:tls';

@@ -9,7 +9,7 @@ export interface Certificate {
     readonly key: string;
     readonly certFile: string;
     readonly keyFile: string;
-    /** Certificate and key together, as HAProxy wants them. */
+    /** Certificate and key in one file, for HAProxy. */
     readonly bothFile: string;
 }
 
@@ -30,7 +30,7 @@ export class Authority {
         this.#root = this.#make('root', name, extensions, []);
     }
 
-    /** The root, as `ca` takes it. */
+    /** The root, in the form of the option `ca`. */
     get ca(): string {
         return this.#root.cert;
     }
@@ -39,7 +39,7 @@ export class Authority {
         return this.#root.certFile;
     }
 
-    /** A certificate for servers of these names (addresses are recognised), or for a client called so. */
+    /** Issues a certificate for servers of these names (or addresses), or for a client of that name. */
     issue(names: string[], { days = 30, keyType = 'EC' }: { days?: number; keyType?: 'EC' | 'RSA' } = {}): Certificate {
         const alternatives = names.map((name) => (/^[\d.]+$/.test(name) ? `IP:${name}` : `DNS:${name}`));
         const signer = ['-CA', this.#root.certFile, '-CAkey', this.#root.keyFile];

@@ -16,12 +16,12 @@ export interface RequestOptions extends https.RequestOptions {
     identityTag?: string;
 }
 
-/** One request to 127.0.0.1, under the name `localhost` unless `servername` says otherwise; the whole answer. */
+/** Sends one request to 127.0.0.1, under the name `localhost` or `servername`; returns the whole response. */
 export function request(port: number, options: RequestOptions): Promise<Answer> {
     const { body, ...rest } = options;
     return new Promise((resolve, reject) => {
         const sent = https.request({ host: 'localhost', family: 4, port, lookup: toLoopback, ...rest }, (response) => {
-            // Of the response: the socket goes back to the pool with its end.
+            // The response's socket: it returns to the pool at the end of the response.
             const socket = response.socket as TLSSocket;
             const { authorized } = socket;
             const [resumed, protocol] = [socket.isSessionReused(), socket.getProtocol()];

@@ -7,7 +7,7 @@ export function keyOf(name: string): SessionKey {
 
 export interface EntryOptions {
     now?: number;
-    /** Of the ticket, in seconds. */
+    /** Lifetime of the ticket in seconds. */
     lifetime?: number;
     leafExpiresAt?: number;
     verifiedAt?: number;

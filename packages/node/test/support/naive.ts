@@ -2,8 +2,8 @@ import * as https from 'node:https';
 import * as tls from 'node:tls';
 
 /**
- * The obvious design, to prove that tests can fail: sessions by host and port, kept from whatever connection, offered to
- * whatever connection. Many have been written so.
+ * The obvious design, common in practice, to prove that tests can fail: sessions by host and port, stored from any
+ * connection, offered on any connection.
  */
 export class NaiveAgent extends https.Agent {
     readonly #sessions = new Map<string, Buffer>();

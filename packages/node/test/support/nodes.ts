@@ -11,7 +11,7 @@ export interface Node {
 /** The lines that are supported. */
 export const LINES = [20, 22, 24];
 
-/** This Node, and the newest of each other line, from the npm registry's `node` package; says which cannot be had. */
+/** Returns this Node, and the newest of each other line, from the npm registry's `node` package; reports missing ones. */
 export function nodes(): Node[] {
     const own = { version: process.versions.node, path: process.execPath };
     const others = LINES.filter((line) => line !== Number.parseInt(own.version, 10));
@@ -20,7 +20,7 @@ export function nodes(): Node[] {
     );
 }
 
-/** Kept outside of the clone, so that the next one does not fetch it again. */
+/** Stored outside of the clone, so that the next clone does not fetch it again. */
 function fetchNode(line: number): Node | undefined {
     const caches =
         process.env.QUADRILLE_CACHE ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'quadrille');
@@ -36,7 +36,7 @@ function fetchNode(line: number): Node | undefined {
         }
         return { version: execFileSync(path, ['--version'], { encoding: 'utf8' }).trim().slice(1), path };
     } catch {
-        console.error(`Node ${line} could not be had: NOT TESTED ON IT`);
+        console.error(`Node ${line} is not available: NOT TESTED ON IT`);
         return undefined;
     }
 }

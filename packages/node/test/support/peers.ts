@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Certificate, temporaryFolder } from './certificates.js';
 import { serve } from './server.js';
 
-/** A server of somebody else's making. */
+/** A third-party server. */
 export interface Peer {
     readonly port: number;
     stop(): Promise<void>;
@@ -15,7 +15,7 @@ export interface Peer {
 
 export interface PeerKind {
     readonly name: string;
-    /** Its version, or undefined if it is not on this machine. */
+    /** Its version, or undefined if it is not installed. */
     version(): string | undefined;
     start(certificate: Certificate, port?: number): Promise<Peer>;
 }
@@ -28,7 +28,7 @@ export const peers: PeerKind[] = [
     { name: 'Node', version: () => process.version, start: startNode },
 ];
 
-/** The gateway of this repository: `QUADRILLE_BIN`, or what `make build` leaves. */
+/** The gateway of this repository: `QUADRILLE_BIN`, or the output of `make build`. */
 export function quadrille(): string {
     return process.env.QUADRILLE_BIN ?? resolve(__dirname, '../../../../../bin/quadrille');
 }
@@ -109,7 +109,7 @@ async function launch(program: string, args: string[], port: number): Promise<Pe
     };
 }
 
-/** Waits until somebody listens on `port`. */
+/** Waits until the port accepts connections. */
 async function answers(port: number, child: ChildProcess, describe: () => string): Promise<void> {
     for (let i = 0; i < 400; i++) {
         if (child.exitCode !== null) throw new Error(`it ended: ${describe()}`);
@@ -125,7 +125,7 @@ async function answers(port: number, child: ChildProcess, describe: () => string
     throw new Error(`it does not listen: ${describe()}`);
 }
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 export async function freePort(): Promise<number> {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -144,7 +144,7 @@ function ticketKey(folder: string): string {
 function versionOf(program: string, args: string[], pattern: RegExp): string | undefined {
     if (program.includes('/') && !existsSync(program)) return undefined;
     try {
-        // nginx tells it on stderr.
+        // nginx prints it on stderr.
         const output = execFileSync('sh', ['-c', '"$0" "$@" 2>&1', program, ...args], { encoding: 'utf8' });
         return pattern.exec(output)?.[0];
     } catch {

@@ -1,4 +1,4 @@
-/** Loaded before a program: what it sends to port 443 of example.com goes to REDIRECT_PORT of this machine. */
+/** Preloaded module that redirects connections to port 443 of example.com to REDIRECT_PORT of this machine. */
 import * as net from 'node:net';
 import { toLoopback } from './client.js';
 

@@ -1,4 +1,4 @@
-/** A process that makes one connection with sessions on disk, and says how: `restarted.js ours|naive DIR PORT [CA [VERSION]]`. */
+/** A process that makes one connection with sessions on disk, and prints its kind: `restarted.js ours|naive DIR PORT [CA [VERSION]]`. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tls from 'node:tls';
@@ -25,7 +25,7 @@ async function ours(): Promise<boolean> {
     const agent = new TlsAgent({ store, ...ca, ...versions });
     const answer = await request(Number(port), { agent });
     agent.destroy();
-    // Not flushed: the end of the process must do.
+    // Not flushed explicitly: the exit of the process must write.
     return answer.resumed;
 }
 

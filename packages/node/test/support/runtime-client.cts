@@ -1,6 +1,6 @@
 /**
- * Sends six requests, one after the other, by `TlsAgent` or `https.Agent`, and keeps the connection or closes it each time:
- * `runtime-client.cjs ours|theirs kept|closed PORT CA`. Bun and Deno run it, too.
+ * Sends six requests in sequence with `TlsAgent` or `https.Agent`, and keeps or closes the connection each time:
+ * `runtime-client.cjs ours|theirs kept|closed PORT CA`. Bun and Deno run it too.
  */
 import { readFileSync } from 'node:fs';
 import * as https from 'node:https';

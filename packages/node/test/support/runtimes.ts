@@ -10,7 +10,7 @@ export interface Runtime {
     readonly version: string;
 }
 
-/** Bun or Deno, of the search path or of the npm package in the cache; undefined if there is none. */
+/** Bun or Deno, from the search path or from the npm package in the cache; undefined if it is not installed. */
 export function runtime(name: 'bun' | 'deno'): Runtime | undefined {
     const caches =
         process.env.QUADRILLE_CACHE ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'quadrille');

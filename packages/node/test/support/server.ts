@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Certificate } from './certificates.js';
 
-/** A Node server that counts what it sees. */
+/** A Node server with counters. */
 export interface CountingServer {
     readonly port: number;
     readonly server: https.Server;
-    /** Handshakes of each kind, and the most connections that were open at once. */
+    /** Handshakes of each kind, and the maximum number of concurrent connections. */
     readonly seen: { full: number; resumed: number; open: number; mostOpen: number; requests: number };
     close(): Promise<void>;
 }

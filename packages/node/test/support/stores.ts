@@ -7,9 +7,9 @@ import { bindsSessionsToNames, FileSessionStore, type FileSessionStoreOptions } 
 import { temporaryFolder } from './certificates.js';
 import { entry, keyOf } from './entries.js';
 
-/** Why tests of the store on disk are left out here, or false. */
+/** Reason that tests of the store on disk are skipped here, or false. */
 export const skip = bindsSessionsToNames() ? false : `Node ${process.versions.node} has the memory store only`;
-/** Of the stores that `open` opens. */
+/** Key of the stores that `open` opens. */
 export const secret = randomBytes(32);
 export const key = keyOf('one');
 

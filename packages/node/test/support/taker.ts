@@ -1,4 +1,4 @@
-/** Takes sessions until there are none, or COUNT of them, and prints a digest of each: `taker.js DIR KEY BEGIN [COUNT]`. */
+/** Takes all sessions, or COUNT of them, and prints a digest of each: `taker.js DIR KEY BEGIN [COUNT]`. */
 import { createHash } from 'node:crypto';
 import { FileSessionStore } from 'quadrille-agent';
 import { keyOf } from './entries.js';

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-/** The forms that the extension is measured beside: with ext-openssl, and with mcrypt, AES in software. */
+/** The forms that the extension is compared with: ext-openssl, and mcrypt, AES in software. */
 final class Forms
 {
     public static function encryptor(string $form, string $key): ?Closure
@@ -33,7 +33,7 @@ final class Forms
                 substr($stored, 0, 12),
                 substr($stored, 12, 16),
             ),
-            // As mcrypt was used: zeros for padding, cut off afterwards.
+            // As mcrypt was used: zero padding, stripped afterwards.
             'mcrypt' => static fn (string $stored): string => rtrim(
                 mcrypt_decrypt(MCRYPT_RIJNDAEL_128, $key, substr($stored, 16), MCRYPT_MODE_CBC, substr($stored, 0, 16)),
                 "\0",

@@ -8,14 +8,14 @@ use Quadrille\KeyRing;
 /**
  * A cast for Laravel's models: `protected $casts = ['phone' => EncryptedCast::class];`.
  *
- * An envelope belongs to its row, so the model needs its key before the value is set: a UUID, not a number that the
- * database gives.
+ * An envelope is bound to its row, so the model needs its key before the value is set: a UUID, not a number assigned
+ * by the database.
  */
 final class EncryptedCast implements CastsAttributes
 {
     private static KeyRing $ring;
 
-    /** To be called once, by a service provider. */
+    /** Sets the keys. Call it once, in a service provider. */
     public static function useKeys(KeyRing $ring): void
     {
         self::$ring = $ring;

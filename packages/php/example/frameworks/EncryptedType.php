@@ -10,8 +10,9 @@ use Quadrille\Field;
 /**
  * A type for Doctrine: `Type::getTypeRegistry()->register('users_phone', EncryptedType::of($ring->field('users', 'phone')));`.
  *
- * Doctrine converts a value without telling its row, so all envelopes of a column belong to one row's name: whoever can
- * write to the table can exchange values between rows unseen, which the cast for Laravel's models prevents.
+ * Doctrine converts a value without its row, so all envelopes of a column are bound to one row name: a client with
+ * write access to the table can exchange values between rows undetected, which the cast for Laravel's models
+ * prevents.
  */
 final class EncryptedType extends Type
 {
@@ -48,7 +49,7 @@ final class EncryptedType extends Type
 
     public function convertToPHPValue($value, AbstractPlatform $platform): mixed
     {
-        // PostgreSQL gives bytes as a stream.
+        // PostgreSQL returns bytes as a stream.
         $value = is_resource($value) ? stream_get_contents($value) : $value;
         return $value === null ? null : $this->field->decrypt($value, row: self::ROW);
     }

@@ -1,5 +1,5 @@
-//! Key rings stay in the process that has read them, until their file changes: parsing and deriving keys for every page
-//! would take longer than the page's fields.
+//! Per-process cache of key rings, valid until their file changes: parsing and deriving keys for every page would
+//! take longer than the page's fields.
 
 use quadrille_field::{Error, Field, KeyRing, KeyRingError};
 use std::{
@@ -17,9 +17,9 @@ pub(crate) struct Cached {
     fields: Mutex<HashMap<[String; 2], Arc<Field>>>,
 }
 
-/// Columns that are remembered for each ring.
+/// Maximum number of columns cached per ring.
 const MOST_FIELDS: usize = 1024;
-/// Files that are remembered.
+/// Maximum number of files cached.
 const MOST_FILES: usize = 16;
 
 impl Cached {
@@ -31,7 +31,7 @@ impl Cached {
         &self.ring
     }
 
-    /// A column, derived once.
+    /// Returns a column, derived once.
     pub(crate) fn field(&self, table: &str, column: &str) -> Result<Arc<Field>, Error> {
         let name = [table.to_owned(), column.to_owned()];
         let mut fields = locked(&self.fields);
@@ -55,7 +55,7 @@ struct File {
     cached: Arc<Cached>,
 }
 
-/// What changes when a file does: its contents, its mode or its owner.
+/// Detects a change of a file's contents, mode or owner.
 #[derive(PartialEq, Eq)]
 struct Version([i128; 4]);
 
@@ -72,9 +72,9 @@ impl Version {
     }
 }
 
-/// The key ring of a file, read anew if the file has changed.
+/// Returns the key ring of a file, read again if the file has changed.
 pub(crate) fn load(path: &Path) -> Result<Arc<Cached>, KeyRingError> {
-    // Before reading: if the file changes meanwhile, the next page reads it again.
+    // Taken before reading: if the file changes meanwhile, the next page reads it again.
     let version = Version::of_file(path).ok();
     let mut files = locked(&FILES);
     if let Some(known) =
@@ -93,7 +93,7 @@ pub(crate) fn load(path: &Path) -> Result<Arc<Cached>, KeyRingError> {
     Ok(cached)
 }
 
-/// The files and their keys, without values, for phpinfo().
+/// Returns the files and their keys, without values, for phpinfo().
 pub(crate) fn loaded() -> Vec<String> {
     let describe = |file: &File| {
         let keys: Vec<_> = file.cached.ring.keys().map(|(id, state)| format!("{id} ({state})")).collect();
@@ -102,17 +102,17 @@ pub(crate) fn loaded() -> Vec<String> {
     locked(&FILES).iter().map(describe).collect()
 }
 
-/// Whether PHP's `open_basedir` allows this file; PHP warns if not.
+/// Returns whether PHP's `open_basedir` allows this file; PHP warns if not.
 pub(crate) fn may_open(path: &Path) -> bool {
     unsafe extern "C" {
         fn php_check_open_basedir(path: *const c_char) -> c_int;
     }
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: PHP exports this function, and reads a path that ends with a zero.
+    // SAFETY: PHP exports this function, which reads a zero-terminated path.
     unsafe { php_check_open_basedir(path.as_ptr()) == 0 }
 }
 
-/// A panic while something was locked leaves nothing half done here.
+/// Locks the mutex, even after a panic: a panic leaves no partial state here.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! What is thrown: `Quadrille\FieldException` and its children, and PHP's own `ValueError` and `TypeError` for wrong
+//! Exceptions: `Quadrille\FieldException` and its children, and PHP's own `ValueError` and `TypeError` for invalid
 //! arguments.
 //!
-//! The classes are registered by hand: objects of a `#[php_class]` are made by ext-php-rs, not by PHP's own exceptions,
-//! and would have no file, line or backtrace.
+//! The classes are registered manually: objects of a `#[php_class]` are created by ext-php-rs, not by PHP's own
+//! exceptions, and would have no file, line or backtrace.
 
 use ext_php_rs::{
     builders::ClassBuilder,
@@ -12,7 +12,7 @@ use ext_php_rs::{
 use quadrille_field::{Error, KeyRingError};
 use std::sync::OnceLock;
 
-/// Registers the classes, when the module starts: 0, or -1 if PHP refuses.
+/// Registers the classes at module startup: returns 0, or -1 if PHP fails.
 pub(crate) unsafe extern "C" fn register(_type: i32, _module: i32) -> i32 {
     let class = |name| ClassBuilder::new(name);
     let registered = class("Quadrille\\FieldException")
@@ -34,7 +34,7 @@ pub(crate) unsafe extern "C" fn register(_type: i32, _module: i32) -> i32 {
     if registered.is_ok() { 0 } else { -1 }
 }
 
-/// The exception for an error of a field.
+/// Creates the exception for an error of a field.
 pub(crate) fn field_error(error: Error) -> PhpException {
     let message = error.to_string();
     match error {
@@ -44,7 +44,7 @@ pub(crate) fn field_error(error: Error) -> PhpException {
     }
 }
 
-/// The exception for an error of a key ring.
+/// Creates the exception for an error of a key ring.
 pub(crate) fn key_ring_error(error: KeyRingError) -> PhpException {
     PhpException::new(error.to_string(), 0, kept(&KEY_RING))
 }
@@ -57,12 +57,12 @@ pub(crate) fn type_error(message: String) -> PhpException {
     PhpException::new(message, 0, ce::type_error())
 }
 
-/// What ext-php-rs cannot do, and should be able to.
+/// Creates the exception for an unexpected error of ext-php-rs.
 pub(crate) fn internal(error: ext_php_rs::error::Error) -> PhpException {
     PhpException::new(error.to_string(), 0, kept(&FIELD))
 }
 
-/// A class by its address: PHP keeps it for as long as the process runs.
+/// Address of a class, which PHP keeps for the life of the process.
 type Class = OnceLock<usize>;
 
 static FIELD: Class = OnceLock::new();
@@ -70,7 +70,7 @@ static KEY_RING: Class = OnceLock::new();
 static DECRYPTION: Class = OnceLock::new();
 
 fn keep(class: &Class, entry: &'static mut ClassEntry) {
-    // If the module was started before, PHP stays with the first.
+    // If the module was started before, PHP keeps the first registration.
     let _ = class.set(std::ptr::from_mut(entry).expose_provenance());
 }
 
@@ -82,7 +82,7 @@ fn kept(class: &Class) -> &'static ClassEntry {
     }
 }
 
-/// PHP's `RuntimeException`, which ext-php-rs does not name.
+/// Returns PHP's `RuntimeException`, which ext-php-rs does not export.
 fn runtime_exception() -> &'static ClassEntry {
     unsafe extern "C" {
         #[link_name = "spl_ce_RuntimeException"]

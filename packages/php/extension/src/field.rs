@@ -1,4 +1,4 @@
-//! `Quadrille\Field`.
+//! The class `Quadrille\Field`.
 
 use crate::{
     exceptions::{field_error, internal, value_error},
@@ -23,19 +23,19 @@ pub struct Field(pub(crate) Arc<Column>);
 
 #[php_impl]
 impl Field {
-    /// The envelope of a value for a row.
+    /// Encrypts a value for a row; returns the envelope.
     pub fn encrypt(&self, plain: BinarySlice<u8>, row: &Zval) -> PhpResult<PhpString> {
         let mut row = Row::new(row)?;
         filled(plain.len() + OVERHEAD, |envelope| self.0.encrypt_into(&plain, row.bytes(), envelope))
     }
 
-    /// The value of an envelope.
+    /// Decrypts an envelope.
     pub fn decrypt(&self, envelope: &Zval, row: &Zval) -> PhpResult<PhpString> {
         let mut row = Row::new(row)?;
         with_envelope(envelope, |envelope| decrypted(&self.0, envelope, row.bytes()))
     }
 
-    /// The values of many envelopes, under the same keys; null stays null.
+    /// Decrypts several envelopes under the same keys; null stays null.
     pub fn decrypt_many(
         &self,
         envelopes: &ZendHashTable,
@@ -56,21 +56,21 @@ impl Field {
         Ok(values)
     }
 
-    /// By what a value is found.
+    /// Returns the blind index of a value, for lookups.
     #[php(defaults(bits = 64))]
     pub fn blind_index(&self, plain: BinarySlice<u8>, bits: i64) -> PhpResult<String> {
         let bits = bits.try_into().unwrap_or(u32::MAX);
         self.0.blind_index(&plain, bits).map_err(field_error)
     }
 
-    /// Whether an envelope is under another key than the active one.
+    /// Returns whether an envelope is under another key than the active one.
     pub fn needs_rotation(&self, envelope: &Zval) -> PhpResult<bool> {
         with_envelope(envelope, |envelope| self.0.needs_rotation(envelope).map_err(field_error))
     }
 
-    /// The same value under the active key.
+    /// Re-encrypts an envelope under the active key.
     pub fn rotate(&self, envelope: &Zval, row: &Zval) -> PhpResult<PhpString> {
-        // The plaintext lies in a string of PHP's, which frees it also if memory runs out, and is erased.
+        // The plaintext is in a PHP string, which PHP frees even if memory runs out, and is erased.
         let plain = self.decrypt(envelope, row)?;
         let mut row = Row::new(row)?;
         let rotated = filled(plain.bytes().len() + OVERHEAD, |envelope| {

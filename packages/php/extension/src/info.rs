@@ -4,7 +4,7 @@ use crate::cache;
 use ext_php_rs::{info_table_end, info_table_row, info_table_start, zend::ModuleEntry};
 use quadrille_field::xaes::Implementation;
 
-/// Version, AES, and which keys this process holds: never their values.
+/// Prints the version, the AES implementation and the keys held by this process, never their values.
 pub(crate) extern "C" fn print(_module: *mut ModuleEntry) {
     info_table_start!();
     info_table_row!("Quadrille encrypted fields", env!("CARGO_PKG_VERSION"));

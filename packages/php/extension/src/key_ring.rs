@@ -1,4 +1,4 @@
-//! `Quadrille\KeyRing`.
+//! The class `Quadrille\KeyRing`.
 
 #![allow(non_snake_case, reason = "PHP code may name the arguments, which are in camel case there")]
 
@@ -16,38 +16,38 @@ use ext_php_rs::{
 use quadrille_field::{KeyRing as Ring, KeyRingError, Legacy as Older, random_key};
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path, sync::Arc};
 
-/// The keys.
+/// A key ring.
 #[php_class]
 #[php(name = "Quadrille\\KeyRing")]
 #[php(flags = ClassFlags::Final.union(ClassFlags::NotSerializable))]
 pub struct KeyRing(Arc<Cached>);
 
-/// The longest key that is made at once.
+/// Maximum length of a random key.
 const LONGEST_KEY: i64 = 4096;
 
 #[php_impl]
 impl KeyRing {
-    /// The key ring of a file; the process keeps it until the file changes.
+    /// Loads the key ring of a file; the process keeps it until the file changes.
     pub fn load(path: BinarySlice<u8>) -> PhpResult<Self> {
         let path = Path::new(OsStr::from_bytes(&path));
         if !cache::may_open(path) {
             return Err(key_ring_error(KeyRingError {
                 path: Some(path.to_owned()),
                 line: None,
-                what: "open_basedir does not allow to read the key ring".to_owned(),
+                what: "open_basedir does not allow access to the key ring".to_owned(),
                 source: None,
             }));
         }
         cache::load(path).map(Self).map_err(key_ring_error)
     }
 
-    /// The key ring that a text describes, for instance one from a secret store.
+    /// Parses a key ring from text, for instance from a secret store.
     pub fn parse(text: &str) -> PhpResult<Self> {
         let ring = Ring::parse(text).map_err(key_ring_error)?;
         Ok(Self(Arc::new(Cached::new(ring))))
     }
 
-    /// A new key of random bytes.
+    /// Generates a random key.
     #[php(defaults(bytes = 32))]
     pub fn random_key(bytes: i64) -> PhpResult<PhpString> {
         if !(1..=LONGEST_KEY).contains(&bytes) {
@@ -60,12 +60,12 @@ impl KeyRing {
         })
     }
 
-    /// One column.
+    /// Returns one column.
     pub fn field(&self, table: &str, column: &str) -> PhpResult<Field> {
         self.0.field(table, column).map(Field).map_err(field_error)
     }
 
-    /// The keys' ids and states, in the order of the file.
+    /// Returns the keys' ids and states, in the order of the file.
     pub fn keys(&self) -> PhpResult<ZBox<ZendHashTable>> {
         let mut keys = ZendHashTable::new();
         for (id, state) in self.0.ring().keys() {
@@ -77,7 +77,7 @@ impl KeyRing {
         Ok(keys)
     }
 
-    /// Reads and writes the older form.
+    /// Returns a reader and writer of the older form.
     pub fn legacy(&self, dataKey: BinarySlice<u8>, vectorKey: BinarySlice<u8>) -> PhpResult<Legacy> {
         Older::new(&dataKey, &vectorKey).map(Legacy).map_err(field_error)
     }

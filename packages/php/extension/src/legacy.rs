@@ -1,4 +1,4 @@
-//! `Quadrille\Legacy`.
+//! The class `Quadrille\Legacy`.
 
 use crate::{
     exceptions::field_error,
@@ -16,9 +16,9 @@ pub struct Legacy(pub(crate) Older);
 
 #[php_impl]
 impl Legacy {
-    /// The value of an older field.
+    /// Decrypts a field of the older form.
     pub fn decrypt(&self, field: BinarySlice<u8>) -> PhpResult<PhpString> {
-        // Its length is known only afterwards, so Rust has to hold it for a moment: erased even if memory runs out.
+        // Its length is known only afterwards, so Rust holds it briefly: erased even if memory runs out.
         let plain = BailoutGuard::new(Zeroizing::new(self.0.decrypt(&field).map_err(field_error)?));
         filled(plain.len(), |string| {
             string.copy_from_slice(&plain);
@@ -26,7 +26,7 @@ impl Legacy {
         })
     }
 
-    /// A field in the older form, for software that reads nothing else yet.
+    /// Encrypts a field in the older form, for software that cannot read envelopes yet.
     pub fn encrypt(&self, plain: BinarySlice<u8>) -> PhpResult<String> {
         self.0.encrypt(&plain).map_err(field_error)
     }

@@ -20,10 +20,10 @@ unsafe extern "C" {
     ) -> *mut std::ffi::c_void;
 }
 
-/// The attribute outlives the request: `ZEND_ATTRIBUTE_PERSISTENT`.
+/// Attribute flag for a lifetime beyond the request: `ZEND_ATTRIBUTE_PERSISTENT`.
 const PERSISTENT: u32 = 1 << 0;
 
-/// Before the first request: when the module starts, its classes do not exist yet.
+/// Marks the parameters before the first request: at module startup, its classes do not exist yet.
 pub(crate) unsafe extern "C" fn mark_parameters(_type: i32, _module: i32) -> i32 {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -37,10 +37,10 @@ pub(crate) unsafe extern "C" fn mark_parameters(_type: i32, _module: i32) -> i32
     0
 }
 
-/// Method names are in lower case, as PHP's tables have them; parameters are counted from 1.
+/// Marks a parameter. Method names are in lower case, as in PHP's tables; parameters are counted from 1.
 fn mark<T: RegisteredClass>(method: &str, parameter: u32) {
     let functions = &T::get_metadata().ce().function_table;
-    // SAFETY: the pointers in a table of functions are to functions.
+    // SAFETY: the pointers in a function table point to functions.
     let Some(function) = functions.get(method).and_then(|entry| unsafe { entry.ptr::<zend_function>() })
     else {
         return;

@@ -1,4 +1,4 @@
-//! Bytes from PHP and for PHP, without a copy in Rust's memory.
+//! Bytes from and to PHP, without a copy in Rust's memory.
 
 use crate::exceptions::{field_error, type_error};
 use ext_php_rs::{
@@ -14,10 +14,10 @@ use quadrille_field::{Error, Field, envelope::OVERHEAD};
 use std::{alloc::Layout, mem::offset_of, slice};
 use zeroize::Zeroize;
 
-/// Strings hold no other values: PHP's collector of cycles passes them by (`GC_NOT_COLLECTABLE`).
+/// Flag of strings: they hold no other values, so PHP's cycle collector skips them (`GC_NOT_COLLECTABLE`).
 const NOT_COLLECTABLE: u32 = 1 << 4;
 
-/// A string that PHP gets, and frees.
+/// A string passed to PHP, which frees it.
 pub struct PhpString(ZBox<ZendStr>);
 
 impl IntoZval for PhpString {
@@ -35,7 +35,7 @@ impl PhpString {
         self.0.as_bytes()
     }
 
-    /// Overwrites the string, which nobody else has yet, and frees it.
+    /// Overwrites the string, which is not shared yet, and frees it.
     pub(crate) fn erase(mut self) {
         let length = self.0.len();
         // SAFETY: the string has that many bytes.
@@ -43,26 +43,26 @@ impl PhpString {
     }
 }
 
-/// A PHP string of `length` bytes that `fill` writes; freed if it fails.
+/// Creates a PHP string of `length` bytes that `fill` writes; freed if it fails.
 pub(crate) fn filled(
     length: usize,
     fill: impl FnOnce(&mut [u8]) -> Result<(), Error>,
 ) -> PhpResult<PhpString> {
     let mut string = zeroed(length);
-    // SAFETY: the string was made with room for `length` bytes, all initialised, and nobody else knows it yet.
+    // SAFETY: the string has space for `length` bytes, all initialised, and is not shared yet.
     fill(unsafe { slice::from_raw_parts_mut(string.val.as_mut_ptr().cast(), length) })
         .map_err(field_error)?;
     Ok(PhpString(string))
 }
 
-/// The plaintext of an envelope, in a new PHP string.
+/// Decrypts an envelope into a new PHP string.
 pub(crate) fn decrypted(field: &Field, envelope: &[u8], row: &[u8]) -> PhpResult<PhpString> {
     let length = envelope.len().checked_sub(OVERHEAD).ok_or(Error::Unreadable).map_err(field_error)?;
     filled(length, |plain| field.decrypt_into(envelope, row, plain))
 }
 
-/// As PHP's own `zend_string_alloc`, an inline function that bindings do not have. It does not return if PHP's memory
-/// limit is reached.
+/// Allocates like PHP's own `zend_string_alloc`, an inline function missing from the bindings. It does not return if
+/// PHP's memory limit is reached.
 fn zeroed(length: usize) -> ZBox<ZendStr> {
     let size = offset_of!(zend_string, val) + length + 1;
     let layout = Layout::from_size_align(size.next_multiple_of(8), 8).expect("a string fits into memory");
@@ -79,7 +79,7 @@ fn zeroed(length: usize) -> ZBox<ZendStr> {
     }
 }
 
-/// The bytes of an argument that is a string.
+/// Returns the bytes of a string argument.
 pub(crate) fn bytes<'a>(value: &'a Zval, what: &str) -> PhpResult<&'a [u8]> {
     match value.zend_str() {
         Some(string) => Ok(string.as_bytes()),
@@ -87,7 +87,7 @@ pub(crate) fn bytes<'a>(value: &'a Zval, what: &str) -> PhpResult<&'a [u8]> {
     }
 }
 
-/// Calls `f` with the bytes of an envelope: a string, or a stream, as which PDO hands out PostgreSQL's bytea.
+/// Calls `f` with the bytes of an envelope: a string, or a stream, which PDO returns for PostgreSQL's bytea.
 pub(crate) fn with_envelope<T>(value: &Zval, f: impl FnOnce(&[u8]) -> PhpResult<T>) -> PhpResult<T> {
     if let Some(string) = value.zend_str() {
         return f(string.as_bytes());
@@ -102,7 +102,7 @@ pub(crate) fn with_envelope<T>(value: &Zval, f: impl FnOnce(&[u8]) -> PhpResult<
     f(bytes(&read, "the envelope's stream")?)
 }
 
-/// What names a row: an integer in decimal, or a string as it is.
+/// Identifier of a row: an integer in decimal, or a string.
 pub(crate) enum Row<'a> {
     Number(itoa::Buffer, i64),
     Text(&'a [u8]),
@@ -127,7 +127,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// As PHP's `get_debug_type` has it, for the types that are not objects.
+/// Returns the type name as in PHP's `get_debug_type`, for types that are not objects.
 fn type_name(value: &Zval) -> &'static str {
     match value.dereference().get_type() {
         DataType::Null => "null",

@@ -11,7 +11,7 @@ namespace Quadrille\Internal;
  */
 final class FieldKey
 {
-    /** Separates these keys from whatever else the same key material might be used for. */
+    /** Separates these keys from other uses of the same key material. */
     private const SALT = 'quadrille field v1';
 
     private function __construct(
@@ -21,14 +21,14 @@ final class FieldKey
     ) {
     }
 
-    /** For encryption: the key, and what commits to it. `$context` is table and column, each with its length. */
+    /** Derives the encryption key and its commitment. `$context` is table and column, each with its length. */
     public static function derive(string $id, #[\SensitiveParameter] string $material, string $context): self
     {
         $both = self::hkdf($material, 64, "\x07encrypt" . $context);
         return new self($id, new Xaes256Gcm(substr($both, 0, 32)), substr($both, 32));
     }
 
-    /** For blind indexes. */
+    /** Derives the key for blind indexes. */
     public static function index(#[\SensitiveParameter] string $material, string $context): string
     {
         return self::hkdf($material, 32, "\x05index" . $context);

@@ -7,7 +7,7 @@ namespace Quadrille\Internal;
 use Quadrille\KeyRingException;
 
 /**
- * The text of a key ring file, as `quadrille field keygen` writes it.
+ * The text of a key ring file, as written by `quadrille field keygen`.
  *
  * @internal
  */
@@ -20,7 +20,7 @@ final class KeyRingText
     public array $keys = [];
     public string $index = '';
 
-    /** @param string $where what stands before a line's number in errors */
+    /** @param string $where prefix of the line number in errors */
     public function __construct(#[\SensitiveParameter] string $text, private readonly string $where)
     {
         $isTitled = false;
@@ -48,10 +48,10 @@ final class KeyRingText
             preg_match('/^[0-9a-fA-F]{8}$/D', $id) or throw $this->error('a key id is 8 hexadecimal digits', $line);
             $id = strtolower($id);
             in_array($state, self::STATES, true)
-                or throw $this->error('the state is none of active, decrypt-only, retired', $line);
+                or throw $this->error('the state must be one of active, decrypt-only, retired', $line);
             $material = $this->material($key, $line);
             in_array($id, array_column($this->keys, 'id'), true)
-                and throw $this->error("key $id is there twice", $line);
+                and throw $this->error("duplicate key $id", $line);
             $state === 'active' && $this->count('active') > 0
                 and throw $this->error('there is more than one active key', $line);
             $this->keys[] = ['id' => $id, 'state' => $state, 'material' => $material];

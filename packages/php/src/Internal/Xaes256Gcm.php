@@ -24,7 +24,7 @@ final class Xaes256Gcm
         $this->k1 = self::doubled($this->blocks(str_repeat("\0", 16)));
     }
 
-    /** The ciphertext and its tag. */
+    /** Returns the ciphertext and its tag. */
     public function seal(string $nonce, string $aad, #[\SensitiveParameter] string $plain): string
     {
         $tag = '';
@@ -43,7 +43,7 @@ final class Xaes256Gcm
         return $ciphertext . $tag;
     }
 
-    /** The plaintext, or false. */
+    /** Returns the plaintext, or false. */
     public function open(string $nonce, string $aad, string $ciphertext, string $tag): string|false
     {
         return openssl_decrypt(
@@ -57,14 +57,14 @@ final class Xaes256Gcm
         );
     }
 
-    /** The key of one message. */
+    /** Derives the key of one message. */
     private function derived(string $nonce): string
     {
         $context = "X\0" . substr($nonce, 0, 12);
         return $this->blocks(("\0\1" . $context) ^ $this->k1) . $this->blocks(("\0\2" . $context) ^ $this->k1);
     }
 
-    /** AES-256 of whole blocks. */
+    /** Encrypts whole blocks with AES-256. */
     private function blocks(string $blocks): string
     {
         $encrypted = openssl_encrypt(
@@ -79,7 +79,7 @@ final class Xaes256Gcm
         return $encrypted;
     }
 
-    /** Twice a block in CMAC's field (SP 800-38B, section 6.1), without a branch on it. */
+    /** Doubles a block in CMAC's field (SP 800-38B, section 6.1), without a branch on it. */
     private static function doubled(#[\SensitiveParameter] string $block): string
     {
         $bytes = array_values(unpack('C16', $block));

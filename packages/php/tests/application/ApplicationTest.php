@@ -14,8 +14,8 @@ require_once __DIR__ . '/Migration.php';
 require_once __DIR__ . '/../../example/Users.php';
 
 /**
- * The worked application behind nginx and php-fpm: from the older form to envelopes, from one key to the next, while
- * it serves, with the migration killed again and again.
+ * The worked application behind nginx and php-fpm: migration from the older form to envelopes, and from one key to
+ * the next, while it serves and the migration is killed repeatedly.
  */
 final class ApplicationTest extends TestCase
 {
@@ -40,7 +40,7 @@ final class ApplicationTest extends TestCase
         $this->database = $this->servers->$kind();
         $keys = $this->servers->keys();
         $ring = "$keys/fields.keys";
-        $this->assertSaid(0, 'made, with the active key', 'field', 'keygen', $ring);
+        $this->assertSaid(0, 'created, with the active key', 'field', 'keygen', $ring);
         $this->writeOlderForm("$keys/old.keys");
         $this->port = $this->servers->web(self::PAGES, $this->database, true);
         $this->assertPage('the older form');
@@ -53,30 +53,30 @@ final class ApplicationTest extends TestCase
             array_push($table, '--column', "{$column}_enc");
         }
         $kills = $this->killedUntilDone($fromLegacy);
-        self::assertGreaterThan(2, $kills, 'the migration was hardly killed');
+        self::assertGreaterThan(2, $kills, 'the migration was killed too rarely');
         $this->assertSaid(0, 'users: 0 rows re-encrypted', ...$fromLegacy);
         self::assertSame(0, $this->rowsWhere('name IS NOT NULL OR phone IS NOT NULL OR email IS NOT NULL OR address IS NOT NULL'));
         self::assertSame(0, $this->rowsWhere('phone_index IS NULL'));
         $this->assertPage('migrated');
         $this->assertFound($this->users[7]);
 
-        // Rotation, while somebody writes.
+        // Rotation during writes.
         $old = KeyRing::load($ring)->keys()[0]['id'];
         $this->assertSaid(0, 'activated', 'field', 'keygen', '--rotate', $ring);
         $users = new \Users($this->database->connect(), KeyRing::load($ring));
         $kills = $this->killedUntilDone($table, fn () => $this->add($users));
-        self::assertGreaterThan(2, $kills, 'the rotation was hardly killed');
+        self::assertGreaterThan(2, $kills, 'the rotation was killed too rarely');
         $this->assertSaid(0, 'users: 0 rows re-encrypted', ...$table);
         $this->assertSaid(0, 'retired', 'field', 'keygen', '--retire', $old, $ring);
         $this->assertPage('rotated, with the old key retired');
         $this->assertFound($this->users[7]);
 
-        // The same by the implementation in PHP.
+        // The same with the implementation in PHP.
         $this->port = $this->servers->web(self::PAGES, $this->database, false);
         $this->assertPage('without the extension');
         $this->assertFound(end($this->users));
 
-        // What cannot be read is named, stays, and holds nothing else up.
+        // Unreadable values are named, stay, and do not block others.
         $this->assertSaid(0, 'activated', 'field', 'keygen', '--rotate', $ring);
         $id = $this->database->connect()->query('SELECT id FROM users ORDER BY id LIMIT 1')->fetchColumn();
         $this->database->connect()->exec("UPDATE users SET name_enc = phone_enc WHERE id = '$id'");
@@ -84,7 +84,7 @@ final class ApplicationTest extends TestCase
         $this->assertSaid(2, "users: 0 rows re-encrypted", ...$table);
     }
 
-    /** Workers that fork from a process that has drawn nonces draw their own. */
+    /** Workers that fork from a process that has drawn nonces draw different ones. */
     public function testWorkersRepeatNoNonce(): void
     {
         $this->servers = new Servers();
@@ -99,12 +99,12 @@ final class ApplicationTest extends TestCase
             self::assertCount(100, $lines);
             array_push($nonces, ...$lines);
         }
-        self::assertGreaterThanOrEqual(4, count($workers), 'too few workers answered');
-        self::assertCount(count($nonces), array_unique($nonces), 'a nonce came twice');
-        // What the preloading drew, before the fork, is in php-fpm's own output.
+        self::assertGreaterThanOrEqual(4, count($workers), 'too few workers responded');
+        self::assertCount(count($nonces), array_unique($nonces), 'a nonce was repeated');
+        // The nonces of preloading, before the fork, are in php-fpm's own output.
         $preloaded = glob("{$this->servers->folder}/*php-fpm.log");
         preg_match_all('/\b[0-9a-f]{48}\b/', file_get_contents($preloaded[0]), $before);
-        self::assertCount(100, $before[0], 'nothing was drawn before the fork, so nothing was tested');
+        self::assertCount(100, $before[0], 'no nonces were drawn before the fork, so the test is void');
         self::assertEmpty(array_intersect($before[0], $nonces), 'a worker repeated a nonce of its parent');
     }
 
@@ -121,7 +121,7 @@ final class ApplicationTest extends TestCase
         }
     }
 
-    /** Users in the older form, written by OpenSSL as such software does. */
+    /** Writes users in the older form, with OpenSSL as such software does. */
     private function writeOlderForm(string $keys): void
     {
         [$data, $vector] = [random_bytes(32), random_bytes(32)];

@@ -6,7 +6,7 @@ namespace Quadrille\Tests\Application;
 
 use PDO;
 
-/** Where a database is, as PDO and as `quadrille` write it. */
+/** Address of a database, for PDO and for `quadrille`. */
 final class Database
 {
     public function __construct(

@@ -13,8 +13,8 @@ require_once __DIR__ . '/Migration.php';
 require_once __DIR__ . '/../../example/Users.php';
 
 /**
- * From fields that PHP's mcrypt extension has encrypted to the application's page, by a real database: detection, dry run,
- * report, and a migration that is killed again and again.
+ * Migration of fields encrypted by PHP's mcrypt extension to the application's page, with a real database: detection,
+ * dry run, report, and a migration that is killed repeatedly.
  */
 final class McryptTest extends TestCase
 {
@@ -34,12 +34,12 @@ final class McryptTest extends TestCase
     {
         $this->servers = new Servers();
         if (!extension_loaded('mcrypt')) {
-            self::markTestSkipped('php8.2-mcrypt is not installed: its fields are not made');
+            self::markTestSkipped('php8.2-mcrypt is not installed: no mcrypt fields to test');
         }
         $this->database = $this->servers->$kind();
         $keys = $this->servers->keys();
         $ring = "$keys/fields.keys";
-        $this->assertSaid(0, 'made, with the active key', 'field', 'keygen', $ring);
+        $this->assertSaid(0, 'created, with the active key', 'field', 'keygen', $ring);
         $key = random_bytes(32);
         $this->writeByMcrypt($key, $cipher, $mode, $encoding);
         $right = $this->settings("$keys/mcrypt.conf", $key, $cipher, $mode, $encoding);
@@ -52,16 +52,16 @@ final class McryptTest extends TestCase
         }
         $fromMcrypt = [...$migrate, '--mcrypt', $right];
 
-        // A wrong key is seen by a dry run, before anything is written.
+        // A dry run detects a wrong key, before any write.
         $rows = self::ROWS;
         $this->assertSaid(2, "users: $rows rows have values that cannot be read", ...[...$migrate, '--mcrypt', $wrong, '--dry-run']);
         $this->assertSaid(0, "users: $rows rows would be re-encrypted", ...[...$fromMcrypt, '--dry-run']);
         self::assertSame(0, $this->rowsWhere('name_enc IS NOT NULL OR phone_index IS NOT NULL OR name IS NULL'));
 
-        // What is damaged is named and stays; the rest goes on, however often it is interrupted.
+        // A damaged value is named and stays; the rest is migrated, despite interruptions.
         $damaged = $this->damageOne();
         $kills = $this->killedUntilDone($fromMcrypt, null, [0, 2]);
-        self::assertGreaterThan(2, $kills, 'the migration was hardly killed');
+        self::assertGreaterThan(2, $kills, 'the migration was killed too rarely');
         $this->assertSaid(2, $damaged, ...$fromMcrypt);
         self::assertSame(1, $this->rowsWhere('name IS NOT NULL'));
         self::assertSame($rows, $this->rowsWhere('phone_enc IS NOT NULL AND phone_index IS NOT NULL AND phone IS NULL'));
@@ -69,7 +69,7 @@ final class McryptTest extends TestCase
         array_splice($this->users, (int) $damaged, 1);
         $this->assertSaid(0, 'users: 0 rows re-encrypted', ...$fromMcrypt);
 
-        // The page still looks for the keys of the older form.
+        // The page still reads the keys of the older form.
         file_put_contents("$keys/old.keys", str_repeat(base64_encode(random_bytes(32)) . "\n", 2));
         chmod("$keys/old.keys", 0600);
         posix_geteuid() === 0 && chown("$keys/old.keys", 'www-data');
@@ -80,7 +80,7 @@ final class McryptTest extends TestCase
         }
     }
 
-    /** Users as an application wrote them before PHP 7.2; an id begins with the user's number. */
+    /** Writes users as an application did before PHP 7.2; an id starts with the user's number. */
     private function writeByMcrypt(string $key, string $cipher, string $mode, string $encoding): void
     {
         $database = $this->database->connect();
@@ -111,7 +111,7 @@ final class McryptTest extends TestCase
         return $file;
     }
 
-    /** Puts something else in the place of a user's name: that user's id. */
+    /** Replaces a user's name with an unreadable value; returns that user's id. */
     private function damageOne(): string
     {
         $database = $this->database->connect();

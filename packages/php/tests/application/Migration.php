@@ -4,16 +4,16 @@ declare(strict_types=1);
 
 namespace Quadrille\Tests\Application;
 
-/** For tests of the application: migrations that are killed again and again, and what the page shows meanwhile. */
+/** Helpers for tests of the application: migrations that are killed repeatedly, and the page's content meanwhile. */
 trait Migration
 {
-    /** So many times a migration is kept from ending before it is killed. */
+    /** Number of times that a migration is kept from ending before it is killed. */
     private static int $held = 3;
 
     private Servers $servers;
     private Database $database;
     private int $port;
-    /** What the page has to show. @var list<array<string, string>> */
+    /** Expected content of the page. @var list<array<string, string>> */
     private array $users = [];
 
     protected function tearDown(): void
@@ -32,8 +32,9 @@ trait Migration
     }
 
     /**
-     * Starts a migration and kills it at a random moment, until one run ends by itself. The page is looked at in between. The first
-     * times somebody holds rows that it needs: however quick the machine is, it does not end before.
+     * Starts a migration and kills it at a random moment, until one run ends by itself. The page is checked in
+     * between. The first runs are blocked by row locks, so that they do not end before the kill even on a fast
+     * machine.
      */
     private function killedUntilDone(array $arguments, ?callable $meanwhile = null, array $statuses = [0]): int
     {
@@ -56,10 +57,10 @@ trait Migration
                 isset($this->port) && $this->assertPage("after kill $kills");
             }
         }
-        self::fail('the migration does not end: ' . $process->said());
+        self::fail('the migration does not finish: ' . $process->said());
     }
 
-    /** Locks the last rows, one by one, so that no gap between them is locked and rows can be added meanwhile. */
+    /** Locks the last rows, one by one, so that gaps between them stay unlocked and rows can be added meanwhile. */
     private function hold(\PDO $holder): void
     {
         $last = $holder->query('SELECT id FROM users ORDER BY id DESC LIMIT 20')->fetchAll(\PDO::FETCH_COLUMN);
@@ -78,7 +79,7 @@ trait Migration
         self::assertStringContainsString($text, $said);
     }
 
-    /** The page shows every user, once, and right. */
+    /** Checks that the page shows every user, once and correctly. */
     private function assertPage(string $when): void
     {
         self::assertSame($this->expected($this->users), $this->rows('/'), $when);

@@ -10,12 +10,12 @@ require_once __DIR__ . '/Process.php';
 require_once __DIR__ . '/Servers.php';
 
 /**
- * Where the CPU of a PHP process goes that calls an HTTPS server by curl, as `quadrille profile system --pid` sees it:
- * with a handle for each call, with sessions shared by the handles, and with one handle.
+ * CPU profile of a PHP process that calls an HTTPS server with curl, by `quadrille profile system --pid`: with a
+ * handle for each call, with sessions shared by the handles, and with one handle.
  */
 final class OutboundTest extends TestCase
 {
-    /** What the server answers, long enough for records to be seen among the rest. */
+    /** Length of the server's response, long enough for records to appear in the profile. */
     private const ANSWER = 100_000;
 
     private string $folder;
@@ -62,15 +62,15 @@ final class OutboundTest extends TestCase
         foreach (['key-exchange', 'signature', 'certificate-verification'] as $step) {
             self::assertLessThanOrEqual($full[$step] / 4, $resumed[$step], "$step: $all");
         }
-        // curl makes a context for each connection and reads the trusted certificates into it, resumed or not.
+        // curl creates a context for each connection and reads the trusted certificates into it, resumed or not.
         self::assertGreaterThan($full['context'], $resumed['context'], $all);
-        // One connection: what is left of TLS is records.
+        // One connection: only records remain of TLS.
         self::assertGreaterThan(0.1, $kept['records'], $all);
         self::assertGreaterThan(2 * $full['records'], $kept['records'], $all);
         self::assertLessThan(0.01, $kept['key-exchange'] + $kept['signature'] + $kept['context'], $all);
     }
 
-    /** The shares of each step of TLS in the CPU of a client. @return array<string, float> */
+    /** Returns the shares of each step of TLS in the CPU of a client. @return array<string, float> */
     private function sampled(string $kind): array
     {
         $before = $this->handshakes();
@@ -81,7 +81,7 @@ final class OutboundTest extends TestCase
         self::assertSame(0, $sampling->wait(), $sampling->said());
         $client->kill();
 
-        // It was what it is taken for, as curl and the server say.
+        // Checks the kind of connections, as reported by curl and the server.
         $connections = $client->said();
         self::assertSame('1', $connections[0]);
         self::assertSame($kind === 'kept' ? '0' : '1', count_chars(substr($connections, 1), 3));
@@ -95,7 +95,7 @@ final class OutboundTest extends TestCase
         return $report['steps'];
     }
 
-    /** Starts a gateway with a certificate of its own: RSA, as most have it. */
+    /** Starts a gateway with an RSA certificate, the most common type. */
     private function serve(): void
     {
         $key = openssl_pkey_new(['private_key_type' => OPENSSL_KEYTYPE_RSA, 'private_key_bits' => 2048]);
@@ -110,7 +110,7 @@ final class OutboundTest extends TestCase
         $this->until(fn () => @fsockopen('127.0.0.1', $this->port) !== false, $gateway);
     }
 
-    /** Handshakes so far, full ones and resumed ones. @return array{int, int} */
+    /** Returns the number of full and resumed handshakes so far. @return array{int, int} */
     private function handshakes(): array
     {
         $metrics = file_get_contents("http://127.0.0.1:$this->admin/metrics");
@@ -136,7 +136,7 @@ final class OutboundTest extends TestCase
         self::assertTrue($isReady(), $process->said());
     }
 
-    /** Past what PHPUnit prints, since the others pass. */
+    /** Written to stderr, past PHPUnit's output. */
     private function skip(string $why): never
     {
         fwrite(STDERR, "SKIPPED: $why\n");

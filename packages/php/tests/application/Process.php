@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Quadrille\Tests\Application;
 
-/** A program that runs beside. */
+/** A program running in the background. */
 final class Process
 {
     /** @var resource */
@@ -14,7 +14,7 @@ final class Process
     /** @param list<string> $command */
     public function __construct(array $command, private readonly string $log)
     {
-        // Appending, so that neither of the two streams writes over the other.
+        // Appended, so that the two streams do not overwrite each other.
         file_put_contents($log, '');
         $output = ['file', $log, 'a'];
         $this->process = proc_open($command, [0 => ['file', '/dev/null', 'r'], $output, $output], $pipes);
@@ -40,7 +40,7 @@ final class Process
         $this->wait();
     }
 
-    /** The exit status, or 128 and the signal's number. */
+    /** Returns the exit status, or 128 plus the signal's number. */
     public function wait(): int
     {
         while ($this->isRunning()) {

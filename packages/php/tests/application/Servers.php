@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Quadrille\Tests\Application;
 
 /**
- * Debian's MariaDB, PostgreSQL, nginx and php-fpm, with folders, sockets and ports of their own, as users that are not
- * root. They end with this object.
+ * Debian's MariaDB, PostgreSQL, nginx and php-fpm, with separate folders, sockets and ports, as unprivileged users.
+ * They end with this object.
  */
 final class Servers
 {
@@ -21,7 +21,7 @@ final class Servers
         mkdir($this->folder);
         chmod($this->folder, 0755);
         register_shutdown_function($this->stop(...));
-        // Copies, because the servers' users may not look into somebody's home.
+        // Copies, because the servers' users may not read home directories.
         $package = dirname(__DIR__, 2);
         foreach (['src', 'example', 'tests/application/pages', 'bench/pages'] as $part) {
             is_dir(dirname("$this->folder/site/$part")) || mkdir(dirname("$this->folder/site/$part"), 0755, true);
@@ -34,7 +34,7 @@ final class Servers
         }
     }
 
-    /** The extension, where the servers can read it. */
+    /** Returns the extension, readable by the servers. */
     public function extension(): string
     {
         return "$this->folder/quadrille.so";
@@ -45,7 +45,7 @@ final class Servers
     {
         $bin = glob('/usr/lib/postgresql/*/bin')[0] ?? throw new \RuntimeException('PostgreSQL is not installed');
         $data = $this->makeFolder('postgresql', 'postgres');
-        // Nobody else may look into the data's folder.
+        // Other users may not read the data folder.
         $socket = $this->makeFolder('postgresql-socket', 'postgres');
         $this->run(['postgres', "$bin/initdb", '-D', $data, '-A', 'trust', '-U', 'app', '-E', 'UTF8', '--locale=C', '-N']);
         $this->start('postgresql', ['postgres', "$bin/postgres", '-D', $data, '-k', $socket, '-c', 'listen_addresses=',
@@ -74,7 +74,8 @@ final class Servers
     }
 
     /**
-     * Starts nginx and php-fpm for the pages of a folder of this package, with the extension or without: nginx's port.
+     * Starts nginx and php-fpm for the pages of a folder of this package, with or without the extension; returns
+     * nginx's port.
      *
      * @param list<string> $settings lines for php.ini
      */
@@ -112,13 +113,13 @@ final class Servers
         return $port;
     }
 
-    /** A folder for key files that only the web server's user can read. */
+    /** Returns a folder for key files that only the web server's user can read. */
     public function keys(): string
     {
         return $this->makeFolder('keys', 'www-data');
     }
 
-    /** Runs `quadrille` as the web server's user: its exit status and what it said. */
+    /** Runs `quadrille` as the web server's user; returns its exit status and output. */
     public function quadrille(string ...$arguments): array
     {
         $process = $this->quadrilleInBackground(...$arguments);
@@ -134,7 +135,7 @@ final class Servers
     public function stop(): void
     {
         foreach (array_reverse($this->processes) as $name => $process) {
-            // PostgreSQL's fast shutdown. Not for the others: who was started in a shell's background ignores this signal.
+            // PostgreSQL's fast shutdown. Not for the others: programs started in a shell's background ignore SIGINT.
             proc_terminate($process, $name === 'postgresql' ? SIGINT : SIGTERM);
         }
         $patience = microtime(true) + 20;
@@ -151,13 +152,13 @@ final class Servers
         }
     }
 
-    /** A path of this package, where the servers can read it. */
+    /** Returns a path of this package, readable by the servers. */
     public function site(string $path): string
     {
         return "$this->folder/site/$path";
     }
 
-    /** Microseconds of CPU that all php-fpm workers and nginx have used so far. */
+    /** Returns the microseconds of CPU used so far by all php-fpm workers and nginx. */
     public function cpu(): float
     {
         $ticks = 0;
@@ -197,7 +198,7 @@ final class Servers
     }
 
     /**
-     * As another user, if this is root; and ended when this process ends, however that comes.
+     * Runs as another user, if this is root; ended when this process ends for any reason.
      *
      * @param list<string> $command the user first
      */

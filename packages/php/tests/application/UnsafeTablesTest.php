@@ -29,7 +29,10 @@ final class UnsafeTablesTest extends TestCase
         yield 'PostgreSQL' => ['postgresql', 'varchar(100)', "bytea NOT NULL DEFAULT ''"];
     }
 
-    /** A new column that may not be NULL is empty, which is no value; and text is what applications read. @dataProvider databases */
+    /**
+     * A new NOT NULL column is empty, which does not count as a value; text is encrypted as applications read it.
+     * @dataProvider databases
+     */
     public function testTextGoesIntoANewColumnThatMayNotBeNull(string $kind, string $text, string $binary): void
     {
         $this->begin($kind);
@@ -46,10 +49,10 @@ final class UnsafeTablesTest extends TestCase
         $this->begin('mariadb');
         foreach ([
             'which has no transactions' => '(id int PRIMARY KEY, name text, name_enc varbinary(200)) ENGINE = MyISAM',
-            'does not name one row each' => '(id int, tenant int, name text, name_enc varbinary(200), PRIMARY KEY (tenant, id))',
+            'does not identify each row' => '(id int, tenant int, name text, name_enc varbinary(200), PRIMARY KEY (tenant, id))',
             'of any length' => '(id int PRIMARY KEY, name text, name_enc binary(200))',
             'cannot be cleared' => "(id int PRIMARY KEY, name varchar(100) NOT NULL, name_enc varbinary(200))",
-            // The server would cut the envelope, and only warn.
+            // The server would truncate the envelope, and only warn.
             'Data too long' => '(id int PRIMARY KEY, name text, name_enc varbinary(80))',
         ] as $complaint => $table) {
             $this->connection->exec("DROP TABLE IF EXISTS people; CREATE TABLE people $table");
@@ -64,7 +67,7 @@ final class UnsafeTablesTest extends TestCase
         $this->begin('postgresql');
         foreach (['id int', 'id int UNIQUE', 'id int NOT NULL, UNIQUE (id, name)'] as $id) {
             $this->connection->exec("DROP TABLE IF EXISTS people; CREATE TABLE people ($id, name text, name_enc bytea)");
-            $this->assertSaid(2, 'does not name one row each', ...$this->migrate('name:name_enc'));
+            $this->assertSaid(2, 'does not identify each row', ...$this->migrate('name:name_enc'));
         }
         $this->connection->exec('DROP TABLE people; CREATE TABLE people (id int NOT NULL UNIQUE, name text, name_enc bytea)');
         $this->assertSaid(0, 'people: 0 rows re-encrypted', ...$this->migrate('name:name_enc'));
@@ -76,11 +79,11 @@ final class UnsafeTablesTest extends TestCase
         $this->database = $this->servers->$kind();
         $this->connection = $this->database->connect();
         if ($kind === 'mariadb') {
-            // As many servers of old applications are.
+            // As on many servers of old applications.
             $this->connection->exec("SET NAMES utf8mb4; SET sql_mode = ''; SET GLOBAL sql_mode = ''");
         }
         $this->ring = $this->servers->keys() . '/fields.keys';
-        $this->assertSaid(0, 'made, with the active key', 'field', 'keygen', $this->ring);
+        $this->assertSaid(0, 'created, with the active key', 'field', 'keygen', $this->ring);
     }
 
     /** @return list<string> */

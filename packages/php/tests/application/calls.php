@@ -1,11 +1,11 @@
 <?php
 
 /**
- * A process that calls a server again and again by PHP's curl: `calls.php full|resumed|kept URL CA`. For each answer it
- * writes how many connections were made for it.
+ * A process that calls a server repeatedly with PHP's curl: `calls.php full|resumed|kept URL CA`. For each response
+ * it writes the number of connections made for it.
  *
- * - full: a handle for each call, as applications have it
- * - resumed: the same, with a share that keeps sessions
+ * - full: a handle for each call, as in most applications
+ * - resumed: a handle for each call, with a share that keeps sessions
  * - kept: one handle, and so one connection
  */
 
@@ -22,9 +22,9 @@ while (true) {
         curl_setopt_array($call, [
             CURLOPT_RETURNTRANSFER => true,
             CURLOPT_CAINFO => $ca,
-            // In which a resumed handshake exchanges no keys.
+            // TLS 1.2, in which a resumed handshake exchanges no keys.
             CURLOPT_SSLVERSION => CURL_SSLVERSION_TLSv1_2 | CURL_SSLVERSION_MAX_TLSv1_2,
-            // With HTTP/2 offered, curl 7.88 keeps sessions that no server takes.
+            // With HTTP/2 offered, curl 7.88 keeps sessions that servers do not accept.
             CURLOPT_HTTP_VERSION => CURL_HTTP_VERSION_1_1,
             CURLOPT_TIMEOUT => 10,
         ]);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package for PECL and PIE, as a server would take it: PEAR's own check, `pecl install` into folders of its own, and
-# the steps of `pie install` (phpize, configure, make, make install). What is installed is loaded.
+# Tests the package for PECL and PIE as installed on a server: PEAR's own check, `pecl install` into separate folders, and
+# the steps of `pie install` (phpize, configure, make, make install). The installed extension is then loaded.
 # test.sh [PHP-CONFIG]
 set -euo pipefail
 cd "$(dirname "$0")/../../../.."
@@ -26,7 +26,7 @@ main() {
     fi
 }
 
-# As PIE does it for a composer.json of the type php-ext.
+# The steps of PIE for a composer.json of the type php-ext.
 by_pie() {
     echo "-- phpize, configure, make, make install"
     tar --extract --file "$1" --directory "$folder" --exclude package.xml
@@ -36,7 +36,7 @@ by_pie() {
         $package = json_decode(file_get_contents("composer.json"), flags: JSON_THROW_ON_ERROR);
         exit($package->type === "php-ext" && $package->{"php-ext"}->{"extension-name"} === "quadrille" ? 0 : 1);'
     quietly "$phpize"
-    # By its bare name, as PECL calls it, and as it failed once.
+    # Called by its bare name, as by PECL, which failed once.
     PATH=$(dirname "$php_config"):$PATH quietly ./configure --with-php-config="$(basename "$php_config")" --enable-quadrille
     quietly make
     quietly make install INSTALL_ROOT="$folder/root"
@@ -46,7 +46,7 @@ by_pie() {
 
 by_pecl() {
     echo "-- pecl install"
-    # Nothing of the system's PEAR is read or written, nor PHP's folder of extensions, for which PECL asks php-config.
+    # The system's PEAR is not read or written, nor PHP's extension folder, which PECL gets from php-config.
     local pecl=(pecl -C "$folder/pearrc" -c "$folder/pearrc") installed=$folder/installed
     quietly pear config-create "$folder/pear" "$folder/pearrc"
     mkdir "$folder/bin"
@@ -67,7 +67,7 @@ EOF
     loads "$installed/modules/quadrille.so"
 }
 
-# The output only of what fails.
+# Prints the output of failed commands only.
 quietly() {
     "$@" >"$folder/log" 2>&1 || { cat "$folder/log"; echo "failed: $*"; exit 1; }
 }

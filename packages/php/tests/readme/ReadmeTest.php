@@ -6,7 +6,7 @@ namespace Quadrille\Tests\Readme;
 
 use PHPUnit\Framework\TestCase;
 
-/** The snippets of the README run, in their order: PHP's in one scope, and the commands of `quadrille`. */
+/** Runs the snippets of the README in order: PHP's in one scope, and the commands of `quadrille`. */
 final class ReadmeTest extends TestCase
 {
     private const KEYS = '/etc/quadrille/fields.keys';

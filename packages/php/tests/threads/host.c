@@ -1,9 +1,9 @@
 /*
- * A server with a thread for each client, as thread-safe builds of PHP are for: every thread handles requests one after
- * the other, each of which is request.php's function. host THREADS REQUESTS FOLDER
+ * A server with a thread per client, the purpose of thread-safe builds of PHP: every thread handles requests in sequence,
+ * each a call of request.php's function. host THREADS REQUESTS FOLDER
  *
- * Its settings are those of PHPRC's php.ini. One line says how many requests ended how; the status is 0 if all ended as
- * they should: every tenth runs out of memory.
+ * Its settings are those of PHPRC's php.ini. One line counts requests by outcome; the status is 0 if all ended as
+ * expected: every tenth runs out of memory.
  */
 #include <sapi/embed/php_embed.h>
 

@@ -1,8 +1,8 @@
 <?php
 
 /**
- * One request of many at once in one process: everything that the extension does, with a key ring that changes meanwhile.
- * It says what was wrong, and notes the nonces that it got.
+ * One of many concurrent requests in one process: uses the whole extension, with a key ring that changes meanwhile.
+ * It reports failures, and records its nonces.
  */
 
 declare(strict_types=1);
@@ -46,7 +46,7 @@ return static function (int $request, string $folder): bool {
             $plain = $length ? random_bytes($length) : '';
             $envelope = $field->encrypt($plain, row: $length);
             $nonces .= bin2hex(substr($envelope, 37, 24)) . "\n";
-            $must($field->decrypt($envelope, row: $length) === $plain, "$length bytes came back as others");
+            $must($field->decrypt($envelope, row: $length) === $plain, "$length bytes decrypted to other bytes");
             $must($field->decryptMany(['a' => $envelope, 5 => null], [$length, 2]) === ['a' => $plain, 5 => null], 'many');
             $must(!$field->needsRotation($envelope), 'the key is the active one');
             $must($field->decrypt($field->rotate($envelope, row: $length), row: $length) === $plain, 'rotated');

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The extension in a thread-safe PHP: the suite of the fields as one thread, then requests in 16 threads at once.
-# test.sh PREFIX: where a thread-safe PHP with the embed SAPI is installed (scripts/build-php-zts.sh).
+# Tests the extension in a thread-safe PHP: the fields' suite in one thread, then concurrent requests in 16 threads.
+# test.sh PREFIX: the directory where a thread-safe PHP with the embed SAPI is installed (scripts/build-php-zts.sh).
 set -euo pipefail
 cd "$(dirname "$0")/../../../.."
 readonly prefix=$1
@@ -16,7 +16,7 @@ main() {
     grep --quiet --fixed-strings '(ZTS)' "$folder/version"
     PHP=$php PHP_CONFIG=$prefix/bin/php-config cargo build --release "${flags[@]}" \
         --manifest-path packages/php/extension/Cargo.toml --target-dir "$target"
-    # Where the tests can read it as one file of a name that they know.
+    # A place where the tests can read it, as one file of a known name.
     install -m 644 "$target/release/libquadrille.so" "$folder/quadrille.so"
     "$php" -n -d "extension=$folder/quadrille.so" packages/php/tests/valgrind.php
     fields
@@ -24,7 +24,7 @@ main() {
     requests
 }
 
-# fields OPTION...: with Debian's PHPUnit.
+# fields OPTION...: runs the suite with Debian's PHPUnit.
 fields() {
     QUADRILLE_EXTENSION=$folder/quadrille.so "$php" -n -d include_path=.:/usr/share/php \
         -d "extension=$folder/quadrille.so" "$@" /usr/bin/phpunit --configuration packages/php/tests/phpunit.xml --testsuite fields

@@ -1,6 +1,6 @@
-//! Text in a cell of a table.
+//! Text in a table cell.
 
-/// Without what would end the cell.
+/// Replaces characters that would end the cell.
 pub(super) fn in_cell(text: &str) -> String {
     text.replace('|', "/").replace('\n', " ")
 }

@@ -1,4 +1,4 @@
-//! What the page is made from.
+//! Input of the page.
 
 use crate::{
     contestants::Contestant,
@@ -8,25 +8,25 @@ use crate::{
     scenario::Scenario,
 };
 
-/// Everything that was measured.
+/// All results.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// When, as a date.
+    /// The date.
     pub date: String,
-    /// How much.
+    /// The amount of measurement.
     pub plan: Plan,
-    /// Who.
+    /// The servers.
     pub contestants: Vec<Contestant>,
     /// CPU per handshake, scenario by scenario.
     pub handshakes: Vec<(Scenario, Vec<HandshakeRow>)>,
-    /// Requests on open connections, or why they were not measured.
+    /// Requests on open connections, or the reason that they were not measured.
     pub requests: Result<RequestFindings, String>,
-    /// Servers with the provider in their OpenSSL, or why they were not measured.
+    /// Servers with the provider in their OpenSSL, or the reason that they were not measured.
     pub provider: Result<ProviderRows, String>,
     /// Memory per idle connection.
     pub idle: Vec<IdleRow>,
-    /// What the generator that is not ours saw, or why it did not.
+    /// Results of the independent generator, or the reason that they are missing.
     pub cross_check: Result<CrossCheck, String>,
 }

@@ -1,4 +1,4 @@
-//! The page's section on handshakes with one kind of key.
+//! The page's section on handshakes with one key type.
 
 use std::fmt::Write as _;
 
@@ -33,7 +33,7 @@ pub(super) fn key_section(findings: &Findings, key: KeyKind) -> String {
             table(title, &of_key, findings, job, clients, cell)
         };
         text += &table(
-            &format!("{job}; {many} clients: CPU us per handshake (against {baseline})"),
+            &format!("{job}; {many} clients: CPU us per handshake (relative to {baseline})"),
             many,
             &|row| {
                 let us = row.cpu_us_per_handshake?;
@@ -43,12 +43,12 @@ pub(super) fn key_section(findings: &Findings, key: KeyKind) -> String {
         );
         for other in others {
             let other = other.to_string();
-            let title = format!("{job}; {many} clients: CPU per handshake against {other}");
+            let title = format!("{job}; {many} clients: CPU per handshake relative to {other}");
             text += &table(&title, many, &|row| Some(format!("{:.2}", row.ratios.get(&other)?.median)));
         }
         text += &table(
             &format!(
-                "{job}; {many} clients: handshakes a second; p50, p99 in us from connect to end of handshake"
+                "{job}; {many} clients: handshakes per second; p50, p99 in us, connect to end of handshake"
             ),
             many,
             &|row| Some(format!("{:.0}; {}, {}", row.handshakes_per_second?, row.p50_us?, row.p99_us?)),
@@ -62,7 +62,7 @@ pub(super) fn key_section(findings: &Findings, key: KeyKind) -> String {
     text
 }
 
-/// One row for each server with this job, one column for each kind of handshake that was measured.
+/// Formats one row for each server with this job, one column for each kind of handshake that was measured.
 fn table(
     title: &str,
     of_key: &[&(Scenario, Vec<HandshakeRow>)],

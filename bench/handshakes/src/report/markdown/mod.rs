@@ -26,12 +26,12 @@ use crate::{
 };
 use quadrille_profile::load::TlsVersion;
 
-/// The page; `picture` is the file name of [`bars`](super::picture::bars).
+/// Formats the page; `picture` is the file name of [`bars`](super::picture::bars).
 pub fn page(findings: &Findings, picture: &str) -> String {
     let mut page = String::from(
-        "# Quadrille beside nginx, HAProxy, Envoy and hitch\n\n\
-         Written by `make compare`; what is measured and how to read it is in [README.md](README.md). Ratios are medians over \
-         interleaved rounds, and on a busy machine they are worth more than microseconds.\n\n",
+        "# Quadrille compared with nginx, HAProxy, Envoy and hitch\n\n\
+         Written by `make compare`; method and interpretation are described in [README.md](README.md). Ratios are medians \
+         over interleaved rounds, and on a busy machine they are more reliable than microseconds.\n\n",
     );
     page += &headline(findings);
     let _ = writeln!(page, "![CPU per handshake, as bars]({picture})\n");
@@ -47,7 +47,7 @@ pub fn page(findings: &Findings, picture: &str) -> String {
     page
 }
 
-/// The main figure in one sentence.
+/// Returns the main figure in one sentence.
 fn headline(findings: &Findings) -> String {
     let find = |key: KeyKind| {
         let full = |scenario: &Scenario| {
@@ -98,15 +98,13 @@ fn setting(findings: &Findings) -> String {
     text
 }
 
-/// What is set beyond defaults; the whole is in the files linked.
+/// Returns the settings that differ from defaults; the linked files have all of them.
 fn flags(rival: Rival) -> &'static str {
     match rival {
         Rival::Nginx => {
             "[nginx.conf](handshakes/rivals/nginx.conf): `worker_processes 1`, `reuseport`, no access log"
         }
-        Rival::Haproxy => {
-            "[haproxy.cfg](handshakes/rivals/haproxy.cfg): `nbthread 1`, client's order of ciphers"
-        }
+        Rival::Haproxy => "[haproxy.cfg](handshakes/rivals/haproxy.cfg): `nbthread 1`, client's cipher order",
         Rival::HaproxyAwsLc => {
             "[haproxy.cfg](handshakes/rivals/haproxy.cfg), built by [haproxy-awslc.sh](haproxy-awslc.sh)"
         }
@@ -115,18 +113,18 @@ fn flags(rival: Rival) -> &'static str {
         }
         Rival::Quadrille => "`--threads 1`, no admin",
         Rival::Keyless => {
-            "as `quadrille`; the key is on a key server on the client's core, over mutual TLS, not counted"
+            "like `quadrille`; the key is on a key server on the client's core, over mutual TLS, not counted"
         }
         Rival::Hitch => "[hitch.conf](handshakes/rivals/hitch.conf): `workers = 1`, no log",
-        Rival::HaproxyTcp => "as `haproxy`, `mode tcp`",
-        Rival::QuadrilleTcp => "as `quadrille`, `--mode tcp`",
+        Rival::HaproxyTcp => "like `haproxy`, `mode tcp`",
+        Rival::QuadrilleTcp => "like `quadrille`, `--mode tcp`",
     }
 }
 
-/// What was agreed on, and whether the handshakes were those asked for.
+/// Lists the negotiated parameters, and checks that the handshakes were of the requested kind.
 fn checks(tables: &[(Scenario, Vec<HandshakeRow>)]) -> String {
     let mut text = String::from(
-        "## Checks\n\nThe client counts, from what TLS says of each connection, which handshakes were full and which resumed. A round with a \
+        "## Checks\n\nThe client counts full and resumed handshakes, from the TLS state of each connection. A round with a \
          resumed handshake among full ones, or with fewer than 99 % resumed ones, does not count.\n\n",
     );
     for (scenario, rows) in tables {
@@ -182,7 +180,7 @@ mod tests {
             plan: Plan { rounds: 5, handshakes: 1000, round_time: Duration::from_millis(700) },
             contestants: vec![
                 contestant(Rival::Nginx, Ok("1.22.1")),
-                contestant(Rival::Envoy, Err("cannot | be had")),
+                contestant(Rival::Envoy, Err("not | available")),
                 contestant(Rival::Quadrille, Ok("0.1.0")),
             ],
             handshakes: vec![
@@ -192,10 +190,10 @@ mod tests {
                 ),
                 (scenario(Resumption::On), vec![row("nginx", 200.0, 1, 50), row("quadrille", 150.0, 0, 60)]),
             ],
-            requests: Err("nginx is not there".into()),
-            provider: Err("the module is not there".into()),
+            requests: Err("nginx is not installed".into()),
+            provider: Err("the module is missing".into()),
             idle: Vec::new(),
-            cross_check: Err("h2load is not there".into()),
+            cross_check: Err("h2load is not installed".into()),
         }
     }
 
@@ -205,10 +203,10 @@ mod tests {
         assert!(page.contains("costs Quadrille 430 us of CPU: 0.43 times nginx's."), "{page}");
         assert!(page.contains("| server | TLS 1.3 full | TLS 1.3 resumed |"), "{page}");
         assert!(page.contains("| quadrille | 430 (0.43) | 150 (0.15) |"), "{page}");
-        assert!(page.contains("| envoy | left out: cannot / be had |"), "{page}");
-        assert!(page.contains("Not done: nginx is not there."), "{page}");
-        assert!(page.contains("Not done: the module is not there."), "{page}");
-        assert!(page.contains("Not done: h2load is not there."), "{page}");
+        assert!(page.contains("| envoy | left out: not / available |"), "{page}");
+        assert!(page.contains("Not measured: nginx is not installed."), "{page}");
+        assert!(page.contains("Not measured: the module is missing."), "{page}");
+        assert!(page.contains("Not measured: h2load is not installed."), "{page}");
         assert!(page.contains("nginx: 1 of 51 were full"), "{page}");
         assert!(page.contains("![CPU per handshake, as bars](report.svg)"), "{page}");
         assert!(!page.contains("## P-256"), "a key that was not measured has no section");

@@ -10,7 +10,7 @@ pub(super) fn idle_section(rows: &[IdleRow]) -> String {
         return String::new();
     }
     let mut text = String::from(
-        "## Memory per idle connection\n\nGrowth of the server's processes; the kernel's socket buffers are not in it.\n\n\
+        "## Memory per idle connection\n\nGrowth of the server's processes; the kernel's socket buffers are not included.\n\n\
          | server | idle | open | PSS KiB each | RSS KiB each |\n|---|---|---:|---:|---:|\n",
     );
     for row in rows {
@@ -28,22 +28,22 @@ pub(super) fn idle_section(rows: &[IdleRow]) -> String {
 }
 
 pub(super) fn cross_section(checked: &Result<CrossCheck, String>) -> String {
-    let mut text = String::from("## The same with another generator\n\n");
+    let mut text = String::from("## Cross-check with another generator\n\n");
     let CrossCheck { generator, plain_http, rows } = match checked {
         Ok(checked) => checked,
-        Err(reason) => return text + &format!("Not done: {reason}.\n\n"),
+        Err(reason) => return text + &format!("Not measured: {reason}.\n\n"),
     };
     let _ = writeln!(
         text,
         "{generator} makes the same handshakes: same version, X25519, AES-128-GCM, a new connection for each request, closed after it, 32 of \
-         them in flight. It spends more on a handshake than most servers do. Therefore a server gets, under both generators, only so much of its \
-         core's time (`share`) that h2load too can keep it busy: it is stopped for the rest of every 20 ms. What must agree, within {:.0} %, is \
-         the server's CPU per handshake.\n",
+         them in flight. It spends more CPU on a handshake than most servers do. Therefore a server gets, under both generators, only the fraction \
+         of its core's time (`share`) with which h2load too can keep it busy: it is stopped for the rest of every 20 ms. The server's CPU per \
+         handshake must agree within {:.0} %.\n",
         TOLERANCE * 100.0
     );
     let all = || rows.iter().filter_map(|row| row.agrees);
     let _ = writeln!(text, "{} of {} agree.\n", all().filter(|agrees| *agrees).count(), all().count());
-    text += "| handshake | server | share | CPU us, ours | CPU us, h2load | ratio | a second, ours | h2load | busy, ours | busy, h2load |\n\
+    text += "| handshake | server | share | CPU us, ours | CPU us, h2load | ratio | per second, ours | h2load | busy, ours | busy, h2load |\n\
              |---|---|---:|---:|---:|---|---:|---:|---:|---:|\n";
     for row in rows {
         let _ = match (&row.ours, &row.h2load) {
@@ -56,7 +56,7 @@ pub(super) fn cross_section(checked: &Result<CrossCheck, String>) -> String {
                 ours.cpu_us_per_handshake,
                 theirs.cpu_us_per_handshake,
                 ratio(row.cpu_ratio.as_ref()),
-                if row.agrees == Some(false) { " **apart**" } else { "" },
+                if row.agrees == Some(false) { " **differs**" } else { "" },
                 ours.handshakes_per_second,
                 theirs.handshakes_per_second,
                 ours.server_busy * 100.0,
@@ -77,7 +77,7 @@ pub(super) fn cross_section(checked: &Result<CrossCheck, String>) -> String {
     if let Some(plain) = plain_http {
         let _ = writeln!(
             text,
-            "\nFor comparison, plain HTTP: nginx spends {:.0} us of CPU on a connection with one request, and answers {:.0} a second with \
+            "\nFor comparison, plain HTTP: nginx spends {:.0} us of CPU on a connection with one request, and serves {:.0} per second with \
              {:.0} % of its core.",
             plain.cpu_us_per_handshake,
             plain.handshakes_per_second,

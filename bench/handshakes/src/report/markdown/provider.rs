@@ -9,13 +9,13 @@ pub(super) fn provider_section(found: &Result<ProviderRows, String>) -> String {
     let mut text = String::from("## nginx and HAProxy with the Quadrille provider\n\n");
     let ProviderRows { busy, quiet } = match found {
         Ok(found) => found,
-        Err(reason) => return text + &format!("Not done: {reason}.\n\n"),
+        Err(reason) => return text + &format!("Not measured: {reason}.\n\n"),
     };
     text += "Debian's nginx and HAProxy, unmodified, RSA-2048, resumption off: each alone, and with the [provider](../docs/guide/provider.md) in its \
-             OpenSSL, on the same core with as many workers. HAProxy (`ssl-mode-async`) and a single worker of nginx with \
+             OpenSSL, on the same core with the same number of workers. HAProxy (`ssl-mode-async`) and a single worker of nginx with \
              [our module](../docs/guide/provider-nginx.md) compute in their process; several workers of nginx share \
-             `quadrille keyserver --unix`, on the same core, and its CPU time is counted too. DHE_RSA is asked for by h2load.\n\n\
-             | handshake | server | CPU us per handshake | against it alone | a second |\n|---|---|---:|---|---:|\n";
+             `quadrille keyserver --unix`, on the same core, and its CPU time is counted too. The clients of DHE_RSA are h2load's.\n\n\
+             | handshake | server | CPU us per handshake | relative to it alone | per second |\n|---|---|---:|---|---:|\n";
     for row in busy {
         for (name, medians, against) in sides(row, ratio(row.cpu_ratio.as_ref())) {
             let _ = writeln!(
@@ -27,8 +27,8 @@ pub(super) fn provider_section(found: &Result<ProviderRows, String>) -> String {
             );
         }
     }
-    text += "\nLatency when few clients come, each to an idle server: from connect to the end of the handshake.\n\n\
-             | handshake | server | p50 us | p99 us | p50 and p99 against it alone |\n|---|---|---:|---:|---|\n";
+    text += "\nLatency at a low rate, with an idle server for each client: from connect to the end of the handshake.\n\n\
+             | handshake | server | p50 us | p99 us | p50 and p99 relative to it alone |\n|---|---|---:|---:|---|\n";
     for row in quiet {
         let against = [ratio(row.p50_ratio.as_ref()), ratio(row.p99_ratio.as_ref())].join("; ");
         for (name, medians, against) in sides(row, against) {
@@ -44,7 +44,7 @@ pub(super) fn provider_section(found: &Result<ProviderRows, String>) -> String {
     text + "\n"
 }
 
-/// The server alone, and with the provider, which is `against` the former.
+/// Returns the rows of the server alone and with the provider, whose ratio to the former is `against`.
 fn sides(row: &ProviderRow, against: String) -> [(String, Medians, String); 2] {
     let (server, workers) = row.server.split_once(',').unwrap_or((&row.server, ""));
     let comma = if workers.is_empty() { "" } else { "," };

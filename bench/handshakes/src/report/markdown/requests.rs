@@ -13,24 +13,24 @@ pub(super) fn request_section(found: &Result<RequestFindings, String>) -> String
     let mut text = String::from("## Requests on open connections\n\n");
     let RequestFindings { generator, requests, handshakes } = match found {
         Ok(found) => found,
-        Err(reason) => return text + &format!("Not done: {reason}.\n\n"),
+        Err(reason) => return text + &format!("Not measured: {reason}.\n\n"),
     };
     let _ = writeln!(
         text,
-        "Every server passes the requests on to the same plain nginx, over HTTP/1.1 connections that it keeps; that nginx \
+        "Every server forwards the requests to the same plain nginx, over HTTP/1.1 connections that it keeps open; that nginx \
          and the client ({generator}) share the other core and do not count. P-256 certificate, TLS 1.3, X25519, AES-128-GCM. \
-         Latency is from the beginning of a request to the end of its response. Where a server does not use its core whole, \
-         the other core was the limit: then CPU is what compares.\n"
+         Latency is from the start of a request to the end of its response. Where a server does not use its whole core, \
+         the other core was the limit: then compare the CPU.\n"
     );
-    text += &summary(requests, "CPU us per request (against nginx)", false);
-    text += &summary(requests, "CPU s per GB of bodies (against nginx)", true);
+    text += &summary(requests, "CPU us per request (relative to nginx)", false);
+    text += &summary(requests, "CPU s per GB of bodies (relative to nginx)", true);
     text += &proxied(handshakes);
     requests
         .chunk_by(|a, b| a.workload == b.workload)
         .fold(text, |text, rows| text + &one_workload(rows[0].workload, rows))
 }
 
-/// One row for each server, one column for each workload with HTTP that it can do as fast as it likes.
+/// Formats one row for each server, one column for each HTTP workload without a fixed rate.
 fn summary(rows: &[RequestRow], title: &str, downloads: bool) -> String {
     let wanted = |row: &&RequestRow| {
         let Workload { protocol, per_second, .. } = row.workload;
@@ -52,13 +52,13 @@ fn summary(rows: &[RequestRow], title: &str, downloads: bool) -> String {
     text + "\n"
 }
 
-/// A handshake, one request and the end of the connection.
+/// Formats the results of a handshake, one request and the end of the connection.
 fn proxied(rows: &[ProxiedRow]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let heads = ["answered by the server", "passed on to the upstream", "/ haproxy", "/ envoy"];
-    let title = "A full P-256 handshake with one request, 32 clients: CPU us (against nginx)";
+    let heads = ["served directly", "forwarded to the upstream", "/ haproxy", "/ envoy"];
+    let title = "A full P-256 handshake with one request, 32 clients: CPU us (relative to nginx)";
     let mut text = head(title, &heads.map(str::to_owned));
     for row in rows {
         let us = |us: Option<f64>| us.map(|us| format!("{us:.0}"));
@@ -75,15 +75,15 @@ fn proxied(rows: &[ProxiedRow]) -> String {
     text + &notes(rows.iter().map(|row| (&row.server, &row.note))) + "\n"
 }
 
-/// Everything about one workload.
+/// Formats all results of one workload.
 fn one_workload(workload: Workload, rows: &[RequestRow]) -> String {
     let baselines = workload.protocol.baselines();
     let price_head = if workload.is_download() { "CPU s per GB" } else { "CPU us" };
-    let speed_head = if workload.is_download() { "GB/s" } else { "a second" };
+    let speed_head = if workload.is_download() { "GB/s" } else { "per second" };
     let mut heads = vec![price_head.to_owned()];
     heads.extend(baselines.iter().map(|rival| format!("/ {rival}")));
     heads.extend([speed_head, "core", "p50 us", "p99 us"].map(str::to_owned));
-    // Without a rate of its own, latency is what the rate makes of it.
+    // Without a fixed rate, latency is determined by the rate reached.
     let at_a_rate = workload.per_second.is_some();
     if at_a_rate {
         heads.extend(["p50 / nginx", "p99 / nginx"].map(str::to_owned));
@@ -125,7 +125,7 @@ fn against_nginx(price: Option<String>, ratios: &Ratios) -> String {
     price.map_or_else(|| "-".to_owned(), |price| price + &against.unwrap_or_default())
 }
 
-/// Below a table: why something is missing in it.
+/// Formats the reasons for missing values, below a table.
 fn notes<'a>(notes: impl Iterator<Item = (&'a String, &'a Option<String>)>) -> String {
     let lines: String = notes
         .filter_map(|(server, note)| Some(format!("- {server}: {}\n", in_cell(note.as_deref()?))))
@@ -176,6 +176,6 @@ mod tests {
         );
         assert!(text.contains("| 60 | 120 | 1.50 | 1.50 |\n"), "at a fixed rate: {text}");
         assert!(text.contains("- haproxy: it ended / at once\n"), "{text}");
-        assert!(text.contains("CPU s per GB of bodies (against nginx)"), "{text}");
+        assert!(text.contains("CPU s per GB of bodies (relative to nginx)"), "{text}");
     }
 }

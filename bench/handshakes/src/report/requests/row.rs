@@ -1,4 +1,4 @@
-//! What was found, as numbers.
+//! Results as numbers.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
     statistics::Spread,
 };
 
-/// Everything about requests on open connections.
+/// All results of requests on open connections.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RequestFindings {
     /// Name and version of the client.
@@ -28,65 +28,67 @@ pub struct RequestFindings {
     pub handshakes: Vec<ProxiedRow>,
 }
 
-/// By server, values against its own in the same round.
+/// Ratios to each server's values in the same round, by server.
 pub type Ratios = BTreeMap<String, Spread>;
 
-/// One server and one workload. What could not be measured is absent, and `note` says why.
+/// One server and one workload. Values that could not be measured are absent, and `note` gives the reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct RequestRow {
-    /// What was asked for.
+    /// The workload.
     #[serde(serialize_with = "as_id", rename = "scenario")]
     pub workload: Workload,
-    /// Requests a second that were asked for; `None`: as many as the server can.
+    /// Fixed rate in requests per second; `None`: the server's maximum.
     pub asked_per_second: Option<f64>,
     /// Name of the server.
     pub server: String,
-    /// Its version and that of its TLS library.
+    /// Version of the server and of its TLS library.
     pub version: Option<String>,
-    /// CPU time of the server for each request, microseconds; this and what follows are medians of the rounds.
+    /// CPU time of the server per request, microseconds; this value and those below are medians of the rounds.
     pub cpu_us_per_request: Option<f64>,
-    /// CPU seconds of the server for each gigabyte (10^9 bytes) of bodies.
+    /// CPU seconds of the server per gigabyte (10^9 bytes) of bodies.
     pub cpu_seconds_per_gb: Option<f64>,
-    /// Requests a second.
+    /// Requests per second.
     pub requests_per_second: Option<f64>,
-    /// Gigabytes of bodies a second.
+    /// Gigabytes of bodies per second.
     pub gb_per_second: Option<f64>,
-    /// How much of its core the server used.
+    /// Fraction of its core that the server used.
     pub server_busy: Option<f64>,
-    /// From the beginning of a request to the end of its response, median, microseconds.
+    /// Median time from the start of a request to the end of its response, microseconds.
     pub p50_us: Option<f64>,
-    /// The same, 99th percentile.
+    /// 99th percentile of that time.
     pub p99_us: Option<f64>,
-    /// CPU time for each request.
+    /// Ratios of CPU time per request.
     pub cpu_ratios: Ratios,
-    /// Median latency.
+    /// Ratios of median latency.
     pub p50_ratios: Ratios,
-    /// 99th percentile of latency.
+    /// Ratios of the 99th percentile of latency.
     pub p99_ratios: Ratios,
-    /// Why something is missing.
+    /// Reason that a value is missing.
     pub note: Option<String>,
 }
 
-/// One server's full handshakes with one request. What could not be measured is absent, and `note` says why.
+/// One server's full handshakes with one request. Values that could not be measured are absent, and `note` gives the
+/// reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ProxiedRow {
     /// Name of the server.
     pub server: String,
-    /// Its version and that of its TLS library.
+    /// Version of the server and of its TLS library.
     pub version: Option<String>,
-    /// CPU time of the server for each handshake, microseconds, median of the rounds: with a fixed answer.
+    /// CPU time of the server per handshake, microseconds, median of the rounds: with a fixed response.
     pub fixed_cpu_us: Option<f64>,
-    /// The same with an answer from the upstream.
+    /// CPU time with a response from the upstream.
     pub proxied_cpu_us: Option<f64>,
-    /// CPU time with a fixed answer.
+    /// Ratios of CPU time with a fixed response.
     pub fixed_ratios: Ratios,
-    /// CPU time with an answer from the upstream.
+    /// Ratios of CPU time with a response from the upstream.
     pub proxied_ratios: Ratios,
-    /// Why something is missing.
+    /// Reason that a value is missing.
     pub note: Option<String>,
 }
 
-/// The rows of one workload; `served` has a result, or the reason why there is none, for each of `contestants`.
+/// Builds the rows of one workload; `served` has a result, or the reason that it is missing, for each of
+/// `contestants`.
 pub fn request_rows(
     workload: Workload,
     contestants: &[Contestant],
@@ -123,7 +125,7 @@ pub fn request_rows(
     contestants.iter().zip(served).map(row).collect()
 }
 
-/// The rows of handshakes with one request.
+/// Builds the rows of handshakes with one request.
 pub fn proxied_rows(contestants: &[Contestant], measured: &Proxied) -> Vec<ProxiedRow> {
     let row = |(index, contestant): (usize, &Contestant)| {
         let side = |side: &[Result<Measured, String>]| {
@@ -146,7 +148,7 @@ pub fn proxied_rows(contestants: &[Contestant], measured: &Proxied) -> Vec<Proxi
     contestants.iter().enumerate().map(row).collect()
 }
 
-/// Why a server was not measured to the end, or what went wrong.
+/// Returns the reason that a server was not measured completely, or the failures.
 fn reason(measured: &Result<Measured, String>) -> Option<String> {
     match measured {
         Ok(measured) => measured.gave_up.clone().or_else(|| measured.seen.failure()),
@@ -154,7 +156,8 @@ fn reason(measured: &Result<Measured, String>) -> Option<String> {
     }
 }
 
-/// `ours` against what each of `baselines` has in the same rounds; `theirs` finds it by the place among `contestants`.
+/// Returns the ratios of `ours` to each of `baselines` in the same rounds; `theirs` finds a baseline by its index in
+/// `contestants`.
 fn ratios<'a>(
     baselines: &[Rival],
     contestants: &[Contestant],

@@ -8,7 +8,7 @@ use crate::{
     requests::workload::{Protocol, Workload},
 };
 
-/// The table of one workload.
+/// Formats the table of one workload.
 pub fn request_table(workload: Workload, rows: &[RequestRow]) -> String {
     let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
     let width = width(&names);
@@ -42,7 +42,7 @@ pub fn request_table(workload: Workload, rows: &[RequestRow]) -> String {
     table
 }
 
-/// The table of handshakes with one request.
+/// Formats the table of handshakes with one request.
 pub fn proxied_table(rows: &[ProxiedRow]) -> String {
     let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
     let width = width(&names);

@@ -1,6 +1,6 @@
 <?php
 
-/** Runs out of memory while it encrypts. */
+/** Runs out of memory while encrypting. */
 
 declare(strict_types=1);
 

@@ -1,6 +1,8 @@
 <?php
 
-/** Nonces that this worker draws, in hexadecimal. Preloaded (opcache.preload), it draws some before workers fork. */
+/**
+ * Prints nonces drawn by this worker, in hexadecimal. Preloaded (opcache.preload), it draws some before workers fork.
+ */
 
 declare(strict_types=1);
 
