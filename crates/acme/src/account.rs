@@ -1,4 +1,4 @@
-//! The account with the authority: made once, and kept.
+//! The ACME account: created once, and kept in the state directory.
 
 use crate::{AcmeError, Issued, files, files::StateDirectory, https::Https, turn::Turn};
 use base64ct::{Base64UrlUnpadded, Encoding};
@@ -9,7 +9,7 @@ use quadrille_config::model::{Acme, ExternalAccount};
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// The account that is kept, or a new one.
+/// Returns the stored account, or creates one.
 pub(crate) async fn open(
     acme: &Acme,
     state: &StateDirectory,
@@ -27,27 +27,27 @@ pub(crate) async fn open(
     let (account, credentials) = builder.create(&new, acme.directory.clone(), external.as_ref()).await?;
     let json = Zeroizing::new(serde_json::to_vec(&credentials).map_err(|_| unreadable("the account"))?);
     turn.store(&files::account(acme), &json).await?;
-    tracing::info!(directory = acme.directory, "an account with the certificate authority has been made");
+    tracing::info!(directory = acme.directory, "an account with the certificate authority has been created");
     Ok(account)
 }
 
-/// Why a certificate is revoked (RFC 5280 section 5.3.1).
+/// Reason for a revocation (RFC 5280 section 5.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Nothing is said.
+    /// No reason is given.
     Unspecified,
-    /// Somebody else has the key.
+    /// The private key is compromised.
     KeyCompromise,
-    /// Another certificate has taken its place.
+    /// Another certificate replaces it.
     Superseded,
-    /// It is of no use any more.
+    /// The certificate is no longer used.
     CessationOfOperation,
 }
 
-/// Has the authority revoke the certificate in this file.
+/// Revokes the certificate in this file.
 ///
 /// # Errors
-/// If there is no account or no certificate, or the authority refuses.
+/// If there is no account or no certificate, or the authority rejects the request.
 pub async fn revoke(acme: &Acme, certificate: &Path, reason: Reason) -> Result<(), AcmeError> {
     let (state, https) = (StateDirectory::open(&acme.state)?, Https::new(acme)?);
     let none =
@@ -66,7 +66,7 @@ pub async fn revoke(acme: &Acme, certificate: &Path, reason: Reason) -> Result<(
     Ok(())
 }
 
-/// The account that is kept.
+/// Loads the stored account.
 pub(crate) async fn kept(
     acme: &Acme,
     state: &StateDirectory,
@@ -85,13 +85,13 @@ fn external_key(external: &ExternalAccount) -> Result<ExternalAccountKey, AcmeEr
     let unusable = |problem: &str| {
         AcmeError::File(format!("`acme.external_account.key_file` {}: {problem}", file.display()))
     };
-    let text = files::read(file)?.ok_or_else(|| unusable("is not there"))?;
+    let text = files::read(file)?.ok_or_else(|| unusable("the file does not exist"))?;
     let text = std::str::from_utf8(text.trim_ascii()).unwrap_or_default().trim_end_matches('=');
     let key = Base64UrlUnpadded::decode_vec(text).map(Zeroizing::new);
-    let key = key.map_err(|_| unusable("no key in base64url"))?;
+    let key = key.map_err(|_| unusable("not a base64url-encoded key"))?;
     Ok(ExternalAccountKey::new(external.id.clone(), &key))
 }
 
 fn unreadable(what: &str) -> AcmeError {
-    AcmeError::File(format!("{what} is no account; move it away, and a new one is made"))
+    AcmeError::File(format!("{what} is not a valid account; move it away, and a new one is created"))
 }

@@ -1,4 +1,4 @@
-//! What the authority is answered while it validates names.
+//! Responses to the authority's challenges.
 
 use crate::{AcmeError, Plan, certificate_request::challenge_params};
 use boring::{
@@ -15,62 +15,62 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// The answers to the challenges of the orders that are under way. Listeners ask it.
+/// Responses to the challenges of the pending orders. Listeners look them up here.
 #[derive(Default)]
 pub struct Answers(RwLock<Table>);
 
 #[derive(Default)]
 struct Table {
-    /// Whose orders these are.
+    /// The plan that the orders belong to.
     plan: Option<Plan>,
     http: HashMap<String, String>,
     tls_alpn: HashMap<String, Arc<TlsAlpnCertificate>>,
 }
 
-/// The certificate that proves a name in a handshake with the protocol `acme-tls/1` (RFC 8737 section 3).
+/// Certificate that proves control of a name in a handshake with the protocol `acme-tls/1` (RFC 8737 section 3).
 pub struct TlsAlpnCertificate {
     /// Self-signed, for the name alone.
     pub certificate: X509,
-    /// Its key.
+    /// Private key of the certificate.
     pub key: ChallengeKey,
 }
 
-/// The key of a certificate that proves a name.
+/// Private key of a validation certificate.
 pub enum ChallengeKey {
-    /// Made for it, and for nothing else.
+    /// Generated for this certificate only.
     Local(PKey<Private>),
-    /// That of the certificate that is ordered, on key servers.
+    /// The key of the ordered certificate, held on key servers.
     Remote(RemoteKey, Client),
 }
 
-/// The answer to one challenge.
+/// Response to one challenge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// To a request for the path of this token (RFC 8555 section 8.3).
+    /// Body for a request to the path of this token (RFC 8555 section 8.3).
     Http { token: String, key_authorization: String },
-    /// In handshakes for this name or address.
+    /// Digest for handshakes for this name or address.
     TlsAlpn { name: String, digest: Vec<u8> },
-    /// The same, with a certificate that was signed on the key servers of this order, in DER.
+    /// Certificate in DER for handshakes for this name, signed on the key servers of this order.
     TlsAlpnSigned { name: String, certificate: Vec<u8>, order: String },
 }
 
 impl Answers {
-    /// What a request for `/.well-known/acme-challenge/TOKEN` is answered.
+    /// Returns the response body for `/.well-known/acme-challenge/TOKEN`.
     pub fn http(&self, token: &str) -> Option<String> {
         self.read().http.get(token).cloned()
     }
 
-    /// What a client with the ALPN protocol `acme-tls/1` and this SNI, in lower case, is shown.
+    /// Returns the certificate for a client that offers the ALPN protocol `acme-tls/1` and this SNI, in lower case.
     pub fn tls_alpn(&self, server_name: &str) -> Option<Arc<TlsAlpnCertificate>> {
         self.read().tls_alpn.get(server_name).cloned()
     }
 
-    /// From now on they are of this plan's orders.
+    /// Sets the plan that the following orders belong to.
     pub(crate) fn belong_to(&self, plan: &Plan) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).plan = Some(plan.clone());
     }
 
-    /// From now on there are these, and no others.
+    /// Replaces all responses.
     pub(crate) fn replace(&self, answers: &[Answer]) -> Result<(), AcmeError> {
         let plan = self.read().plan.clone();
         let mut table = Table::default();
@@ -85,7 +85,7 @@ impl Answers {
                 }
                 Answer::TlsAlpnSigned { name, certificate, order } => {
                     let client = plan.as_ref().and_then(|plan| plan.client(order)).ok_or_else(|| {
-                        AcmeError::KeyServer(format!("there are no key servers here for {order}"))
+                        AcmeError::KeyServer(format!("no key servers are configured here for {order}"))
                     })?;
                     let certificate = TlsAlpnCertificate::signed(certificate, client)?;
                     table.tls_alpn.insert(server_name(name), Arc::new(certificate));
@@ -112,15 +112,14 @@ impl TlsAlpnCertificate {
 
     fn signed(certificate: &[u8], client: Client) -> Result<Self, AcmeError> {
         let certificate = X509::from_der(certificate)?;
-        let garbage =
-            |problem: String| AcmeError::Garbage(format!("the certificate of a challenge: {problem}"));
+        let garbage = |problem: String| AcmeError::Garbage(format!("challenge certificate: {problem}"));
         let public = PublicKey::from_pkey(certificate.public_key()?);
         let key = RemoteKey::new(public.map_err(|error| garbage(error.to_string()))?)?;
         Ok(Self { certificate, key: ChallengeKey::Remote(key, client) })
     }
 }
 
-/// The SNI that the authority sends: of an address, its name in reverse DNS (RFC 8738 section 6).
+/// The SNI that the authority sends; for an address, its reverse DNS name (RFC 8738 section 6).
 fn server_name(name: &str) -> String {
     match name.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => {

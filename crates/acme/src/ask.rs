@@ -1,4 +1,4 @@
-//! The question whether a name's certificate may be ordered.
+//! The request to the operator's service that decides whether a certificate may be ordered for a name.
 
 use crate::{
     https::connector,
@@ -15,31 +15,31 @@ use tokio::net::TcpStream;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Who is asked.
+/// Client of that service.
 #[derive(Default)]
 pub(crate) struct Asker {
-    /// Made with the first question that needs it: it reads all CAs of the system.
+    /// Created on first use, because it reads all CAs of the system.
     tls: Option<SslConnector>,
 }
 
 impl Asker {
-    /// Whether `GET URL?domain=NAME` is answered by 200; anything else that is an answer says no.
+    /// Sends `GET URL?domain=NAME`. Returns whether the status is 200; any other response denies the name.
     pub(crate) async fn may_be_ordered(
         &mut self,
         settings: &AcmeOnDemand,
         name: &str,
     ) -> Result<bool, String> {
         let asked = tokio::time::timeout(PATIENCE, self.status(settings, name)).await;
-        Ok(asked.unwrap_or_else(|_| Err("no answer in 5 s".to_owned()))? == StatusCode::OK)
+        Ok(asked.unwrap_or_else(|_| Err("no response within 5 s".to_owned()))? == StatusCode::OK)
     }
 
     async fn status(&mut self, settings: &AcmeOnDemand, name: &str) -> Result<StatusCode, String> {
         let uri: Uri = settings.ask.parse().map_err(text)?;
-        let authority = uri.authority().ok_or("it is no URL")?;
+        let authority = uri.authority().ok_or("not a URL")?;
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let separator = if uri.query().is_some() { '&' } else { '?' };
-        // Names have no character that would need another form.
+        // Names contain no character that requires percent-encoding.
         let request = Request::get(format!("{path}{separator}domain={name}"))
             .header(header::HOST, authority.as_str())
             .header(header::CONNECTION, "close")
@@ -61,7 +61,7 @@ impl Asker {
             let made = connector(settings.ca_file.as_deref(), "acme.on_demand.ca_file");
             self.tls = Some(made.map_err(text)?);
         }
-        self.tls.as_ref().ok_or_else(|| "there is no TLS".to_owned())
+        self.tls.as_ref().ok_or_else(|| "TLS is unavailable".to_owned())
     }
 }
 

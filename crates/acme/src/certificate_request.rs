@@ -1,8 +1,8 @@
-//! What a key signs for an order: the request for its certificate (PKCS #10, RFC 2986), and the certificate by which a
-//! name is proved in a handshake (RFC 8737 section 3).
+//! Structures that an order's key signs: the certificate request (PKCS #10, RFC 2986), and the certificate that
+//! proves control of a name in a handshake (RFC 8737 section 3).
 //!
-//! The library signs by a callback, and a key server answers later: so each is written twice, first to learn what is
-//! signed, then with the signature.
+//! The library signs in a synchronous callback, but a key server responds asynchronously. Each structure is therefore
+//! serialized twice: first to obtain the message to sign, then with the signature.
 
 use crate::{AcmeError, order_key::OrderKey, unix_now};
 use boring::ec::PointConversionForm;
@@ -13,27 +13,27 @@ use rcgen::{
 };
 use std::{cell::RefCell, time::Duration};
 
-/// The request for a certificate of this key for these names, in DER.
+/// Returns the certificate request for this key and these names, in DER.
 pub(crate) async fn request(key: &OrderKey, names: &[String]) -> Result<Vec<u8>, AcmeError> {
     let mut params = CertificateParams::new(names.to_vec())?;
     params.distinguished_name = DistinguishedName::new();
     signed(key, |signature| Ok(params.serialize_request(signature)?.der().to_vec())).await
 }
 
-/// The certificate that proves this name, signed by its own key, in DER.
+/// Returns the validation certificate for this name, signed by its own key, in DER.
 pub(crate) async fn challenge(key: &OrderKey, name: &str, digest: &[u8]) -> Result<Vec<u8>, AcmeError> {
     let params = challenge_params(name, digest)?;
     signed(key, |signature| Ok(params.self_signed(signature)?.der().to_vec())).await
 }
 
-/// What is in that certificate.
+/// Contents of the validation certificate.
 pub(crate) fn challenge_params(name: &str, digest: &[u8]) -> Result<CertificateParams, Error> {
     const DAY: u64 = 24 * 3600;
     let mut params = CertificateParams::new([name.to_owned()])?;
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, "ACME challenge");
     params.serial_number = Some(SerialNumber::from(1));
-    // An authority whose clock is behind does not mind: it looks at nothing but the extensions.
+    // Works with an authority whose clock is behind: only the extensions are checked.
     let now = rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(u64::try_from(unix_now()).unwrap_or(0));
     (params.not_before, params.not_after) =
         (now - Duration::from_secs(DAY), now + Duration::from_secs(7 * DAY));
@@ -53,17 +53,17 @@ async fn signed(
     let der = write(&signature)?;
     match signature.message.take() == message {
         true => Ok(der),
-        false => Err(AcmeError::Garbage("what is signed is not twice the same".to_owned())),
+        false => Err(AcmeError::Garbage("the message to sign differs between serializations".to_owned())),
     }
 }
 
-/// A signature, and what it is for.
+/// A signature, and the message it covers.
 struct Signature {
     /// The contents of the public key's BIT STRING.
     public: Vec<u8>,
     algorithm: &'static SignatureAlgorithm,
     message: RefCell<Vec<u8>>,
-    /// Empty until it is there.
+    /// Empty until the message has been signed.
     bytes: Vec<u8>,
 }
 
@@ -104,10 +104,10 @@ impl SigningKey for Signature {
     }
 }
 
-/// The library refuses what cannot be written, which has been checked.
+/// The library rejects values that cannot be encoded; they have been validated before.
 impl From<Error> for AcmeError {
     fn from(error: Error) -> Self {
-        Self::Garbage(format!("what is to be signed cannot be written: {error}"))
+        Self::Garbage(format!("cannot encode the message to sign: {error}"))
     }
 }
 

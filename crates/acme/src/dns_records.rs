@@ -1,10 +1,10 @@
-//! The TXT records that prove names while an order is under way.
+//! TXT records that prove control of names while an order is in progress.
 
 use crate::{AcmeError, dns_hook};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Handle;
 
-/// The records of one order. Dropped, it has them removed beside all else.
+/// The records of one order. Dropping it starts a task that removes them.
 pub(crate) struct Records {
     hook: Option<PathBuf>,
     there: Vec<Record>,
@@ -17,21 +17,21 @@ struct Record {
 }
 
 impl Records {
-    /// There are none yet; the hook adds and removes them.
+    /// Starts without records; the hook adds and removes them.
     pub(crate) fn new(hook: Option<&Path>) -> Self {
         Self { hook: hook.map(Path::to_owned), there: Vec::new() }
     }
 
-    /// Adds the record that proves a name.
+    /// Adds the record that proves control of a name.
     pub(crate) async fn add(&mut self, name: &str, value: String) -> Result<(), AcmeError> {
         let Some(hook) = &self.hook else { return Ok(()) };
         let record = Record { name: dns_hook::record_name(name), value };
-        // First of all: a hook that is interrupted may have added it.
+        // Registered first: a hook that is interrupted may have added the record.
         self.there.push(record.clone());
         dns_hook::run(hook, "present", &record.name, &record.value).await
     }
 
-    /// Removes all.
+    /// Removes all records.
     pub(crate) async fn remove(mut self) {
         if let Some(hook) = &self.hook {
             remove(hook, &mut self.there).await;
@@ -39,7 +39,7 @@ impl Records {
     }
 }
 
-/// A record that stays does no harm. Interrupted, it leaves those that are still there.
+/// Removes the records one by one. When interrupted, the remaining ones stay listed. A leftover record does no harm.
 async fn remove(hook: &Path, records: &mut Vec<Record>) {
     while let Some(record) = records.last() {
         if let Err(error) = dns_hook::run(hook, "cleanup", &record.name, &record.value).await {
@@ -49,7 +49,7 @@ async fn remove(hook: &Path, records: &mut Vec<Record>) {
     }
 }
 
-/// An order may be interrupted anywhere, by a reload above all.
+/// An order may be interrupted at any point, most often by a reload.
 impl Drop for Records {
     fn drop(&mut self) {
         let mut left = std::mem::take(&mut self.there);

@@ -1,52 +1,52 @@
-//! Why there is no certificate.
+//! Errors of certificate orders.
 
 use std::io;
 
-/// Why an order came to nothing.
+/// Reason why an order failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AcmeError {
-    /// The authority cannot be reached, or has trouble of its own. Asking again costs nothing.
-    #[error("the certificate authority cannot be asked: {0}")]
+    /// The authority cannot be reached or has an internal error. A retry does not count against its limits.
+    #[error("cannot reach the certificate authority: {0}")]
     Unreachable(String),
-    /// The authority says no. Every further try counts against its limits.
-    #[error("the certificate authority refuses: {0}")]
+    /// The authority rejects the request. Every retry counts against its limits.
+    #[error("the certificate authority rejects the request: {0}")]
     Refused(String),
-    /// The authority does not know the account any more.
+    /// The account no longer exists at the authority.
     #[error("the certificate authority does not know the account: {0}")]
     NoAccount(String),
-    /// What the authority sent is no answer.
-    #[error("what the certificate authority sent is of no use: {0}")]
+    /// The data that the authority sent is invalid.
+    #[error("invalid data from the certificate authority: {0}")]
     Garbage(String),
     /// The command that changes DNS failed.
     #[error("`acme.dns_hook`: {0}")]
     Hook(String),
-    /// The fleet's Redis cannot be asked.
-    #[error("the fleet cannot be asked: {0}")]
+    /// The fleet's Redis cannot be reached.
+    #[error("the fleet's Redis is unavailable: {0}")]
     Fleet(String),
-    /// Another gateway of the fleet may order now.
-    #[error("this gateway has lost the fleet's lease while it ordered; another one goes on")]
+    /// Another gateway of the fleet has taken over the lease.
+    #[error("lost the fleet's lease during the order; another gateway continues")]
     Lease,
-    /// A key server does not make a key, or does not sign with it.
-    #[error("the key is not to be had: {0}")]
+    /// A key server does not generate a key, or does not sign with it.
+    #[error("the key is unavailable: {0}")]
     KeyServer(String),
-    /// No key server has a key any more that was made for an order.
-    #[error("the key is not to be had: {0}; the next try makes another")]
+    /// No key server holds the key that was generated for an order any longer.
+    #[error("the key is unavailable: {0}; the next attempt generates another")]
     NoKey(String),
-    /// A file in the state directory, or one that the account needs.
+    /// A file in the state directory, or one that the account needs, is unusable.
     #[error("{0}")]
     File(String),
 }
 
 impl AcmeError {
-    /// About a file.
+    /// Error about a file.
     pub(crate) fn file(what: &str, path: &std::path::Path, error: &io::Error) -> Self {
         Self::File(format!(
-            "cannot {what} {}: {error}; check `acme.state` and who may write there",
+            "cannot {what} {}: {error}; check `acme.state` and its permissions",
             path.display()
         ))
     }
 
-    /// Whether the authority counts it.
+    /// Returns whether a retry counts against the authority's limits.
     pub(crate) fn counts(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Garbage(_) | Self::Hook(_))
     }
@@ -68,16 +68,16 @@ impl From<instant_acme::Error> for AcmeError {
                 }
             }
             Error::Other(source) => Self::Unreachable(source.to_string()),
-            Error::Timeout(_) => Self::Unreachable("no answer in time".to_owned()),
+            Error::Timeout(_) => Self::Unreachable("no response in time".to_owned()),
             Error::Json(_) => {
-                Self::Garbage("no JSON of RFC 8555; does `acme.directory` name a directory?".to_owned())
+                Self::Garbage("not JSON of RFC 8555; does `acme.directory` name a directory?".to_owned())
             }
             other => Self::Garbage(other.to_string()),
         }
     }
 }
 
-/// What BoringSSL refuses is never what a user wrote: that has been checked.
+/// BoringSSL errors never stem from user input, which has been validated before.
 impl From<boring::error::ErrorStack> for AcmeError {
     fn from(error: boring::error::ErrorStack) -> Self {
         Self::Garbage(format!("BoringSSL: {error}"))

@@ -1,21 +1,21 @@
-//! What the gateway is told.
+//! Notifications to the gateway.
 
-/// What the gateway should know.
+/// A notification to the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// There is a new certificate in its file.
+    /// A new certificate has been written to its file.
     Installed,
-    /// An order came to nothing.
+    /// An order failed.
     Failed,
-    /// There is a certificate in its file that this process has not ordered just now: another gateway of the fleet has.
+    /// A certificate file has changed that this process did not order: another gateway of the fleet did.
     Received,
-    /// What became of a name that a client has asked for.
+    /// Decision about a name that a client requested.
     Asked(&'static str),
-    /// A record of the fleet was refused: somebody has changed it.
+    /// A record of the fleet was rejected because it was modified.
     RecordRefused,
-    /// Whether the fleet can be asked has changed.
+    /// The fleet's Redis has become reachable or unreachable.
     Fleet {
-        /// It can.
+        /// Whether it is reachable now.
         reachable: bool,
     },
 }

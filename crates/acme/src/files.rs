@@ -1,4 +1,5 @@
-//! The state directory: whole files or none, which only this user can read, and one process that orders.
+//! The state directory: files are replaced atomically, only this user can read them, and one process orders at a
+//! time.
 
 use crate::AcmeError;
 use quadrille_config::model::Acme;
@@ -10,18 +11,18 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// The directory of an account's key, of certificates and of their keys.
+/// Directory with the account key, certificates and their keys.
 #[derive(Clone, Debug)]
 pub struct StateDirectory(PathBuf);
 
-/// While there is one, no other process orders.
+/// Lock on the directory. While it is held, no other process orders.
 pub(crate) struct Lock(#[expect(dead_code, reason = "closing it is what unlocks")] File);
 
 impl StateDirectory {
-    /// Makes what is not there.
+    /// Opens the directory, creating it if necessary.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn open(path: &Path) -> Result<Self, AcmeError> {
         let certificates = path.join("certificates");
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&certificates);
@@ -29,12 +30,12 @@ impl StateDirectory {
         Ok(Self(path.to_owned()))
     }
 
-    /// A file in it.
+    /// Returns the path of a file in the directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// `None` while another process has it.
+    /// Acquires the lock; `None` while another process holds it.
     pub(crate) fn lock(&self) -> Result<Option<Lock>, AcmeError> {
         let path = self.path("lock");
         let failed = |error: &io::Error| AcmeError::file("lock", &path, error);
@@ -48,7 +49,7 @@ impl StateDirectory {
     }
 }
 
-/// What a file holds; `None` if it is not there.
+/// Reads a file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, AcmeError> {
     match fs::read(path) {
         Ok(content) => Ok(Some(Zeroizing::new(content))),
@@ -57,19 +58,19 @@ pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, AcmeError>
     }
 }
 
-/// Replaces a file in one step: whoever reads sees the old one or the new one, also after a power cut.
+/// Replaces a file atomically: readers see the old or the new content, also after a power failure.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), AcmeError> {
     replace(path, content).map_err(|error| AcmeError::file("write", path, &error))
 }
 
-/// The name of the account's file. Another directory of the authority has another account.
+/// Returns the name of the account's file. Each directory URL of the authority has its own account.
 pub(crate) fn account(acme: &Acme) -> String {
     let digest = boring::sha::sha256(acme.directory.as_bytes());
     let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("account-{name}.json")
 }
 
-/// Puts an account aside that is of no use any more.
+/// Moves an unusable account out of the way.
 pub(crate) fn put_aside(account: &Path) -> Result<(), AcmeError> {
     match fs::rename(account, account.with_extension("unknown")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -107,7 +108,7 @@ mod tests {
         assert!(read(&state.path("other")).unwrap().is_none());
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file), mode(&state.0)), (0o600, 0o700));
-        assert_eq!(fs::read_dir(&state.0).unwrap().count(), 2, "nothing else is left");
+        assert_eq!(fs::read_dir(&state.0).unwrap().count(), 2, "no other file is left");
     }
 
     #[test]

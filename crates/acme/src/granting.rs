@@ -1,4 +1,4 @@
-//! What becomes of names that clients wish for.
+//! Decisions about names that clients request on demand.
 
 use crate::{
     AcmeError, OnDemand, Plan, StateDirectory, UnixTime, Wanted,
@@ -9,14 +9,14 @@ use crate::{
 use quadrille_config::model::{AcmeOnDemand, AcmeOrder};
 use std::sync::Arc;
 
-/// Questions in a row: orders that are due have their turn, too.
+/// Maximum number of requests in a row, so that due orders are not delayed.
 const IN_A_ROW: u32 = 8;
-/// How long a no holds, an answer that did not come, and an end after many failures.
+/// Seconds for which a denial, a missing response, and giving up after repeated failures remain in effect.
 const NO: i64 = 600;
 const NO_ANSWER: i64 = 30;
 const FAILED: i64 = 24 * 3600;
 
-/// The names of a state directory.
+/// The granted names of a state directory.
 pub(crate) struct Granting {
     settings: Option<AcmeOnDemand>,
     state: StateDirectory,
@@ -24,15 +24,15 @@ pub(crate) struct Granting {
     granted: Granted,
     asker: Asker,
     asked: u32,
-    /// What has been complained of last.
+    /// The last problem logged.
     complaint: Option<String>,
 }
 
-/// What became of a wish.
+/// Outcome for a requested name.
 pub(crate) enum Question {
-    /// As metrics call it.
+    /// A decision, as its metric label.
     Answered(&'static str),
-    /// This name was allowed.
+    /// The service allows this name.
     MayBeOrdered(String),
 }
 
@@ -50,12 +50,12 @@ impl Granting {
         Self { settings, state, on_demand, granted, asker, asked: 0, complaint: None }
     }
 
-    /// What was granted until now.
+    /// Returns the orders for granted names.
     pub(crate) fn orders(&self) -> impl Iterator<Item = AcmeOrder> {
         self.settings.iter().flat_map(|settings| self.granted.orders(settings))
     }
 
-    /// Others may have granted names: another process, or another gateway.
+    /// Reloads the granted names, which another process or gateway may have changed.
     pub(crate) fn look(&mut self) {
         self.asked = 0;
         if self.settings.is_none() {
@@ -68,7 +68,7 @@ impl Granting {
         }
     }
 
-    /// Asks about the next wish; `None` if there is none, or it is others' turn.
+    /// Sends the next request to the service; `None` if no name is pending, or other orders are due first.
     pub(crate) async fn next(&mut self, now: UnixTime) -> Option<Question> {
         let settings = self.settings.clone()?;
         let name = self.on_demand.next().filter(|_| self.asked < IN_A_ROW)?;
@@ -89,14 +89,14 @@ impl Granting {
                 Some(Question::Answered("denied"))
             }
             Err(problem) => {
-                self.complain(&name, &format!("{} cannot be asked: {problem}", settings.ask));
+                self.complain(&name, &format!("cannot query {}: {problem}", settings.ask));
                 self.on_demand.refuse(&name, now, now + NO_ANSWER);
                 Some(Question::Answered("unreachable"))
             }
         }
     }
 
-    /// Keeps a name that was allowed.
+    /// Stores a name that was allowed.
     pub(crate) async fn grant(&mut self, name: &str, now: UnixTime, turn: &Turn) -> Result<(), AcmeError> {
         let mut granted = Granted::read(&self.state);
         granted.insert(name, now);
@@ -107,7 +107,8 @@ impl Granting {
         Ok(())
     }
 
-    /// Lets a name go that was granted and cannot be had. It may be asked about again in a day. False if it stays.
+    /// Removes a granted name whose certificate cannot be issued. It may be requested again in a day. Returns whether
+    /// it was removed.
     pub(crate) async fn give_up(&mut self, wanted: &Wanted, now: UnixTime, turn: &Turn) -> bool {
         let [name] = &wanted.order.names[..] else { return false };
         let mut granted = Granted::read(&self.state);
@@ -116,7 +117,7 @@ impl Granting {
         }
         let kept = async { turn.store(FILE, &granted.to_json()?).await };
         if let Err(error) = kept.await {
-            tracing::error!(%error, name, "a name that cannot be issued could not be removed");
+            tracing::error!(%error, name, "a name whose certificate cannot be issued could not be removed");
             return false;
         }
         tracing::warn!(name, "given up: its certificate was ordered on demand and could not be issued");
@@ -126,10 +127,10 @@ impl Granting {
         true
     }
 
-    /// Says something once, until it is another thing.
+    /// Logs a problem once, until it changes.
     fn complain(&mut self, name: &str, problem: &str) {
         if self.complaint.as_deref() != Some(problem) {
-            tracing::warn!(name, problem, "no certificate is ordered on demand; those that are there serve");
+            tracing::warn!(name, problem, "no certificate is ordered on demand; existing ones stay in use");
             self.complaint = Some(problem.to_owned());
         }
     }

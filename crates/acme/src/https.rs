@@ -1,4 +1,4 @@
-//! Requests to the authority over BoringSSL, so that there is one TLS library.
+//! HTTPS requests to the authority over BoringSSL, so that there is only one TLS library.
 
 use crate::{
     AcmeError,
@@ -23,12 +23,12 @@ use std::{
 };
 use tokio::net::TcpStream;
 
-/// For one request with all that belongs to it.
+/// Time limit of one request, including the connection.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Chains of certificates are a few kilobytes.
+/// Maximum size of a response body; certificate chains are a few kilobytes.
 const LARGEST: usize = 1 << 20;
 
-/// A client of one authority.
+/// HTTPS client of one authority.
 #[derive(Clone)]
 pub(crate) struct Https {
     connector: SslConnector,
@@ -36,25 +36,27 @@ pub(crate) struct Https {
 }
 
 impl Https {
-    /// Trusts what the account says.
+    /// Trusts the CAs that the account's settings name.
     pub(crate) fn new(acme: &Acme) -> Result<Self, AcmeError> {
         let ca = acme.ca_file.as_ref().map(|(file, _)| file.as_path());
         Ok(Self { connector: connector(ca, "acme.ca_file")?, refused_for: Arc::default() })
     }
 
-    /// How long the authority wants to be left alone, as its last refusal says (RFC 8555 section 6.6).
+    /// Takes the `Retry-After` of the last rejection, if there was one (RFC 8555 section 6.6).
     pub(crate) fn take_refused_for(&self) -> Option<Duration> {
         self.refused_for.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// One request, on a connection of its own: there are a dozen in an order, and an order in weeks.
+    /// Sends one request on its own connection: an order takes about a dozen, and there is an order every few weeks.
     pub(crate) async fn send<B>(&self, request: Request<B>) -> Result<Response<Full<Bytes>>, String>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync,
     {
         let exchange = self.exchange(request);
-        tokio::time::timeout(PATIENCE, exchange).await.unwrap_or_else(|_| Err("no answer in 30 s".to_owned()))
+        tokio::time::timeout(PATIENCE, exchange)
+            .await
+            .unwrap_or_else(|_| Err("no response within 30 s".to_owned()))
     }
 
     async fn exchange<B>(&self, request: Request<B>) -> Result<Response<Full<Bytes>>, String>
@@ -82,14 +84,14 @@ impl Https {
     }
 }
 
-/// TLS towards servers that lead to these CAs, or to the system's. `key` is where the configuration names them.
+/// TLS client context that trusts these CAs, or the system's. `key` is the configuration key that names them.
 pub(crate) fn connector(ca: Option<&Path>, key: &str) -> Result<SslConnector, AcmeError> {
     let mut builder = SslConnector::builder(SslMethod::tls())?;
     builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
     if let Some(file) = ca {
         let unusable = |problem: String| AcmeError::File(format!("`{key}` {}: {problem}", file.display()));
         let pem = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
-        let cas = X509::stack_from_pem(&pem).map_err(|_| unusable("no certificates in PEM".to_owned()))?;
+        let cas = X509::stack_from_pem(&pem).map_err(|_| unusable("no PEM certificates".to_owned()))?;
         let mut store = X509StoreBuilder::new()?;
         cas.iter().try_for_each(|ca| store.add_cert(ca))?;
         builder.set_cert_store_builder(store);
@@ -110,17 +112,17 @@ impl HttpClient for Https {
     }
 }
 
-/// A response with its body.
+/// Reads a response with its body.
 async fn whole(response: Response<Incoming>) -> Result<Response<Full<Bytes>>, String> {
     let (head, body) = response.into_parts();
     let body = Limited::new(body, LARGEST).collect().await.map_err(text)?;
     Ok(Response::from_parts(head, Full::new(body.to_bytes())))
 }
 
-/// As HTTP/1.1 sends it to the server itself (RFC 9112 section 3.2.1), with where that is.
+/// Converts a request to origin-form (RFC 9112 section 3.2.1), and returns it with its host and port.
 fn origin_form<B>(request: Request<B>) -> Result<(String, u16, Request<B>), String> {
     let (mut head, body) = request.into_parts();
-    let no_url = || format!("{} is no URL with https://", head.uri);
+    let no_url = || format!("{} is not an https:// URL", head.uri);
     if head.uri.scheme_str() != Some("https") {
         return Err(no_url());
     }
@@ -133,7 +135,7 @@ fn origin_form<B>(request: Request<B>) -> Result<(String, u16, Request<B>), Stri
     Ok((host, authority.port_u16().unwrap_or(443), Request::from_parts(head, body)))
 }
 
-/// Authorities send seconds; a date counts as an hour (RFC 9110 section 10.2.3).
+/// Parses `Retry-After`. Authorities send seconds; a date counts as one hour (RFC 9110 section 10.2.3).
 fn seconds(value: &HeaderValue) -> Option<Duration> {
     const HOUR: u64 = 3600;
     let text = value.to_str().ok()?.trim();

@@ -1,4 +1,4 @@
-//! A certificate that an authority has issued: checked before it is kept, and read again.
+//! Issued certificates: validated before they are stored, and read again.
 
 use crate::{AcmeError, UnixTime, schedule::Validity};
 use base64ct::{Base64UrlUnpadded, Encoding};
@@ -13,81 +13,82 @@ use quadrille_keyless::wire::Ski;
 use std::{net::IpAddr, path::Path};
 use zeroize::Zeroizing;
 
-/// A chain as it is kept, in one file with its key.
+/// A certificate chain as it is stored, in one file with its key.
 pub struct Issued {
-    /// Leaf first.
+    /// The certificates, leaf first.
     pub chain: Vec<X509>,
-    /// When it holds.
+    /// Validity period of the leaf.
     pub validity: Validity,
 }
 
-/// Longer chains are no chains of the Web.
+/// Maximum chain length; Web PKI chains are shorter.
 const LONGEST: usize = 10;
 
 impl Issued {
-    /// What the file holds; `None` if it is not there or holds no certificate.
+    /// Reads a file; `None` if it does not exist or contains no certificate.
     pub fn read(file: &Path) -> Option<Self> {
         Self::parse(&Zeroizing::new(std::fs::read(file).ok()?))
     }
 
-    /// What is in such a file.
+    /// Parses the contents of such a file.
     pub(crate) fn parse(pem: &[u8]) -> Option<Self> {
         let chain = X509::stack_from_pem(pem).ok().filter(|chain| !chain.is_empty())?;
         let validity = validity(&chain[0]);
         Some(Self { chain, validity })
     }
 
-    /// The chain that an authority sent for this key and these names.
+    /// Validates the chain that an authority sent for this key and these names.
     pub(crate) fn new(pem: &str, key: &PKeyRef<impl HasPublic>, names: &[String]) -> Result<Self, AcmeError> {
         let garbage = |problem: &str| AcmeError::Garbage(problem.to_owned());
-        let chain = X509::stack_from_pem(pem.as_bytes()).map_err(|_| garbage("no certificates in PEM"))?;
+        let chain = X509::stack_from_pem(pem.as_bytes()).map_err(|_| garbage("no PEM certificates"))?;
         let leaf = chain.first().ok_or_else(|| garbage("no certificate"))?;
         if chain.len() > LONGEST {
-            return Err(garbage("more than 10 certificates"));
+            return Err(garbage("the chain has more than 10 certificates"));
         }
         if !leaf.public_key().is_ok_and(|public| key.public_eq(&public)) {
-            return Err(garbage("a certificate for another key"));
+            return Err(garbage("the certificate is for another key"));
         }
         if let Some(name) = names.iter().find(|name| !has_name(leaf, name)) {
-            return Err(AcmeError::Garbage(format!("a certificate without the name {name}")));
+            return Err(AcmeError::Garbage(format!("the certificate does not contain the name {name}")));
         }
         for pair in chain.windows(2) {
             let signed = pair[1].public_key().and_then(|key| pair[0].verify(&key));
             if !signed.unwrap_or(false) {
-                return Err(garbage("a chain in which one certificate does not sign the one before it"));
+                return Err(garbage("a certificate of the chain does not sign the one before it"));
             }
         }
         let validity = validity(leaf);
         if validity.not_after <= validity.not_before {
-            return Err(garbage("a certificate that is never valid"));
+            return Err(garbage("the certificate is never valid"));
         }
         Ok(Self { chain, validity })
     }
 
-    /// The chain in PEM, behind the key if that is here: then whoever reads only the beginning has no certificate to be
-    /// misled by.
+    /// Serializes the chain in PEM, after the key if it is local: a reader that gets only the beginning finds no
+    /// certificate.
     pub(crate) fn to_file(&self, key: Option<&Key>) -> Result<Zeroizing<Vec<u8>>, AcmeError> {
         let key = key.map(|key| key.pkey().private_key_to_pem_pkcs8()).transpose()?;
         let key = Zeroizing::new(key.unwrap_or_default());
         let links: Vec<_> = self.chain.iter().map(|link| link.to_pem()).collect::<Result<_, _>>()?;
         let chain = links.concat();
-        // In one piece: what a vector leaves behind when it grows would not be wiped.
+        // Allocated at once: buffers that a growing vector abandons would not be wiped.
         let mut file = Zeroizing::new(Vec::with_capacity(key.len() + chain.len()));
         file.extend_from_slice(&key);
         file.extend_from_slice(&chain);
         Ok(file)
     }
 
-    /// By which key servers know its key.
+    /// Identifier of the key on key servers.
     pub(crate) fn key(&self) -> Option<Ski> {
         Ski::from_key(&*self.chain[0].public_key().ok()?).ok()
     }
 
-    /// By which the authority knows it (RFC 9773 section 4.1); `None` of one without an authority key identifier.
+    /// Identifier of the certificate at the authority (RFC 9773 section 4.1); `None` without an authority key
+    /// identifier.
     pub(crate) fn identifier(&self) -> Option<CertificateIdentifier<'static>> {
         let leaf = &self.chain[0];
         let mut serial = leaf.serial_number().to_bn().ok()?.to_vec();
-        // As DER has it: a number that would look negative has a zero in front.
+        // DER integer: a leading zero is added where the number would be negative.
         if serial.first().is_none_or(|first| first & 0x80 != 0) {
             serial.insert(0, 0);
         }
@@ -112,7 +113,7 @@ fn validity(leaf: &X509Ref) -> Validity {
     Validity { not_before: unix_time(leaf.not_before()), not_after: unix_time(leaf.not_after()) }
 }
 
-/// Zero if it is no date, which no certificate should have.
+/// Returns zero for an invalid date, which no certificate should contain.
 fn unix_time(time: &Asn1TimeRef) -> UnixTime {
     const DAY: i64 = 24 * 3600;
     let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));

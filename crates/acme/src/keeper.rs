@@ -1,4 +1,4 @@
-//! One plan's certificates: what each has, when it is due, and what happened to its orders.
+//! Keeps one plan's certificates: their state, when each is due, and the results of their orders.
 
 use crate::{
     AcmeError, Answers, Event, Issued, OnDemand, Plan, StateDirectory, UnixTime, Validity, Wanted, Window,
@@ -23,12 +23,12 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// For a whole order: all that is waited for in it has limits that come to less.
+/// Time limit of a whole order; the limits of its steps add up to less.
 const LONGEST: Duration = Duration::from_secs(1200);
-/// How often an alert is repeated in the log.
+/// Interval in seconds at which an alert is logged again.
 const REPEAT: i64 = 3600;
 
-/// After so many orders in a row that came to nothing, a name that was granted and never had a certificate is given up.
+/// Number of failed orders in a row after which a granted name that never had a certificate is given up.
 const GIVEN_UP: u32 = 4;
 
 /// Keeps the certificates of one plan.
@@ -41,20 +41,20 @@ pub(crate) struct Keeper {
     fleet: Option<Arc<Fleet>>,
     events: mpsc::Sender<Event>,
     progress: Progress,
-    /// Of its file when it was read.
+    /// Modification time of the progress file when it was read.
     progress_modified: Option<SystemTime>,
     known: HashMap<PathBuf, Known>,
 }
 
-/// What is known of a certificate.
+/// Known state of a certificate.
 struct Known {
-    /// Of the file when it was read.
+    /// Modification time of its file when it was read.
     modified: Option<SystemTime>,
     validity: Option<Validity>,
-    /// Spreads renewals, from 0 to 1.
+    /// Random number from 0 to 1 that spreads renewals.
     chance: f64,
     window: Option<Window>,
-    /// When to ask the authority for the window.
+    /// When to query the authority for the renewal window.
     ask_at: UnixTime,
     warned_at: UnixTime,
 }
@@ -84,12 +84,12 @@ impl Keeper {
         })
     }
 
-    /// The fleet, which somebody must [attend](Fleet::attend).
+    /// Returns the fleet; the caller must [attend](Fleet::attend) it.
     pub(crate) fn fleet(&self) -> Option<Arc<Fleet>> {
         self.fleet.clone()
     }
 
-    /// Orders what is due now, one after the other.
+    /// Orders the certificates that are due now, one after the other.
     pub(crate) async fn pass(&mut self, now: UnixTime) {
         self.publish().await;
         self.grant(now).await;
@@ -105,7 +105,8 @@ impl Keeper {
         }
     }
 
-    /// Gives the fleet what only this gateway has: it had certificates before it joined, or Redis has lost them.
+    /// Publishes to the fleet what only this gateway has: it had certificates before it joined, or Redis has lost
+    /// them.
     async fn publish(&mut self) {
         let Some(fleet) = &self.fleet else { return };
         let names = fleet.unpublished();
@@ -119,20 +120,20 @@ impl Keeper {
         turn.end().await;
     }
 
-    /// What is configured, and what was granted besides.
+    /// Returns the configured certificates and those granted on demand.
     fn wanted(&self) -> Vec<Wanted> {
         let granted = self.granting.orders().map(|order| Wanted::new(&self.plan.acme, order));
         let is_new = |one: &Wanted| !self.plan.wanted.iter().any(|wanted| wanted.file == one.file);
         self.plan.wanted.iter().cloned().chain(granted.filter(is_new)).collect()
     }
 
-    /// Asks about names that clients wish for.
+    /// Handles names that clients request on demand.
     async fn grant(&mut self, now: UnixTime) {
         self.granting.look();
         while let Some(question) = self.granting.next(now).await {
             let outcome = match question {
                 Question::Answered(outcome) => outcome,
-                // The wish waits while somebody else orders.
+                // The name stays pending while another member orders.
                 Question::MayBeOrdered(name) => {
                     let Ok(Some(turn)) = self.turn().await else { return };
                     let granted = self.granting.grant(&name, now, &turn).await;
@@ -153,7 +154,7 @@ impl Keeper {
         }
     }
 
-    /// A name that was granted before may have its certificate already.
+    /// Sends an event if the certificate of a name granted earlier already exists.
     async fn tell_if_there(&self, name: &str) {
         if self.wanted().iter().any(|wanted| wanted.order.names == [name] && wanted.file.exists()) {
             let _ = self.events.send(Event::Received).await;
@@ -164,7 +165,7 @@ impl Keeper {
         Turn::take(&self.state, &self.answers, self.fleet.as_ref()).await
     }
 
-    /// Others may have written it: another process, or another gateway.
+    /// Reloads the progress file, which another process or gateway may have written.
     fn look_at_progress(&mut self) {
         let modified = modified(&self.state.path(progress::FILE));
         if self.progress_modified != modified {
@@ -172,7 +173,7 @@ impl Keeper {
         }
     }
 
-    /// Reads the file if it is another than before.
+    /// Reads the certificate's file if it has changed.
     fn look(&mut self, wanted: &Wanted) {
         let modified = modified(&wanted.file);
         if self.known.get(&wanted.file).is_some_and(|known| known.modified == modified) {
@@ -184,10 +185,10 @@ impl Keeper {
         self.known.insert(wanted.file.clone(), known);
     }
 
-    /// An operator who wants a certificate renewed leaves a file.
+    /// Handles a renewal request, which an operator leaves as a file.
     fn obey(&mut self, wanted: &Wanted) {
         if fs::remove_file(wanted.renewal_request()).is_ok() {
-            tracing::info!(certificate = wanted.title(), "an operator asks for its renewal");
+            tracing::info!(certificate = wanted.title(), "an operator requests its renewal");
             self.progress.clear(&wanted.id());
             if let Some(known) = self.known.get_mut(&wanted.file) {
                 (known.validity, known.window) = (None, None);
@@ -204,8 +205,8 @@ impl Keeper {
             .max(schedule::soonest(stored(self.progress.ordered_at(&id)), known.validity))
     }
 
-    /// Asks the authority when it wants the certificate renewed. What it does not say, or says wrongly, is no harm: then
-    /// the certificate's life decides.
+    /// Queries the authority for the renewal window (ARI). If the response is missing or invalid, the certificate's
+    /// lifetime decides.
     async fn ask_for_window(&mut self, wanted: &Wanted, now: UnixTime) {
         let Some(known) = self.known.get(&wanted.file) else { return };
         let Some(validity) = known.validity.filter(|_| known.ask_at <= now) else { return };
@@ -218,14 +219,14 @@ impl Keeper {
                 (1800, before)
             }
         };
-        // Of a certificate of minutes it is asked more than once.
+        // Short-lived certificates are queried more often.
         let again = again.min((validity.life() / 4).max(5));
         if let Some(known) = self.known.get_mut(&wanted.file) {
             (known.window, known.ask_at) = (window, now + again);
         }
     }
 
-    /// The window, and for how many seconds it holds.
+    /// Returns the window, and the number of seconds for which it is valid.
     async fn window(&mut self, file: &Path) -> Result<(Option<Window>, i64), AcmeError> {
         let day = 24 * 3600;
         let Some(identifier) = Issued::read(file).and_then(|issued| issued.identifier()) else {
@@ -255,7 +256,7 @@ impl Keeper {
             tracing::error!(
                 certificate = wanted.title(),
                 seconds_left = left,
-                "less than a third of its life is left, and it has not been renewed"
+                "less than a third of its lifetime is left, and it has not been renewed"
             );
         }
     }
@@ -263,7 +264,7 @@ impl Keeper {
     async fn order(&mut self, wanted: &Wanted) {
         let turn = match self.turn().await {
             Ok(Some(turn)) => turn,
-            // Somebody else orders: what it obtains is seen with the next look.
+            // Another member orders; its certificate is picked up at the next check.
             Ok(None) => return,
             Err(error) => return self.failed(wanted, &error, None).await,
         };
@@ -288,23 +289,23 @@ impl Keeper {
         turn: &Turn,
     ) -> Result<Issued, AcmeError> {
         let obtaining = async {
-            // Before the order, which costs the authority something.
+            // Generated before the order, which costs the authority resources.
             let key = self.key(wanted, turn).await?;
             let account = account::open(&self.plan.acme, &self.state, &self.https, turn).await?;
             let ordering = Ordering { acme: &self.plan.acme, account: &account, turn, wanted, key: &key };
             ordering.obtain(before).await
         };
         let obtained = tokio::time::timeout(LONGEST, obtaining).await;
-        obtained.unwrap_or_else(|_| Err(AcmeError::Unreachable("not done in 20 minutes".to_owned())))
+        obtained.unwrap_or_else(|_| Err(AcmeError::Unreachable("not finished within 20 minutes".to_owned())))
     }
 
-    /// A new key, or on key servers the one that an order before has left.
+    /// Returns a new key; on key servers, the one left by a previous order if there is one.
     async fn key(&mut self, wanted: &Wanted, turn: &Turn) -> Result<OrderKey, AcmeError> {
         let (id, order) = (wanted.id(), &wanted.order);
         if order.keyless.is_none() {
             return OrderKey::generate(order.key_type).await;
         }
-        let none = || AcmeError::KeyServer("its key servers are not asked by this process".to_owned());
+        let none = || AcmeError::KeyServer("this process is not connected to its key servers".to_owned());
         let client = self.plan.client(&id).ok_or_else(none)?;
         if let Some(key) = self.progress.pending_key(&id) {
             return Ok(OrderKey::Remote(key, client));
@@ -315,7 +316,8 @@ impl Keeper {
         Ok(OrderKey::Remote(key, client))
     }
 
-    /// Beside all else: key servers may be slow, and whoever has the turn should not wait for them.
+    /// Removes a key in a separate task: key servers may be slow, and the holder of the turn should not wait for
+    /// them.
     fn remove_key(&self, wanted: &Wanted, key: Ski) {
         let Some(client) = self.plan.client(&wanted.id()) else { return };
         let certificate = wanted.title();
@@ -340,7 +342,7 @@ impl Keeper {
         if not_after <= now {
             tracing::error!(
                 certificate = wanted.title(),
-                "it has expired already: the clock of this machine is wrong"
+                "it has already expired: the clock of this machine is wrong"
             );
         }
         let _ = self.events.send(Event::Installed).await;
@@ -348,14 +350,14 @@ impl Keeper {
 
     async fn failed(&mut self, wanted: &Wanted, error: &AcmeError, turn: Option<&Turn>) {
         if let AcmeError::Lease = error {
-            // It is somebody else's turn, and nothing has failed that they should know of.
+            // Another member has the turn; there is no failure of this certificate to record for the others.
             tracing::warn!(certificate = wanted.title(), %error, "no certificate could be ordered");
             return;
         }
         if let (AcmeError::NoAccount(_), Some(turn)) = (error, turn)
             && let Err(error) = turn.forget(&files::account(&self.plan.acme)).await
         {
-            tracing::error!(%error, "an account that the authority does not know could not be removed");
+            tracing::error!(%error, "an account unknown to the authority could not be removed");
         }
         let (id, now) = (wanted.id(), unix_now());
         let validity = self.known.get(&wanted.file).and_then(|known| known.validity);

@@ -1,31 +1,31 @@
-//! Key servers that make the keys of orders, and keep them.
+//! Key servers that generate and hold the keys of orders.
 
 use quadrille_config::model::{AcmeKeyType, Keyless};
 use quadrille_engine::KeyType;
 use quadrille_keyless::client::Client;
 
-/// Connections to the key servers that a configuration names.
+/// Connections to the key servers that the configuration names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyServers(Vec<(Keyless, Client)>);
 
 impl KeyServers {
-    /// Those that are asked by these clients.
+    /// Creates the set from settings and their clients.
     pub fn new(clients: impl IntoIterator<Item = (Keyless, Client)>) -> Self {
         Self(clients.into_iter().collect())
     }
 
-    /// Those alone that are wanted.
+    /// Returns the subset that `wanted` selects.
     pub(crate) fn only(&self, wanted: impl Fn(&Keyless) -> bool) -> Self {
         Self(self.0.iter().filter(|(settings, _)| wanted(settings)).cloned().collect())
     }
 
-    /// Who asks these key servers.
+    /// Returns the client for these key servers.
     pub(crate) fn client(&self, settings: &Keyless) -> Option<&Client> {
         self.0.iter().find(|(known, _)| known == settings).map(|(_, client)| client)
     }
 }
 
-/// The type of a key as everybody else calls it.
+/// Converts the configuration's key type to that of the key protocol.
 pub(crate) fn key_type(key_type: AcmeKeyType) -> KeyType {
     match key_type {
         AcmeKeyType::EcdsaP256 => KeyType::EcdsaP256,

@@ -1,15 +1,23 @@
-//! Certificates that are ordered from a certificate authority by ACME (RFC 8555), kept, and renewed in time.
+//! ACME client: orders certificates from a certificate authority (RFC 8555), stores them, and renews them in time.
 //!
 //! ```text
 //!  the model ── Plan ──> Runner ── schedule: which is due? ── order ──> the authority
 //!                          │                                   │  challenges
-//!                          │                                   └──> Answers <── the gateway's listeners ask
+//!                          │                                   └──> Answers <── the gateway's listeners
 //!                          └── State: account, certificates and keys, in files ──> the gateway reloads
-//!                                 └── Fleet: the same in Redis, sealed <──> the other gateways
+//!                                 └── Fleet: copies in Redis, sealed <──> the other gateways
 //! ```
 //!
-//! It serves nothing: the gateway answers challenges with what is in [`Answers`], and takes certificates from the state
-//! directory as it takes any others. What decides by time takes `now`, in seconds since 1970.
+//! The crate does not listen itself: the gateway responds to challenges from [`Answers`], and loads certificates from
+//! the state directory like any others. Time-dependent functions take `now`, in seconds since 1970.
+//!
+//! - `runner`, `keeper`, `plan`, `schedule`: certificates that a configuration requires, and when each is due.
+//! - `order`, `account`, `https`, `issued`: one order, from the first request to the validated certificate.
+//! - `progress`, `files`: state that survives restarts; `turn`, `fleet`: the right to order, and copies for a
+//!   fleet.
+//! - `answers`, `dns_records`, `dns_hook`: responses to challenges.
+//! - `on_demand`, `granting`, `ask`: names that clients request, and the decision of the operator's service.
+//! - `order_key`, `key_servers`, `certificate_request`: the keys of orders, and the structures that they sign.
 
 mod account;
 mod answers;
@@ -50,10 +58,10 @@ pub use schedule::{Validity, Window};
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A moment, in seconds since 1970.
+/// A point in time, in seconds since 1970.
 pub type UnixTime = i64;
 
-/// The system's clock.
+/// Returns the system time.
 pub fn unix_now() -> UnixTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

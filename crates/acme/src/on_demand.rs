@@ -1,10 +1,10 @@
-//! Names that nobody has configured, whose certificates are ordered once a client has asked for them.
+//! Names outside the configuration whose certificates are ordered when a client requests them in a handshake.
 //!
 //! ```text
-//!  a handshake ── wish ──> OnDemand ── the keeper asks whether it may ──> granted: a name like any other
+//!  a handshake ── wish ──> OnDemand ── the keeper queries the service ──> granted: treated like a configured name
 //! ```
 //!
-//! Names that were granted stay: whoever is asked about new ones is not needed for those.
+//! Granted names stay granted: the service is needed only for new ones.
 
 use crate::{AcmeError, StateDirectory, UnixTime, files, schedule::if_plausible};
 use quadrille_config::{
@@ -19,36 +19,37 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Of granted names, in the state directory and in the fleet.
+/// File of the granted names in the state directory and in the fleet.
 pub(crate) const FILE: &str = "on-demand.json";
 
-/// Names that wait to be asked about: who floods with others keeps them from waiting, and costs nothing else.
+/// Maximum number of pending names. A flood of names delays others, and has no other effect.
 const MOST_WISHES: usize = 64;
-/// Names that are known to be refused.
+/// Maximum number of denied names held.
 const MOST_REFUSALS: usize = 4096;
 const HOUR: i64 = 3600;
 
-/// What clients have asked for. Listeners and the one who orders share it.
+/// Names requested by clients. Shared by the listeners and the task that orders.
 #[derive(Default)]
 pub struct OnDemand(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
     wishes: VecDeque<String>,
-    /// Until when nobody is asked about them again.
+    /// Time until which each denied name is not submitted again.
     refused: HashMap<String, UnixTime>,
     granted: Granted,
 }
 
-/// Names that were granted, with the time of each.
+/// Granted names, with the time of each grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Granted(BTreeMap<String, UnixTime>);
 
 impl OnDemand {
-    /// A client wants this name, in lower case, for which there is no certificate. Whether there may be one soon: then
-    /// the client should come again, and not get another one.
+    /// Registers a name, in lower case, for which there is no certificate. Returns whether one may be available soon;
+    /// then the client should retry rather than get another certificate.
     ///
-    /// Listeners call it only if names are ordered on demand. They may do so before whoever orders has begun: wishes wait.
+    /// Listeners call this only if on-demand certificates are enabled, possibly before the ordering task has started;
+    /// names stay pending until then.
     pub fn wish(&self, name: &str, now: UnixTime) -> bool {
         let mut table = self.table();
         if !is_name(name) {
@@ -65,26 +66,27 @@ impl OnDemand {
         true
     }
 
-    /// The names that were granted in this state directory.
+    /// Sets the granted names of this state directory.
     pub(crate) fn know(&self, granted: Granted) {
         let mut table = self.table();
         table.wishes.retain(|wish| !granted.0.contains_key(wish));
         table.granted = granted;
     }
 
-    /// Nothing is ordered on demand any more.
+    /// Disables on-demand certificates.
     pub(crate) fn forget(&self) {
         let mut table = self.table();
         table.wishes.clear();
         table.granted = Granted::default();
     }
 
-    /// The wish that has waited for longest. It waits on until it is [granted](Self::know) or [refused](Self::refuse).
+    /// Returns the name that has been pending longest. It stays pending until [granted](Self::know) or
+    /// [refused](Self::refuse).
     pub(crate) fn next(&self) -> Option<String> {
         self.table().wishes.front().cloned()
     }
 
-    /// Nobody is asked about this name again before this time.
+    /// Denies a name; it is not submitted again before `until`.
     pub(crate) fn refuse(&self, name: &str, now: UnixTime, until: UnixTime) {
         let mut table = self.table();
         table.wishes.retain(|wish| wish != name);
@@ -102,13 +104,13 @@ impl OnDemand {
 }
 
 impl Granted {
-    /// None, if there is no such file, or it cannot be read.
+    /// Reads the granted names; empty if the file does not exist or cannot be read.
     pub(crate) fn read(state: &StateDirectory) -> Self {
         let json = files::read(&state.path(FILE)).ok().flatten();
         json.and_then(|json| Self::parse(&json)).unwrap_or_default()
     }
 
-    /// `None` if this is no such file, or one with anything but names.
+    /// Returns `None` if the file is invalid or contains anything but names.
     pub(crate) fn parse(json: &[u8]) -> Option<Self> {
         let granted: Self = serde_json::from_slice(json).ok()?;
         granted.0.keys().all(|name| is_name(name)).then_some(granted)
@@ -122,38 +124,38 @@ impl Granted {
         self.0.insert(name.to_owned(), now);
     }
 
-    /// Whether it was there.
+    /// Removes a name. Returns whether it was present.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         self.0.remove(name).is_some()
     }
 
-    /// Why no further name is granted now, and until when.
+    /// Returns why no further name is granted now, and until when.
     pub(crate) fn limit(&self, on_demand: &AcmeOnDemand, now: UnixTime) -> Option<(&'static str, UnixTime)> {
         if self.0.len() >= on_demand.names.get() {
-            return Some(("there are as many names as `acme.on_demand.names` allows", now + HOUR));
+            return Some(("the number of names has reached `acme.on_demand.names`", now + HOUR));
         }
         let granted = self.0.values().map(|granted| if_plausible(*granted, now));
         let lately: Vec<_> = granted.filter(|granted| *granted > now - HOUR).collect();
         let again = lately.iter().min().map_or(now, |first| first + HOUR);
         (lately.len() >= on_demand.per_hour.get()).then_some((
-            "there were as many names in an hour as `acme.on_demand.per_hour` allows",
+            "the number of new names in an hour has reached `acme.on_demand.per_hour`",
             again.max(now + 1),
         ))
     }
 
-    /// Where their certificates are in the state directory.
+    /// Returns the files of their certificates in the state directory.
     pub(crate) fn files(&self, settings: &AcmeOnDemand) -> Vec<String> {
         let path = |order: AcmeOrder| order.file(Path::new("")).display().to_string();
         self.orders(settings).map(path).collect()
     }
 
-    /// What is ordered for these names.
+    /// Returns the orders for these names.
     pub(crate) fn orders(&self, settings: &AcmeOnDemand) -> impl Iterator<Item = AcmeOrder> {
         self.0.keys().map(|name| settings.order(name.clone()))
     }
 }
 
-/// What has been granted with this account: it is served like what is configured.
+/// Returns the orders granted with this account: they are served like configured ones.
 pub fn granted(acme: &Acme) -> Vec<AcmeOrder> {
     match &acme.on_demand {
         None => Vec::new(),
@@ -164,7 +166,7 @@ pub fn granted(acme: &Acme) -> Vec<AcmeOrder> {
     }
 }
 
-/// A public host name, and neither a wildcard nor an address.
+/// Returns whether the name is a public host name, not a wildcard or an address.
 fn is_name(name: &str) -> bool {
     !name.starts_with('*')
         && name.parse::<IpAddr>().is_err()
@@ -186,13 +188,13 @@ mod tests {
         let mut granted = Granted::default();
         granted.insert("a.example", 0);
         wishes.know(granted);
-        assert!(wishes.next().is_none() && wishes.wish("a.example", 200), "it will be there");
+        assert!(wishes.next().is_none() && wishes.wish("a.example", 200), "it will be available");
         wishes.forget();
-        assert!(wishes.wish("a.example", 200) && wishes.next().is_some(), "it is a wish like any other");
+        assert!(wishes.wish("a.example", 200) && wishes.next().is_some(), "it is pending again");
     }
 
     #[test]
-    fn a_name_may_be_wished_for_before_anybody_orders() {
+    fn a_name_may_be_requested_before_the_first_order() {
         let wishes = OnDemand::default();
         assert!(wishes.wish("a.example", 0));
         wishes.know(Granted::default());
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_public_name_and_what_is_too_much_is_not_wished_for() {
+    fn names_that_are_not_public_and_names_above_the_limit_are_rejected() {
         let wishes = OnDemand::default();
         for name in
             ["", "localhost", "192.0.2.1", "*.a.example", "a_b.example", "A.example", "a..example", "-"]

@@ -1,4 +1,4 @@
-//! One request over a connection of its own.
+//! One request over its own connection.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -7,7 +7,7 @@ use hyper_util::rt::TokioIo;
 use std::{error::Error, fmt::Display, future::Future};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Sends a request, and has `read` take of its response what is wanted, which ends the connection.
+/// Sends a request, and reads the response with `read`. The connection is then closed.
 pub(crate) async fn send<S, B, R, T>(
     stream: S,
     request: Request<B>,
@@ -30,7 +30,7 @@ where
     }
 }
 
-/// As it is told.
+/// Formats an error for a log.
 pub(crate) fn text(error: impl Display) -> String {
     error.to_string()
 }

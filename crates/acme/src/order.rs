@@ -11,15 +11,15 @@ use instant_acme::{
 use quadrille_config::model::{Acme, AcmeChallenge};
 use std::{net::IpAddr, time::Duration};
 
-/// With validations by several name servers and addresses, and a CA that is busy.
+/// Long enough for validation from several networks by a busy CA.
 const VALIDATION: RetryPolicy = RetryPolicy::new().timeout(Duration::from_secs(300)).backoff(1.5);
 const ISSUANCE: RetryPolicy = RetryPolicy::new().timeout(Duration::from_secs(180)).backoff(1.5);
 
 const BAD_NONCE: &str = "urn:ietf:params:acme:error:badNonce";
-/// So often a download whose nonces were refused is tried again.
+/// Number of times that a download is retried after rejected nonces.
 const MOST_REFUSED: u32 = 5;
 
-/// What an order needs.
+/// Inputs of an order.
 pub(crate) struct Ordering<'a> {
     pub(crate) acme: &'a Acme,
     pub(crate) account: &'a Account,
@@ -30,8 +30,8 @@ pub(crate) struct Ordering<'a> {
 }
 
 impl Ordering<'_> {
-    /// Orders a certificate with the key, and keeps it, with the key unless that is elsewhere. `replaces` is the one that
-    /// it takes the place of.
+    /// Orders a certificate for the key and stores it, with the key unless key servers hold it. `replaces` is the
+    /// certificate that it supersedes.
     pub(crate) async fn obtain(&self, replaces: Option<&Issued>) -> Result<Issued, AcmeError> {
         let mut order = self.begin(replaces.and_then(Issued::identifier)).await?;
         let mut records = Records::new(self.acme.dns_hook.as_deref());
@@ -45,7 +45,7 @@ impl Ordering<'_> {
         Ok(issued)
     }
 
-    /// An authority that does not know what is replaced, or had it replaced already, is asked again without.
+    /// Creates the order. If the authority rejects `replaces` (unknown, or already replaced), retries without it.
     async fn begin(&self, replaces: Option<CertificateIdentifier<'static>>) -> Result<Order, AcmeError> {
         let wanted = &self.wanted.order;
         let identifiers: Vec<_> = wanted.names.iter().map(|name| identifier(name)).collect();
@@ -58,14 +58,14 @@ impl Ordering<'_> {
                 Ok(order) => return Ok(order),
                 Err(error) => match AcmeError::from(error) {
                     error @ AcmeError::NoAccount(_) => return Err(error),
-                    error => tracing::debug!(%error, "ordered again, as a new certificate"),
+                    error => tracing::debug!(%error, "retrying the order without the replaced certificate"),
                 },
             }
         }
         Ok(self.account.new_order(&new()).await?)
     }
 
-    /// Proves all names at once: every authorization is told that its answer is there before the first is waited for.
+    /// Validates all names in parallel: every challenge is reported ready before the first result is awaited.
     async fn validate(&self, order: &mut Order, records: &mut Records) -> Result<(), AcmeError> {
         let mut answers = Vec::new();
         let mut pending = Vec::new();
@@ -107,13 +107,13 @@ impl Ordering<'_> {
         }
     }
 
-    /// The first of the configured challenges that the authority offers.
+    /// Returns the first of the configured challenges that the authority offers.
     fn choose(&self, authorization: &AuthorizationHandle<'_>) -> Result<ChallengeType, AcmeError> {
         let name = authorization.identifier().to_string();
         let offered: Vec<_> = authorization.challenges.iter().map(|challenge| &challenge.r#type).collect();
         let mut able = self.acme.challenges_for(&name).map(challenge_type);
         able.find(|kind| offered.contains(&kind)).ok_or_else(|| {
-            AcmeError::Refused(format!("for {name} it offers none of the `acme.challenges`, but {offered:?}"))
+            AcmeError::Refused(format!("none of `acme.challenges` is offered for {name}, only {offered:?}"))
         })
     }
 
@@ -155,8 +155,8 @@ impl Ordering<'_> {
     }
 }
 
-/// The certificate. The library gives up after three nonces that were refused in a row (RFC 8555 section 6.5), and what
-/// has been issued would have to be ordered again.
+/// Downloads the certificate. The library gives up after three consecutive rejected nonces (RFC 8555 section 6.5),
+/// and the issued certificate would have to be ordered again.
 async fn download(order: &mut Order) -> Result<String, instant_acme::Error> {
     let mut refused = 0;
     loop {
@@ -186,7 +186,7 @@ fn challenge_type(challenge: AcmeChallenge) -> ChallengeType {
     }
 }
 
-/// What went wrong with the names, in the authority's words.
+/// Returns the authority's descriptions of the validation errors.
 async fn explain(order: &mut Order) -> String {
     let mut said = Vec::new();
     let mut authorizations = order.authorizations();

@@ -1,4 +1,4 @@
-//! The key of an order: made here, or on a key server, and what it signs.
+//! The key of an order: generated locally or on a key server, and its signatures.
 
 use crate::AcmeError;
 use boring::{hash::MessageDigest, sign::Signer};
@@ -11,29 +11,29 @@ use quadrille_keyless::{
 
 /// The key of an order.
 pub(crate) enum OrderKey {
-    /// It is kept with its certificate.
+    /// A local key, stored with its certificate.
     Local(Key),
-    /// Here is its public half alone.
+    /// A key on key servers; only its public half is known here.
     Remote(RemoteKey, Client),
 }
 
 impl OrderKey {
-    /// A new one that is kept here. Made on another thread: with RSA it takes long enough to lose the turn.
+    /// Generates a local key on another thread: RSA takes long enough to lose the turn.
     pub(crate) async fn generate(key_type: AcmeKeyType) -> Result<Self, AcmeError> {
         let key_type = crate::key_servers::key_type(key_type);
-        let failed = |problem: String| AcmeError::File(format!("no key could be made: {problem}"));
+        let failed = |problem: String| AcmeError::File(format!("the key could not be generated: {problem}"));
         let made = tokio::task::spawn_blocking(move || Key::generate(key_type)).await;
         let made = made.map_err(|error| failed(error.to_string()))?;
         Ok(Self::Local(made.map_err(|error| failed(error.to_string()))?))
     }
 
-    /// A new one on key servers, called after what it is for.
+    /// Generates a key on key servers, labelled with its purpose.
     pub(crate) async fn generate_on(
         client: &Client,
         key_type: AcmeKeyType,
         label: &str,
     ) -> Result<RemoteKey, AcmeError> {
-        // The end tells more.
+        // The end is the more specific part.
         let reference = label.get(label.len().saturating_sub(MAX_REFERENCE)..).unwrap_or(label);
         let reference = reference.trim_start_matches(['.', '-']);
         let made = client.generate(crate::key_servers::key_type(key_type), reference).await;
@@ -47,7 +47,7 @@ impl OrderKey {
         }
     }
 
-    /// What is kept with the certificate.
+    /// Returns the private key that is stored with the certificate.
     pub(crate) fn private(&self) -> Option<&Key> {
         match self {
             Self::Local(key) => Some(key),
@@ -55,7 +55,7 @@ impl OrderKey {
         }
     }
 
-    /// The usual signature of such a key in X.509: ECDSA in DER, or PKCS #1 v1.5.
+    /// Signs with the key's usual X.509 algorithm: ECDSA in DER, or PKCS #1 v1.5.
     pub(crate) async fn sign(&self, message: &[u8]) -> Result<Vec<u8>, AcmeError> {
         let (scheme, digest) = match self.public().key_type() {
             KeyType::EcdsaP384 => (SignatureScheme::EcdsaSha384, MessageDigest::sha384()),
@@ -80,25 +80,23 @@ impl OrderKey {
     }
 }
 
-/// What key servers have said, with what to do about it.
+/// Describes the errors of key servers, with the remedy for each.
 fn explain(error: &KeyChangeError, reference: &str) -> String {
     let said: Vec<_> = error
         .refusals()
         .map(|(server, refusal)| match refusal {
             Refusal::Refused(ErrorCode::Denied) => format!(
-                "the policy of {server} does not let this gateway generate keys: there, its entry needs `operations: \
-                 [sign, generate]`, and `keys` that cover `{reference}`"
+                "the policy of {server} does not allow this gateway to generate keys: its entry needs \
+                 `operations: [sign, generate]`, and `keys` that cover `{reference}`"
             ),
             Refusal::Refused(ErrorCode::TooManyKeys) => format!(
-                "{server} has as many keys of this gateway as its policy allows: remove those that are not used from \
+                "{server} holds as many keys of this gateway as its policy allows: remove unused ones from \
                  its directory, or raise `generated_keys`"
             ),
             Refusal::Refused(ErrorCode::BadOpcode) => {
-                format!("{server} makes no keys: it must be a `quadrille keyserver` of this version")
+                format!("{server} does not generate keys: it must be a `quadrille keyserver` of this version")
             }
-            Refusal::Refused(ErrorCode::Internal) => {
-                format!("{server} cannot keep a key: its log says why")
-            }
+            Refusal::Refused(ErrorCode::Internal) => format!("{server} cannot store a key; see its log"),
             refusal => format!("{server}: {refusal}"),
         })
         .collect();

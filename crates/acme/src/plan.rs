@@ -1,4 +1,4 @@
-//! What a configuration wants ordered.
+//! The orders that a configuration requires.
 
 use crate::{AcmeError, KeyServers, StateDirectory, files, on_demand::granted};
 use quadrille_config::model::{Acme, AcmeFleet, AcmeOrder, Gateway, Keyless, Listener};
@@ -6,30 +6,30 @@ use quadrille_keyless::client::Client;
 use quadrille_resumption::Records;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-/// The account, and all certificates that are to be ordered with it.
+/// The account, and all certificates to be ordered with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The account.
     pub acme: Arc<Acme>,
-    /// The certificates, each once.
+    /// The certificates, without duplicates.
     pub wanted: Vec<Wanted>,
     /// The fleet that shares them.
     pub fleet: Option<Records>,
-    /// The key servers that make the keys of some of them.
+    /// The key servers that generate some of their keys.
     pub key_servers: KeyServers,
 }
 
-/// A certificate that is to be there at all times.
+/// A certificate to obtain and keep valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// What is ordered.
+    /// Contents of the order.
     pub order: AcmeOrder,
-    /// Where it is kept.
+    /// Path of the certificate's file.
     pub file: PathBuf,
 }
 
 impl Plan {
-    /// These orders with this account.
+    /// Plans these orders with this account.
     pub fn new(acme: Acme, orders: Vec<AcmeOrder>) -> Self {
         let files: BTreeMap<_, _> =
             orders.into_iter().map(|order| (order.file(&acme.state), order)).collect();
@@ -37,28 +37,29 @@ impl Plan {
         Self { acme: Arc::new(acme), wanted, fleet: None, key_servers: KeyServers::default() }
     }
 
-    /// Shared with this fleet, unless the configuration wants nothing to be shared.
+    /// Shares the plan with this fleet, unless the configuration disables sharing.
     #[must_use]
     pub fn shared_with(self, fleet: Option<Records>) -> Self {
         let fleet = fleet.filter(|_| self.acme.fleet != AcmeFleet::Off);
         Self { fleet, ..self }
     }
 
-    /// With those of these key servers that it names.
+    /// Adds the key servers that the plan names.
     #[must_use]
     pub fn with_key_servers(mut self, all: &KeyServers) -> Self {
         self.key_servers = all.only(|settings| self.keyless().any(|wanted| wanted == settings));
         self
     }
 
-    /// All key servers that are to make keys.
+    /// Returns all key servers that are to generate keys.
     fn keyless(&self) -> impl Iterator<Item = &Keyless> {
         let configured = self.wanted.iter().filter_map(|wanted| wanted.order.keyless.as_deref());
         let on_demand = self.acme.on_demand.as_ref().and_then(|on_demand| on_demand.keyless.as_deref());
         configured.chain(on_demand)
     }
 
-    /// Who asks the key servers of the order with this [id](Wanted::id): one that is not configured is on demand.
+    /// Returns the client of the key servers for the order with this [id](Wanted::id); an unconfigured id is on
+    /// demand.
     pub(crate) fn client(&self, id: &str) -> Option<Client> {
         let settings = match self.wanted.iter().find(|wanted| wanted.id() == id) {
             Some(wanted) => wanted.order.keyless.as_deref(),
@@ -67,7 +68,7 @@ impl Plan {
         self.key_servers.client(settings?).cloned()
     }
 
-    /// `None` if nothing is to be ordered.
+    /// Returns `None` if there is nothing to order.
     pub fn of(gateway: &Gateway) -> Option<Self> {
         let acme = gateway.acme.as_ref()?;
         let chains = gateway.listeners.iter().flat_map(Listener::all_chains);
@@ -76,7 +77,7 @@ impl Plan {
         (!orders.is_empty()).then(|| Self::new(acme.clone(), orders))
     }
 
-    /// With what was granted on demand.
+    /// Adds the orders granted on demand.
     #[must_use]
     pub fn with_granted(self) -> Self {
         let orders = self.wanted.into_iter().map(|wanted| wanted.order).chain(granted(&self.acme)).collect();
@@ -89,22 +90,22 @@ impl Plan {
 }
 
 impl Wanted {
-    /// What is ordered with this account.
+    /// Describes a certificate ordered with this account.
     pub(crate) fn new(acme: &Acme, order: AcmeOrder) -> Self {
         Self { file: order.file(&acme.state), order }
     }
 
-    /// For logs: the names, and the type of the key.
+    /// Title for logs: the names, and the key type.
     pub fn title(&self) -> String {
-        format!("{} ({})", self.order.names.join(", "), quadrille_config::words::name(self.order.key_type))
+        format!("{} ({})", self.order.names.join(", "), quadrille_config::enums::name(self.order.key_type))
     }
 
-    /// The name of the file, which tells certificates apart.
+    /// Returns the name of the file, which identifies the certificate.
     pub fn id(&self) -> String {
         self.file.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Has the process that keeps this certificate order it anew, whether it is due or not.
+    /// Requests an immediate renewal from the process that keeps this certificate, whether or not it is due.
     ///
     /// # Errors
     /// If the state directory cannot be written to.
@@ -113,7 +114,7 @@ impl Wanted {
         files::write(&self.renewal_request(), b"")
     }
 
-    /// The file that asks for it.
+    /// Path of the file that requests the renewal.
     pub(crate) fn renewal_request(&self) -> PathBuf {
         self.file.with_extension("renew")
     }

@@ -1,15 +1,15 @@
-//! Keeps the certificates of a configuration, whatever that becomes.
+//! The task that keeps the certificates of a configuration, across its reloads.
 
 use crate::{Answers, Event, OnDemand, Plan, keeper::Keeper, unix_now};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 
-/// How often it looks what is due: files may have been changed by others, and clocks set.
+/// Interval between checks: other processes may change files, and clocks may be set.
 const TICK: Duration = Duration::from_secs(1);
-/// After a state directory that cannot be used.
+/// Pause after a state directory turned out to be unusable.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// Orders and renews what a plan wants.
+/// Orders and renews the certificates of a plan.
 pub struct Runner {
     plans: watch::Receiver<Option<Plan>>,
     answers: Arc<Answers>,
@@ -18,8 +18,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// It keeps the plan that was sent last, and what clients ask for `on_demand` if the plan allows that, answers
-    /// challenges by `answers`, and tells of what has happened.
+    /// Creates a runner that keeps the last plan sent and, if the plan allows it, names requested through
+    /// `on_demand`. It publishes challenge responses in `answers`, and sends events.
     pub fn new(
         plans: watch::Receiver<Option<Plan>>,
         answers: Arc<Answers>,
@@ -29,8 +29,8 @@ impl Runner {
         Self { plans, answers, on_demand, events }
     }
 
-    /// Ends with the gateway's end of the channel. A new plan interrupts what is under way: an order that was begun
-    /// costs the authority nothing, and the next one goes on with what has been validated.
+    /// Runs until the gateway closes the channel. A new plan interrupts the current order: an unfinished order costs
+    /// the authority nothing, and the next one reuses completed validations.
     pub async fn run(mut self) {
         loop {
             let plan = self.plans.borrow_and_update().clone();
@@ -42,7 +42,7 @@ impl Runner {
         }
     }
 
-    /// Until there is nobody to tell.
+    /// Runs until the receiver of events is closed.
     async fn keep(&self, plan: Option<Plan>) {
         let Some(plan) = plan else {
             self.on_demand.forget();

@@ -1,52 +1,52 @@
-//! When a certificate is ordered. All of it is pure: time comes in as an argument.
+//! Schedule of orders. All functions are pure: they take the time as an argument.
 
 use crate::UnixTime;
 
-/// From when and until when a certificate holds.
+/// Validity period of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// The first moment.
+    /// First moment of validity.
     pub not_before: UnixTime,
-    /// The last moment.
+    /// Last moment of validity.
     pub not_after: UnixTime,
 }
 
-/// When the authority wants it renewed (RFC 9773 section 4.2).
+/// Renewal window suggested by the authority (RFC 9773 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// From here
+    /// Start of the window.
     pub start: UnixTime,
-    /// until here.
+    /// End of the window.
     pub end: UnixTime,
 }
 
-/// What has gone wrong since the last certificate.
+/// Failures since the last certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failures {
-    /// In a row.
+    /// Number of failures in a row.
     pub(crate) count: u32,
-    /// No try before this.
+    /// Time before which there is no retry.
     pub(crate) retry_at: UnixTime,
 }
 
 impl Validity {
-    /// How long it holds.
+    /// Returns the length of the period in seconds.
     pub fn life(self) -> i64 {
         (self.not_after - self.not_before).max(1)
     }
 
-    /// Whether less than a third is left: by then it should have been renewed.
+    /// Returns whether less than a third is left: by then it should have been renewed.
     pub fn is_late(self, now: UnixTime) -> bool {
         now > self.not_after - self.life() / 3
     }
 }
 
-/// When the certificate should be ordered, by what is known of the present one. `chance`, from 0 to 1, spreads many
-/// over the time that is good for each.
+/// Returns when the certificate should be ordered, given the state of the present one. `chance`, from 0 to 1, spreads
+/// many certificates over the suitable time of each.
 pub(crate) fn due(validity: Option<Validity>, window: Option<Window>, chance: f64) -> UnixTime {
     let Some(validity) = validity else { return UnixTime::MIN };
     let life = validity.life();
-    // A window that is longer than the life says nothing about when in it.
+    // A window longer than the lifetime is meaningless.
     match window.filter(|window| (0..=life).contains(&(window.end - window.start))) {
         Some(window) => {
             let chosen = window.start + portion(window.end - window.start, chance);
@@ -56,23 +56,23 @@ pub(crate) fn due(validity: Option<Validity>, window: Option<Window>, chance: f6
     }
 }
 
-/// No certificate is ordered sooner than this after the one before it: whatever a clock or an authority says, its
-/// limits are kept.
+/// Returns the earliest time of the next order after the one before it, so that limits hold regardless of clocks and
+/// the authority.
 pub(crate) fn soonest(ordered_at: UnixTime, validity: Option<Validity>) -> UnixTime {
     const DAY: i64 = 24 * 3600;
     ordered_at + validity.map_or(0, |validity| (validity.life() / 6).min(DAY))
 }
 
-/// A time that was stored; long ago, if it is so far ahead that another clock must have written it: nothing is put off for
-/// so long. A machine that starts with a wrong clock would keep a whole fleet from renewing.
+/// Returns a stored time, or one far in the past if it is so far ahead that only a wrong clock can have written it:
+/// no wait is that long. A machine that starts with a wrong clock would otherwise keep a whole fleet from renewing.
 pub(crate) fn if_plausible(stored: UnixTime, now: UnixTime) -> UnixTime {
-    // Besides the longest wait of a day, what clocks of a fleet may differ by.
+    // The longest wait of a day, plus the possible difference between the fleet's clocks.
     const FARTHEST: i64 = 30 * 3600;
     if stored - now > FARTHEST { 0 } else { stored }
 }
 
-/// When to try again after one more failure. `counts` is whether the authority counts it, `wanted` how long the
-/// authority wants to be left alone.
+/// Returns when to retry after one more failure. `counts` is whether it counts against the authority's limits,
+/// `wanted` the authority's `Retry-After` in seconds.
 pub(crate) fn after_failure(
     failures: Failures,
     counts: bool,
@@ -81,12 +81,12 @@ pub(crate) fn after_failure(
     chance: f64,
     now: UnixTime,
 ) -> Failures {
-    // Five validations of a name may fail in an hour at Let's Encrypt: with these there are four.
+    // Let's Encrypt allows five failed validations per name and hour; these intervals give four.
     let (first, factor, longest) = if counts { (60, 4, 6 * 3600) } else { (10, 2, 1800) };
     let steps = failures.count.min(20);
     let mut wait = (0..steps).fold(first, |wait: i64, _| (wait * factor).min(longest));
     if let Some(validity) = validity {
-        // With certificates of a few days, hours are too long.
+        // For certificates valid for a few days, hours are too long.
         wait = wait.min((validity.life() / 24).max(5));
     }
     wait += portion(wait / 4, chance);
@@ -95,11 +95,7 @@ pub(crate) fn after_failure(
     Failures { count: failures.count.saturating_add(1), retry_at: now + wait }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "a point of time, at random"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a random point in time")]
 fn portion(of: i64, chance: f64) -> i64 {
     (of as f64 * chance.clamp(0.0, 1.0)) as i64
 }
@@ -112,7 +108,7 @@ mod tests {
     const NINETY: Validity = Validity { not_before: 0, not_after: 90 * DAY };
 
     #[test]
-    fn what_a_clock_has_written_that_was_far_ahead_holds_nobody_up() {
+    fn times_written_by_a_clock_far_ahead_are_ignored() {
         let now = 20_000 * DAY;
         assert_eq!(if_plausible(now + 200 * DAY, now), 0);
         let wanted = Failures { count: 20, retry_at: now };
@@ -146,14 +142,14 @@ mod tests {
     fn a_clock_that_is_ahead_orders_no_certificate_after_another() {
         let short = Validity { not_before: 0, not_after: 120 };
         let ordered_at = 3600;
-        assert!(due(Some(short), None, 0.0) < ordered_at, "it looks expired");
+        assert!(due(Some(short), None, 0.0) < ordered_at, "it appears to be expired");
         assert_eq!(soonest(ordered_at, Some(short)), ordered_at + 20);
         assert_eq!(soonest(ordered_at, Some(NINETY)), ordered_at + DAY);
     }
 
-    /// Of validations that fail, Let's Encrypt allows five for each name in an hour.
+    /// Let's Encrypt allows five failed validations per name and hour.
     #[test]
-    fn whatever_fails_stays_within_the_limits() {
+    fn failures_stay_within_the_limits() {
         let tries = |counts, validity, chance| {
             let (mut failures, mut now, mut tries) = (Failures::default(), 0, Vec::new());
             while now < 7 * DAY {

@@ -1,4 +1,4 @@
-//! The right to order: one process of a state directory has it, and one gateway of a fleet.
+//! The right to order, held by one process of a state directory and one gateway of a fleet.
 
 use crate::{
     AcmeError, Answers, StateDirectory,
@@ -17,29 +17,29 @@ use std::{
 };
 use tokio::runtime::Handle;
 
-/// What whoever has the turn may do. Others can take it once this has ended, or in [`TERM`] if it cannot be given back.
-/// Whoever drops it, in the midst of an order too, takes back what was published.
+/// Operations of the holder of the turn. Others can take it once this ends, or within [`TERM`] if it cannot be
+/// released. Dropping it, also during an order, withdraws what was published.
 pub(crate) struct Turn {
     state: StateDirectory,
     answers: Arc<Answers>,
     fleet: Option<Arc<Fleet>>,
-    /// Without one, this gateway orders for itself alone.
+    /// Lease of the fleet; without one, this gateway orders for itself only.
     lease: Option<Lease>,
-    /// Whether answers have been published, and not taken back.
+    /// Whether challenge responses are published.
     answering: AtomicBool,
     _lock: Lock,
 }
 
-/// In JSON.
+/// JSON of an empty list.
 const NO_ANSWERS: &[u8] = b"[]";
-/// A lease ends when it has not been renewed for this long.
+/// Time after which a lease expires if it is not renewed.
 const TERM: Duration = Duration::from_secs(20);
 const RENEWAL: Duration = Duration::from_secs(4);
-/// For all members of the fleet to learn what they may be asked.
+/// Time for all members of the fleet to receive the challenge responses.
 const SPREAD: Duration = Duration::from_secs(10);
 
 impl Turn {
-    /// `None` while somebody else has it, or if it cannot be asked who has it.
+    /// Takes the turn; `None` while another member has it, or if the fleet's Redis is unreachable.
     pub(crate) async fn take(
         state: &StateDirectory,
         answers: &Arc<Answers>,
@@ -59,7 +59,7 @@ impl Turn {
         Ok(Some(Self { state, answers, fleet, lease, answering, _lock: lock }))
     }
 
-    /// Does something for which the turn is needed all the time.
+    /// Runs an operation that needs the turn throughout.
     pub(crate) async fn hold<T>(
         &self,
         work: impl Future<Output = Result<T, AcmeError>>,
@@ -71,7 +71,7 @@ impl Turn {
         }
     }
 
-    /// Keeps a file of the state directory, and has the fleet keep it.
+    /// Stores a file in the state directory and in the fleet.
     pub(crate) async fn store(&self, name: &str, content: &[u8]) -> Result<(), AcmeError> {
         match (&self.fleet, &self.lease) {
             (Some(fleet), Some(lease)) => fleet.store(lease, name, content).await,
@@ -80,7 +80,7 @@ impl Turn {
         }
     }
 
-    /// Puts an account aside that the authority does not know any more.
+    /// Moves an account that the authority no longer knows out of the way.
     pub(crate) async fn forget(&self, name: &str) -> Result<(), AcmeError> {
         match (&self.fleet, &self.lease) {
             (Some(fleet), Some(lease)) => fleet.store(lease, name, b"").await,
@@ -88,7 +88,7 @@ impl Turn {
         }
     }
 
-    /// Gives the fleet what this gateway has alone.
+    /// Publishes files to the fleet that only this gateway has.
     pub(crate) async fn publish_files(&self, names: &[String]) -> Result<(), AcmeError> {
         match (&self.fleet, &self.lease) {
             (Some(fleet), Some(lease)) => fleet.publish_files(lease, names).await,
@@ -96,9 +96,9 @@ impl Turn {
         }
     }
 
-    /// From now on these answers are given, and no others. Resolves once everybody who may be asked knows them.
+    /// Replaces the challenge responses. Resolves once every gateway that may receive a validation request has them.
     pub(crate) async fn publish(&self, answers: &[Answer]) -> Result<(), AcmeError> {
-        // If it is interrupted, they may be there or not.
+        // If it is interrupted, the responses may or may not be published.
         self.answering.store(true, Relaxed);
         self.replace(answers).await?;
         self.answering.store(!answers.is_empty(), Relaxed);
@@ -113,39 +113,39 @@ impl Turn {
         fleet.store(lease, ANSWERS, &json).await?;
         if !answers.is_empty() && !fleet.all_know(SPREAD).await {
             tracing::warn!(
-                "not all gateways of the fleet know the challenge's answer yet; the authority may find a wrong one"
+                "not all gateways of the fleet have the challenge response yet; validation may fail"
             );
         }
         Ok(())
     }
 
-    /// Lets others have it at once.
+    /// Releases the turn at once.
     pub(crate) async fn end(mut self) {
         if let Some(telling) = self.give_back() {
             telling.await;
         }
     }
 
-    /// Takes back answers that are still given, here; what has to be told the fleet.
+    /// Withdraws published responses here, and returns the update for the fleet.
     fn give_back(&mut self) -> Option<impl Future<Output = ()> + use<>> {
         let answering = std::mem::take(self.answering.get_mut());
         let (Some(fleet), Some(lease)) = (self.fleet.take(), self.lease.take()) else {
             if answering {
-                // Only making an answer can fail, and there is none.
+                // Only adding a response can fail, and none is added.
                 let _ = self.answers.replace(&[]);
             }
             return None;
         };
         Some(async move {
             if answering && let Err(error) = fleet.store(&lease, ANSWERS, NO_ANSWERS).await {
-                tracing::debug!(%error, "the answers of an interrupted order could not be removed; they stay until the next one");
+                tracing::debug!(%error, "the challenge responses of an interrupted order could not be removed; they stay until the next order");
             }
             fleet.release(lease).await;
         })
     }
 }
 
-/// An order may be interrupted anywhere, by a reload above all.
+/// An order may be interrupted at any point, most often by a reload.
 impl Drop for Turn {
     fn drop(&mut self) {
         if let Some(telling) = self.give_back()
@@ -156,7 +156,7 @@ impl Drop for Turn {
     }
 }
 
-/// Keeps the lease until it is lost.
+/// Renews the lease; returns when it is lost.
 async fn lost(fleet: &Fleet, lease: &Lease) {
     let mut confirmed = Instant::now();
     loop {
@@ -187,6 +187,6 @@ mod tests {
         assert!(answers.http("token").is_some());
         drop(turn);
         assert!(answers.http("token").is_none());
-        assert!(Turn::take(&state, &answers, None).await.expect("the lock").is_some(), "others have it");
+        assert!(Turn::take(&state, &answers, None).await.expect("the lock").is_some(), "it is free");
     }
 }

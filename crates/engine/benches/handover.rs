@@ -1,4 +1,4 @@
-//! What it costs to hand an operation to a compute thread and be woken, beside what the cheap ones cost themselves.
+//! Cost of handing an operation to a compute thread and being woken, against the cost of the cheap operations.
 //!
 //! `cargo bench --package quadrille-engine --bench handover`
 
@@ -20,7 +20,7 @@ use std::{
 const ROUNDS: usize = 15;
 const OPERATIONS: u32 = 320;
 
-/// Hands back an empty result at once: what is left is the way there and back.
+/// Finishes with an empty result immediately: only the hand-over remains.
 struct Nothing;
 
 impl Backend for Nothing {
@@ -56,7 +56,7 @@ fn main() {
     report("RSA-2048, handed over by eights", &scalar, &rsa2048(), S::RsaPssSha256, 8);
 }
 
-/// The best of some rounds, for each operation: the time that passed, and the CPU time of all threads.
+/// Prints the minimum of some rounds, for each operation: elapsed time, and the CPU time of all threads.
 fn report(what: &str, engine: &Engine, key: &Key, scheme: S, together: usize) {
     let rounds: Vec<_> = (0..ROUNDS).map(|_| round(engine, key, scheme, together)).collect();
     let micros = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64() * 1e6;
@@ -80,7 +80,7 @@ fn round(engine: &Engine, key: &Key, scheme: S, together: usize) -> (Duration, D
     (began.elapsed() / OPERATIONS, (cpu_time() - cpu) / OPERATIONS)
 }
 
-/// User and system time of all threads that live, from the scheduler's books.
+/// Returns the user and system time of all live threads, from the scheduler's statistics.
 fn cpu_time() -> Duration {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let nanoseconds = tasks.filter_map(|task| {

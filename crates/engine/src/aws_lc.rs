@@ -1,8 +1,8 @@
-//! What all uses of AWS-LC have in common.
+//! AWS-LC helpers shared by all callers.
 
 use aws_lc_sys as ffi;
 
-/// Nothing, after a call that failed: its reasons would stay in the thread's error queue.
+/// Clears the thread's error queue after a failed call and returns `None`; otherwise the errors would stay queued.
 pub(crate) fn forget_errors<T>() -> Option<T> {
     // SAFETY: no preconditions.
     unsafe { ffi::ERR_clear_error() };

@@ -1,4 +1,4 @@
-//! One wake-up of the engine for all operations that a turn of an event loop has brought.
+//! One wake-up of the engine for all operations of an event-loop turn.
 
 use crate::{Engine, turn_end};
 use std::{
@@ -7,22 +7,22 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Flushes the engine at the end of each turn of an event loop in which operations were [enqueued](Engine::enqueue), and
-/// computes what this thread is to compute itself: cheap signatures, and answers to [key shares](Engine::exchange). A future
-/// that never ends: spawn one on each event-loop thread, whose scheduler must be first come, first served, as
-/// Tokio's current-thread scheduler is. Woken by the first operation of a turn, it then runs after all connections that
-/// were ready with that one.
+/// Flushes the engine at the end of each turn of an event loop in which operations were [enqueued](Engine::enqueue),
+/// and computes this thread's own work: cheap signatures, and responses to [key shares](Engine::exchange). The future
+/// never completes. Spawn one on each event-loop thread; the scheduler must be first come, first served, as Tokio's
+/// current-thread scheduler is. The first operation of a turn wakes the flusher, which then runs after all
+/// connections that were ready with that operation.
 #[must_use = "operations are flushed at the end of a turn only if this is spawned"]
 pub struct BatchFlusher(Engine);
 
 impl BatchFlusher {
-    /// For the thread on which it is spawned.
+    /// Creates a flusher for the thread on which it is spawned.
     pub fn new(engine: Engine) -> Self {
         Self(engine)
     }
 
-    /// Flushes `engine` when this turn ends, or now if this thread has no flusher. Call it on the thread that has enqueued
-    /// an operation.
+    /// Flushes `engine` when this turn ends, or immediately if this thread has no flusher. Must be called on the
+    /// thread that enqueued the operation.
     pub fn schedule(engine: &Engine) {
         if !turn_end::schedule() {
             engine.flush();
@@ -35,7 +35,7 @@ impl Future for BatchFlusher {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if turn_end::arrive(context.waker().clone()) {
-            // First: what compute threads do, they do meanwhile.
+            // Flushing comes first: compute threads then work in parallel with this thread.
             self.0.flush();
             turn_end::compute(self.0.shared());
         }
@@ -44,7 +44,7 @@ impl Future for BatchFlusher {
 }
 
 impl Drop for BatchFlusher {
-    /// What was scheduled goes now, and what comes later at once.
+    /// Flushes scheduled operations now; later ones are flushed immediately.
     fn drop(&mut self) {
         turn_end::leave();
         self.0.flush();

@@ -1,20 +1,21 @@
-//! How many operations go together.
+//! Batch sizes.
 
 use std::time::Duration;
 
-/// How operations of one key type are batched.
+/// Batching parameters of one key type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
-    /// How many one pass of the backend computes for the price of one; at least 1.
+    /// Number of operations that one pass of the backend computes at the price of one; at least 1.
     pub width: usize,
-    /// The most whose pass costs half of a full one; `width` where none does. At least `crossover`, if that is not
-    /// above `width`.
+    /// Largest number of operations for which a pass costs half of a full one; `width` if there is no cheaper half.
+    /// At least `crossover`, if that is not above `width`.
     pub half: usize,
-    /// Fewer are computed by the scalar backend; at most `width`, or `usize::MAX` if the backend never pays.
+    /// Smallest batch for the backend; smaller ones go to the scalar backend. At most `width`, or `usize::MAX` if the
+    /// backend never pays.
     pub crossover: usize,
-    /// The most that are offered to the backend at once, where a longer pass is not worth the wait for its end.
+    /// Maximum number offered to the backend at once, if the wait for a longer pass is not worthwhile.
     pub most: usize,
-    /// CPU time of an operation by itself, which is saved if it goes with others; zero if that is not known.
+    /// CPU time of a lone operation, which is saved if it is batched; zero if unknown.
     pub price: Duration,
 }
 
@@ -29,8 +30,9 @@ pub struct Prices {
     pub full: Duration,
 }
 
-/// A pass that takes longer is not filled beyond the half that costs half: who comes while it runs waits for all of it
-/// before its own, and the fuller pass saves a few per cent. RSA-4096 has such passes (docs/kernels/measurements.md).
+/// A longer pass is not filled beyond the half that costs half: an operation that arrives during a pass waits for all
+/// of it before its own pass, and the fuller pass saves a few per cent. RSA-4096 has such passes
+/// (docs/kernels/measurements.md).
 const LONG_PASS: Duration = Duration::from_millis(5);
 
 impl Batching {
@@ -45,7 +47,7 @@ impl Batching {
         }
     }
 
-    /// The same, once it is known what its passes cost.
+    /// Returns the batching adjusted to the measured prices.
     pub(crate) fn priced(self, Prices { lone, half, full }: Prices) -> Self {
         let halves = half * 5 <= full * 3 && self.crossover <= self.width / 2;
         match self.width / 2 {
@@ -56,13 +58,13 @@ impl Batching {
         }
     }
 
-    /// CPU time that so many operations have saved by going together, when they took this much of it.
+    /// Returns the CPU time saved by computing `operations` together in `cpu`.
     pub(crate) fn saved(self, operations: usize, cpu: Duration) -> Duration {
         let apart = self.price.saturating_mul(u32::try_from(operations).unwrap_or(u32::MAX));
         apart.saturating_sub(cpu)
     }
 
-    /// How many of so many operations are cheaper together: whole passes, and what is left over if it pays.
+    /// Returns how many of `count` operations are cheaper together: whole passes, and the remainder if it pays.
     pub(crate) fn worth(self, count: usize) -> usize {
         let beyond = count % self.width;
         if beyond >= self.crossover { count } else { count - beyond }
@@ -83,7 +85,7 @@ mod tests {
         };
         assert_eq!(priced(1, 250, 490), 4);
         assert_eq!(priced(4, 250, 490), 4);
-        assert_eq!(priced(5, 250, 490), 8, "half a pass is for the scalar backend");
+        assert_eq!(priced(5, 250, 490), 8, "half a pass goes to the scalar backend");
         assert_eq!(priced(1, 450, 490), 8);
         let [lone, half, full] = [Duration::from_secs(1); 3];
         assert_eq!(Batching::NEVER.priced(Prices { lone, half, full }), Batching::NEVER);
@@ -95,9 +97,9 @@ mod tests {
         let priced = Batching::new(8, 1).priced(Prices { lone, half, full });
         assert_eq!((priced.width, priced.half, priced.most), (4, 4, 4));
         let whole = Batching::new(8, 1).priced(Prices { lone, half: full, full });
-        assert_eq!((whole.width, whole.half), (8, 8), "unless half a pass costs as much as a whole one");
+        assert_eq!((whole.width, whole.half), (8, 8), "half a pass costs as much as a whole one");
         let late = Batching::new(8, 5).priced(Prices { lone, half, full });
-        assert_eq!(late.width, 8, "or does not pay");
+        assert_eq!(late.width, 8, "half a pass does not pay");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A result to come, as a plain future: it needs no runtime.
+//! Future of a result; it needs no runtime.
 
 use crate::{OperationError, Outcome, shared::Shared, signing_turn, ticket::Ticket};
 use std::{
@@ -8,16 +8,16 @@ use std::{
     task::{Context, Poll},
 };
 
-/// The result of a submitted operation. Dropping it withdraws the operation if it has not begun, so that its place
-/// in the queue is free again.
+/// Result of a submitted operation. Dropping it withdraws the operation if it has not begun, which frees its place in
+/// the queue.
 #[must_use = "dropping a completion withdraws its operation"]
 pub struct Completion(State);
 
 enum State {
-    /// Computed at once by the caller.
+    /// Computed immediately by the caller.
     InPlace(Result<Outcome, OperationError>),
     Pending(Arc<Ticket>, Arc<Shared>),
-    /// To be computed when the turn of the caller's event loop ends.
+    /// Computed when the turn of the caller's event loop ends.
     Deferred(Arc<Ticket>, Arc<Shared>),
     Over,
 }
@@ -35,13 +35,13 @@ impl Completion {
         Self(State::Deferred(ticket, shared))
     }
 
-    /// Whether the operation was computed by [`Engine::enqueue`](crate::Engine::enqueue) itself, so that its caller
-    /// need not flush for it.
+    /// Returns whether [`Engine::enqueue`](crate::Engine::enqueue) itself computed the operation, in which case the
+    /// caller need not flush.
     pub fn is_in_place(&self) -> bool {
         matches!(self.0, State::InPlace(_))
     }
 
-    /// For callers without an executor: flushes, and blocks this thread until the result is there.
+    /// Flushes, and blocks this thread until the result is available. For callers without an executor.
     pub fn wait(self) -> Result<Outcome, OperationError> {
         match &self.0 {
             State::Pending(_, shared) => shared.flush(),

@@ -1,4 +1,4 @@
-//! The compute threads: take a batch, compute it, until the engine stops and nothing waits.
+//! Compute threads: take and compute batches until the engine stops and the queues are empty.
 
 use crate::{
     BatchReport, Job, KeyType, OperationError,
@@ -16,21 +16,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The compute threads of one engine. Dropped, they finish what waits.
+/// Compute threads of one engine. On drop they compute the queued operations and end.
 pub(crate) struct Threads {
     shared: Arc<Shared>,
     handles: Vec<JoinHandle<()>>,
 }
 
-/// Operations that somebody has begun.
+/// Operations that have begun.
 pub(crate) struct Batch {
     pub(crate) key_type: KeyType,
     pub(crate) tickets: Vec<Arc<Ticket>>,
-    /// Too few for the backend to pay.
+    /// Too few operations for the backend to pay.
     pub(crate) scalar: bool,
 }
 
-/// How many operations yielding the CPU has brought.
+/// Number of operations gained by yielding the CPU.
 #[derive(Default)]
 struct Gathered {
     yields: u8,
@@ -38,7 +38,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Whether to yield once more: as long as that brings something.
+    /// Returns whether to yield once more: only if the last yield gained operations.
     fn may_grow(&mut self, operations: usize, most: u8) -> bool {
         let grows = operations > self.operations && self.yields < most;
         self.operations = operations;
@@ -69,7 +69,7 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.shared.stop();
-        // An observer or a waker may hold the last engine: that compute thread cannot wait for itself.
+        // An observer or a waker may hold the last engine; that compute thread cannot join itself.
         let me = std::thread::current().id();
         for handle in self.handles.drain(..).filter(|handle| handle.thread().id() != me) {
             let _ = handle.join();
@@ -88,7 +88,7 @@ impl Shared {
             let more_waits = state.queues.live() > 0;
             drop(state);
             if more_waits {
-                // For the event loop that may share this core, and has results to send now.
+                // Yields to the event loop that may share this core and has results to send.
                 std::thread::yield_now();
             }
         }
@@ -160,14 +160,14 @@ impl Shared {
         state
     }
 
-    /// Returns how long it took.
+    /// Returns the time it took.
     pub(crate) fn compute(&self, batch: &Batch) -> Duration {
         let chosen = self.backend.choose(batch.scalar);
         let batching = self.backend.batching(batch.key_type);
         let width = if batch.scalar { 1 } else { batching.width };
         let delivery = Delivery::new(batch.tickets.len(), width, chosen.verifies);
         let mut jobs: Vec<Job<'_>> = batch.tickets.iter().map(|ticket| Job::new(ticket, &delivery)).collect();
-        // A backend that panics loses its unfinished jobs to the scalar one, and nothing else.
+        // If the backend panics, only its unfinished jobs are lost, and the scalar backend computes them.
         let _ = catch_unwind(AssertUnwindSafe(|| chosen.backend.compute(&mut jobs)));
         for job in jobs.iter_mut().filter(|job| !job.is_finished()) {
             job.finish(Err(OperationError::Failed));
@@ -201,8 +201,8 @@ mod tests {
             let mut gathered = Gathered::default();
             counts.iter().map(|count| gathered.may_grow(*count, most)).collect::<Vec<_>>()
         };
-        assert_eq!(asked(&[1, 1], 3), [true, false], "a lone operation waits for nobody who does not come");
-        assert_eq!(asked(&[1, 3, 5, 7], 3), [true, true, true, false], "not for ever");
+        assert_eq!(asked(&[1, 1], 3), [true, false], "a lone operation stops waiting when no others arrive");
+        assert_eq!(asked(&[1, 3, 5, 7], 3), [true, true, true, false], "the number of yields is limited");
         assert_eq!(asked(&[1, 2], 0), [false, false]);
     }
 }

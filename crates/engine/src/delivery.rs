@@ -1,4 +1,4 @@
-//! The way back: a result is checked, recomputed where it fails, and handed to whoever waits.
+//! Delivery of results: checks each one, recomputes those that fail, and hands them to their completions.
 
 use crate::{OperationError, Outcome, scalar, ticket::Ticket, verify};
 use quadrille_handshake_timing::thread_time;
@@ -9,15 +9,15 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// What happened to one batch; lives on the compute thread's stack while the backend works.
+/// State of one batch; lives on the compute thread's stack while the backend works.
 pub(crate) struct Delivery {
     offered: usize,
-    /// Operations that one pass computes.
+    /// Number of operations that one pass computes.
     width: usize,
     delivered: Cell<usize>,
     backend_verifies: bool,
     pub(crate) began: Instant,
-    /// On the compute thread's CPU clock.
+    /// Start on the compute thread's CPU clock.
     began_cpu: Duration,
     pub(crate) recomputed: Cell<usize>,
     pub(crate) failed: Cell<usize>,
@@ -63,8 +63,8 @@ impl Delivery {
         }
     }
 
-    /// One operation's share of what the passes so far have cost. Results come pass by pass, so that each of them gets
-    /// the same share, and no pass is charged to those before it.
+    /// Returns one operation's share of the cost of the passes so far. Results are delivered pass by pass, so each
+    /// operation gets the same share, and a pass is not charged to those before it.
     fn share_of_cpu(&self) -> Duration {
         let delivered = self.delivered.get() + 1;
         self.delivered.set(delivered);

@@ -1,4 +1,4 @@
-//! The engine's entrance.
+//! Public interface of the engine.
 
 use crate::{
     Backend, BatchReport, Batching, Completion, Depth, Key, KeyType, Observer, Operation, OperationError,
@@ -10,8 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Takes operations from everywhere and computes them in batches. Clones share one engine; when the last is
-/// dropped, what waits is still computed, and then its threads end.
+/// Takes operations from all threads and computes them in batches. Clones share one engine; when the last is dropped,
+/// queued operations are still computed, and then its threads end.
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
@@ -32,12 +32,12 @@ impl Engine {
         Ok(Self { shared, _threads: Arc::new(threads) })
     }
 
-    /// Computes what the backend wants to know of a key before its first operation, so that no client waits for it.
+    /// Precomputes the backend's values for a key before its first operation, to avoid that delay in a handshake.
     pub fn prepare(&self, key: &Key) {
         self.shared.backend.prepare(key);
     }
 
-    /// Hands in an operation and wakes a compute thread for it. Errors as for [`enqueue`](Self::enqueue).
+    /// Submits an operation and wakes a compute thread for it. Errors as for [`enqueue`](Self::enqueue).
     pub fn submit(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
         operation.check(key.public())?;
         if is_cheap(key.key_type()) {
@@ -48,20 +48,20 @@ impl Engine {
         Ok(completion)
     }
 
-    /// Hands in an operation without waking anybody: call [`flush`](Self::flush) when the event loop's turn is over,
-    /// so that all operations of one turn form one batch and cost one wake-up.
+    /// Submits an operation without waking a compute thread. Call [`flush`](Self::flush) at the end of the event
+    /// loop's turn: all operations of one turn then form one batch and cost one wake-up.
     ///
-    /// An operation that costs less than handing it over is computed on the caller's thread: here and now, or when the turn
-    /// ends if there is a [`BatchFlusher`](crate::BatchFlusher) and the turns before have brought several.
+    /// An operation that costs less than its hand-over is computed on the caller's thread: immediately, or at the end
+    /// of the turn if there is a [`BatchFlusher`](crate::BatchFlusher) and the previous turns brought several.
     ///
     /// # Errors
-    /// [`WrongKeyType`](OperationError::WrongKeyType) and [`InvalidInput`](OperationError::InvalidInput) if the operation
-    /// was not made for such a key, [`QueueFull`](OperationError::QueueFull) if too many wait.
+    /// [`WrongKeyType`](OperationError::WrongKeyType) and [`InvalidInput`](OperationError::InvalidInput) if the
+    /// operation does not fit the key, [`QueueFull`](OperationError::QueueFull) if too many operations wait.
     pub fn enqueue(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
         self.enqueue_with(Priority::Normal, key, operation)
     }
 
-    /// The same with a priority, where the operation waits at all.
+    /// Like [`enqueue`](Self::enqueue), with a priority that applies if the operation is queued.
     pub fn enqueue_with(
         &self,
         priority: Priority,
@@ -78,55 +78,55 @@ impl Engine {
         self.queue(key, operation, priority)
     }
 
-    /// Whether operations of this type wait for a compute thread. Others are computed on the caller's thread.
+    /// Returns whether operations of this type wait for a compute thread. Others are computed on the caller's thread.
     pub fn queues(&self, key_type: KeyType) -> bool {
         !is_cheap(key_type)
     }
 
-    /// Wakes a compute thread if something waits and one is free.
+    /// Wakes a compute thread if operations wait and a thread is free.
     pub fn flush(&self) {
         self.shared.flush();
     }
 
-    /// What waits.
+    /// Depths of the queues.
     pub fn depths(&self) -> Vec<Depth> {
         self.shared.state().queues.depths()
     }
 
-    /// The backend's name.
+    /// Name of the backend.
     pub fn backend(&self) -> &'static str {
         self.shared.backend.name()
     }
 
-    /// Who computes what is too much for the backend, if anybody does.
+    /// Overflow for load that exceeds the backend, if there is one.
     pub fn overflow(&self) -> Option<&dyn Overflow> {
         self.shared.backend.overflow.as_deref()
     }
 
-    /// How operations of this type are batched, or would be if there were any.
+    /// Batching parameters of this key type, including types that have not been used yet.
     pub fn batching(&self, key_type: KeyType) -> Batching {
         self.shared.backend.batching(key_type)
     }
 
-    /// The key types of which the backend computes several at once, and how.
+    /// Key types of which the backend computes several at once, with their batching parameters.
     pub fn batched(&self) -> Vec<(KeyType, Batching)> {
         let batching = KeyType::COMMON.map(|key_type| (key_type, self.batching(key_type)));
         batching.into_iter().filter(|(_, batching)| batching.width > 1).collect()
     }
 
-    /// How X25519 is batched in key exchange.
+    /// Batching parameters of X25519 in key exchange.
     pub fn x25519_batching(&self) -> Batching {
         let lanes = self.shared.backend.x25519();
         lanes.map_or(Batching::NEVER, crate::X25519::batching)
     }
 
-    /// How P-256 is batched in key exchange.
+    /// Batching parameters of P-256 in key exchange.
     pub fn p256_batching(&self) -> Batching {
         let lanes = self.shared.backend.p256();
         lanes.map_or(Batching::NEVER, crate::P256::batching)
     }
 
-    /// How ML-KEM-768 is batched in key exchange.
+    /// Batching parameters of ML-KEM-768 in key exchange.
     pub fn ml_kem_batching(&self) -> Batching {
         let lanes = self.shared.backend.ml_kem();
         lanes.map_or(Batching::NEVER, crate::MlKem768::batching)
@@ -168,8 +168,8 @@ impl Engine {
     }
 }
 
-/// To be handed over and woken costs a quarter of these operations, and one percent of all others. See
-/// docs/decisions/cheap-operations-in-place.md.
+/// Returns whether the hand-over is too expensive: it costs a quarter of these operations, and one percent of all
+/// others. See docs/decisions/cheap-operations-in-place.md.
 fn is_cheap(key_type: KeyType) -> bool {
     matches!(key_type, KeyType::EcdsaP256 | KeyType::Ed25519)
 }

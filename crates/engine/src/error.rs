@@ -1,57 +1,55 @@
-//! What can go wrong, and whose fault it is.
+//! Errors, by cause.
 
-/// Why a private key was not accepted.
+/// Reason for which a private key was not accepted.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum KeyError {
     /// No PEM block with a private key was found.
-    #[error("there is no private key in it (expected a PEM block such as BEGIN PRIVATE KEY)")]
+    #[error("no private key found (expected a PEM block such as BEGIN PRIVATE KEY)")]
     Missing,
     /// The PEM block is encrypted.
     #[error(
         "the private key is encrypted; decrypt it first, for example: openssl pkey -in KEY -out KEY.plain"
     )]
     Encrypted,
-    /// The block is there, but what it holds is not a private key that can be used.
-    #[error("the private key is damaged or of a form that is not supported")]
+    /// The PEM block does not contain a usable private key.
+    #[error("the private key is malformed, or its format is not supported")]
     Malformed,
-    /// A key of another algorithm or curve.
-    #[error(
-        "private keys of this kind are not supported (supported: RSA, ECDSA on P-256, P-384, P-521, Ed25519)"
-    )]
+    /// Key of an unsupported algorithm or curve.
+    #[error("unsupported private key type (supported: RSA, ECDSA on P-256, P-384, P-521, Ed25519)")]
     Unsupported,
-    /// RSA outside the supported sizes.
+    /// RSA modulus outside the supported sizes.
     #[error("RSA keys of {0} bits are not supported (supported: 1024 to 8192, in TLS 2048 to 4096)")]
     RsaSize(u32),
 }
 
-/// Why a client's key share has no answer.
+/// Reason for which a client's key share gets no response.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ExchangeError {
-    /// A point of small order or off the curve, or a key that is not reduced: the client must not have sent it.
+    /// A point of small order or off the curve, or a key that is not reduced; a conforming client does not send it.
     #[error("the client's key share is not valid")]
     InvalidShare,
-    /// Too few of its group came together to be worth the hand-over: let the TLS library compute it.
+    /// Too few shares of the group in this turn to pay for the hand-over; the TLS library computes the share.
     #[error("the key share is left to the TLS library")]
     Declined,
-    /// There are no random numbers, or the backend failed.
+    /// No random numbers available, or the backend failed.
     #[error("the key exchange failed")]
     Failed,
 }
 
-/// Why an operation has no result.
+/// Reason for which an operation has no result.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum OperationError {
-    /// Too many operations wait; try again later, or shed the client.
+    /// Too many operations wait; try again later, or reject the client.
     #[error("the queue of private-key operations is full")]
     QueueFull,
     /// The engine is shutting down.
     #[error("the engine has stopped")]
     Stopped,
-    /// The scheme does not fit the key, or the key cannot decrypt.
+    /// The scheme does not match the key type, or the key cannot decrypt.
     #[error("the operation does not fit the key")]
     WrongKeyType,
-    /// The ciphertext is not of the modulus's length or not below the modulus, the digest is not of its hash's length,
-    /// or the modulus has no room for the padding.
+    /// The length of the ciphertext differs from the modulus's, the ciphertext is not below the modulus, the length
+    /// of the digest differs from its hash's, or the modulus has no room for the padding.
     #[error("the input is not valid for the key")]
     InvalidInput,
     /// The backend failed, or its result did not verify and could not be recomputed.

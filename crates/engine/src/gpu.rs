@@ -1,4 +1,4 @@
-//! A GPU beside the backend: what the lanes cannot compute in time goes there (`quadrille-kernels-cuda`).
+//! GPU beside the backend, for load that the lanes cannot compute in time (`quadrille-kernels-cuda`).
 
 use crate::{
     Backend, Job, Key, KeyType, MlKem768, OperationError, Overflow, P256, Prices, X25519,
@@ -14,14 +14,14 @@ use quadrille_kernels_cuda::{
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Results that are checked on the host before any of them is let out: some passes of the lanes.
+/// Number of results checked together on the host before any of them is released: a few passes of the lanes.
 const CHECKED_TOGETHER: usize = 64;
 
 /// An open GPU.
 #[derive(Debug)]
 pub struct Gpu {
     device: Device,
-    /// They raise every result to the public exponent, on the host.
+    /// Raises every result to the public exponent, on the host.
     lanes: Lanes,
 }
 
@@ -29,27 +29,28 @@ impl Gpu {
     /// Opens the first NVIDIA GPU, if there is one. Takes some seconds the first time.
     ///
     /// # Errors
-    /// Why there is none to compute with.
+    /// The reason for which no GPU is usable.
     pub fn open() -> Result<Self, Unavailable> {
         Self::open_with(&Options::default())
     }
 
-    /// With another driver or other bounds.
+    /// Opens a GPU with another driver or other bounds.
     ///
     /// # Errors
-    /// Why there is none to compute with.
+    /// The reason for which no GPU is usable.
     pub fn open_with(options: &Options) -> Result<Self, Unavailable> {
-        // A wrong name of a tier is reported by whoever chooses the backend.
+        // An invalid tier name is reported when the backend is chosen.
         let ceiling = Ceiling::from_environment().unwrap_or_default();
         Device::open(options).map(|device| Self { device, lanes: Lanes::up_to(ceiling) })
     }
 
-    /// This GPU behind `backend`, which computes all that it can compute in time.
+    /// Combines `backend` with this GPU, which gets only the load that `backend` cannot compute in time.
     pub fn behind(self, backend: Box<dyn Backend>) -> Box<dyn Backend> {
         Box::new(WithGpu { backend, gpu: Arc::new(self) })
     }
 
-    /// The key on the device, uploaded once; none if it is not for the GPU, or there was no room when it was first used.
+    /// Key on the device, uploaded once; `None` if the GPU does not support it, or had no room when it was first
+    /// used.
     fn uploaded<'a>(&self, key: &'a Key) -> Option<&'a DeviceKey> {
         let upload = || match key.material() {
             Material::Rsa(rsa) if size_of(key.key_type()).is_some() => {
@@ -62,7 +63,7 @@ impl Gpu {
         key.prepared::<Option<DeviceKey>>(upload).as_ref()
     }
 
-    /// Which results the public key confirms, on the host, whatever the device says of them.
+    /// Returns which results the public key confirms. Checked on the host, independently of the device's status.
     fn confirm(&self, filled: &[Filled<'_, '_>]) -> Vec<bool> {
         let prepared: Vec<_> = filled.iter().map(|one| prepared(one.job.key(), &self.lanes)).collect();
         let computed = filled
@@ -107,7 +108,7 @@ impl Overflow for Gpu {
                 Ok(()) => sound.push(one),
                 // The scalar backend computes it, and counts it.
                 Err(PrivateOperationError::Fault) => one.job.finish(Err(OperationError::Failed)),
-                // Another process's or another engine's key: the lanes have it.
+                // The key belongs to another process or engine: the lanes compute it.
                 Err(_) => {}
             }
         }
@@ -116,7 +117,7 @@ impl Overflow for Gpu {
 }
 
 impl Gpu {
-    /// Finishes what the host confirms. A result that it does not confirm is the device's last.
+    /// Finishes the results that the host confirms. After a result that it does not confirm, the device is retired.
     fn let_out(&self, sound: &mut [Filled<'_, '_>]) -> Result<(), String> {
         for filled in sound.chunks_mut(CHECKED_TOGETHER) {
             if self.confirm(filled).contains(&false) {
@@ -139,7 +140,7 @@ fn size_of(key_type: KeyType) -> Option<KeySize> {
     }
 }
 
-/// A backend with a GPU behind it.
+/// Backend with a GPU behind it.
 struct WithGpu {
     backend: Box<dyn Backend>,
     gpu: Arc<Gpu>,
@@ -193,7 +194,7 @@ impl Backend for WithGpu {
     }
 }
 
-/// A job with the memory that the device fills.
+/// Job with the memory that the device fills.
 struct Filled<'job, 'a> {
     job: &'job mut Job<'a>,
     key: &'a DeviceKey,

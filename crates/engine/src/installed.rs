@@ -1,4 +1,4 @@
-//! The backend of an engine, and who computes which batch.
+//! Backend of an engine, and its choice for each batch.
 
 use crate::{Backend, Batching, Key, KeyType, MlKem768, Overflow, P256, Scalar, X25519};
 use std::{
@@ -6,8 +6,8 @@ use std::{
     sync::Arc,
 };
 
-/// The backend that an engine was started with. What it says of itself is asked on submitters' threads, and a panic in
-/// its answer is taken for a no: no compute thread is lost.
+/// Backend with which an engine was started. Its properties are queried on submitters' threads, and a panic in a
+/// query counts as a negative result: no compute thread is lost.
 pub(crate) struct Installed {
     backend: Box<dyn Backend>,
     name: &'static str,
@@ -15,7 +15,7 @@ pub(crate) struct Installed {
     pub(crate) overflow: Option<Arc<dyn Overflow>>,
 }
 
-/// Who computes a batch.
+/// Backend chosen for a batch.
 pub(crate) struct Chosen<'a> {
     pub(crate) backend: &'a dyn Backend,
     pub(crate) name: &'static str,

@@ -1,11 +1,11 @@
-//! One operation, as a backend sees it.
+//! One operation, as presented to a backend.
 
 use crate::{
     Key, Operation, delivery::Delivery, error::OperationError, key::Material, rsa_padding, ticket::Ticket,
 };
 use zeroize::Zeroizing;
 
-/// One operation of a batch. The engine has checked that its key can do it.
+/// One operation of a batch. The engine has checked that its key supports it.
 pub struct Job<'a> {
     ticket: &'a Ticket,
     delivery: &'a Delivery,
@@ -17,19 +17,19 @@ impl<'a> Job<'a> {
         Self { ticket, delivery, finished: false }
     }
 
-    /// With which key.
+    /// Key of the operation.
     pub fn key(&self) -> &'a Key {
         &self.ticket.key
     }
 
-    /// What to do.
+    /// Operation to compute.
     pub fn operation(&self) -> &'a Operation {
         &self.ticket.operation
     }
 
-    /// The input of the raw RSA private operation that this job comes down to, big-endian and as long as the modulus:
-    /// the ciphertext, or the padded digest. The raw result is what [`finish`](Self::finish) wants. Ask once: PSS takes
-    /// a new salt each time.
+    /// Input of the raw RSA private operation for this job, big-endian and as long as the modulus: the ciphertext, or
+    /// the padded digest. [`finish`](Self::finish) expects the raw result. Call it once: PSS takes a new salt each
+    /// time.
     ///
     /// # Errors
     /// [`WrongKeyType`](OperationError::WrongKeyType) if the key is not an RSA key.
@@ -40,8 +40,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Sets the result, a signature in its TLS form or the raw RSA result, and wakes whoever waits for it. An error
-    /// leaves the job to the scalar backend. Only the first call counts.
+    /// Sets the result, a signature in its TLS form or the raw RSA result, and wakes the waiting task. After an error
+    /// the scalar backend computes the job. Only the first call counts.
     pub fn finish(&mut self, result: Result<Zeroizing<Vec<u8>>, OperationError>) {
         if !self.finished {
             self.finished = true;

@@ -11,7 +11,7 @@ use boring::{
 use boring_sys as ffi;
 use std::{any::Any, fmt, sync::Arc, time::Duration};
 
-/// A private key, shared by all that use it. BoringSSL wipes its memory when the last of them is gone.
+/// Private key, shared by all its users. BoringSSL wipes its memory when the last reference is dropped.
 #[derive(Clone)]
 pub struct Key {
     inner: Arc<Inner>,
@@ -25,7 +25,7 @@ struct Inner {
     prepared: Prepared,
 }
 
-/// The key in the form that its algorithm wants, taken out of the `PKey` once and not at each operation.
+/// Key in the form required by its algorithm, extracted from the `PKey` once rather than at each operation.
 pub(crate) enum Material {
     Rsa(Rsa<Private>),
     Ec(EcKey<Private>),
@@ -33,8 +33,8 @@ pub(crate) enum Material {
 }
 
 impl Key {
-    /// Reads the first private key of a PEM text: PKCS#8, PKCS#1 or SEC1, not encrypted. Whatever stands around it,
-    /// certificates for instance, is skipped.
+    /// Reads the first private key of a PEM text: PKCS#8, PKCS#1 or SEC1, not encrypted. Text around it, such as
+    /// certificates, is skipped.
     pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
         let block = first_key_block(pem).ok_or(KeyError::Missing)?;
         if is_encrypted(block) {
@@ -44,7 +44,7 @@ impl Key {
         Self::from_pkey(pkey)
     }
 
-    /// Takes over a key that was read elsewhere.
+    /// Creates a key from a parsed `PKey`.
     pub fn from_pkey(pkey: PKey<Private>) -> Result<Self, KeyError> {
         let public = PublicKey::from_public_half(&pkey)?;
         let material = material(&pkey)?;
@@ -52,11 +52,11 @@ impl Key {
         Ok(Self { inner: Arc::new(inner), poll_delay: None })
     }
 
-    /// A new key, from BoringSSL's random numbers. With RSA it takes a second and more of CPU for long ones.
+    /// Generates a key from BoringSSL's random numbers. Long RSA keys take a second or more of CPU.
     ///
     /// # Errors
-    /// [`Unsupported`](KeyError::Unsupported) for Ed25519, which no public certificate has, and
-    /// [`Malformed`](KeyError::Malformed) if BoringSSL makes none.
+    /// [`Unsupported`](KeyError::Unsupported) for Ed25519, which public CAs do not certify, and
+    /// [`Malformed`](KeyError::Malformed) if BoringSSL generates no key.
     pub fn generate(key_type: KeyType) -> Result<Self, KeyError> {
         let on_curve = |curve| PKey::from_ec_key(EcKey::generate(&*EcGroup::from_curve_name(curve)?)?);
         let pkey = match key_type {
@@ -69,14 +69,14 @@ impl Key {
         Self::from_pkey(pkey.map_err(|_| KeyError::Malformed)?)
     }
 
-    /// The same key, whose operations wait so long for a batch to fill; zero never waits. Without it, and for keys that
-    /// are not told, [`Policy::poll_delay`](crate::Policy) holds.
+    /// Returns the key with its own delay for a batch to fill; zero never waits. `None`, the default, applies
+    /// [`Policy::poll_delay`](crate::Policy).
     #[must_use]
     pub fn with_poll_delay(self, poll_delay: Option<Duration>) -> Self {
         Self { poll_delay, ..self }
     }
 
-    /// How long its operations wait for a batch to fill, if that was said of this key.
+    /// Delay for a batch to fill, if this key has its own.
     pub(crate) fn poll_delay(&self) -> Option<Duration> {
         self.poll_delay
     }
@@ -86,18 +86,18 @@ impl Key {
         self.inner.public.key_type()
     }
 
-    /// The half that everybody may know.
+    /// Public half.
     pub fn public(&self) -> &PublicKey {
         &self.inner.public
     }
 
-    /// For checking that a certificate belongs to this key.
+    /// BoringSSL's key, for checking that a certificate belongs to it.
     pub fn pkey(&self) -> &PKeyRef<Private> {
         &self.inner.pkey
     }
 
-    /// What a backend computes once from this key: the value of type `T`, which `prepare` makes for the first who asks.
-    /// It is dropped with the key; wiping its secrets is up to `T`.
+    /// Value of type `T` that a backend computes once from this key; the first caller's `prepare` makes it. It is
+    /// dropped with the key; `T` must wipe its own secrets.
     pub fn prepared<T: Any + Send + Sync>(&self, prepare: impl Fn() -> T) -> &T {
         self.inner.prepared.get_or_prepare(&prepare)
     }
@@ -114,7 +114,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// From the first line that begins a private key on.
+/// Returns the text from the first line that begins a private key.
 fn first_key_block(pem: &[u8]) -> Option<&[u8]> {
     let mut rest = pem;
     for line in pem.split_inclusive(|&byte| byte == b'\n') {
@@ -126,7 +126,7 @@ fn first_key_block(pem: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Encrypted PKCS#8 says so in its first line, the older forms in a header (RFC 1421 section 4.6.1.1).
+/// Encrypted PKCS#8 is marked in its first line, the older forms in a header (RFC 1421 section 4.6.1.1).
 fn is_encrypted(block: &[u8]) -> bool {
     let mut lines = block.split(|&byte| byte == b'\n').take_while(|line| !line.starts_with(b"-----END "));
     lines.next().is_some_and(|first| contains(first, b" ENCRYPTED PRIVATE KEY"))
@@ -137,7 +137,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Whether a key could not be read because of its kind, or because it is no key.
+/// Distinguishes an unsupported key type from malformed input.
 fn reason(errors: &ErrorStack) -> KeyError {
     const KINDS: [(ffi::ErrLib, i32); 2] =
         [(ffi::ERR_LIB_EVP, ffi::EVP_R_UNSUPPORTED_ALGORITHM), (ffi::ERR_LIB_EC, ffi::EC_R_UNKNOWN_GROUP)];
@@ -145,7 +145,7 @@ fn reason(errors: &ErrorStack) -> KeyError {
     if errors.errors().iter().any(is_kind) { KeyError::Unsupported } else { KeyError::Malformed }
 }
 
-/// Of a key whose type has been found good.
+/// Extracts the material of a key with a supported type.
 fn material(pkey: &PKeyRef<Private>) -> Result<Material, KeyError> {
     match pkey.id() {
         Id::RSA => pkey.rsa().map(Material::Rsa),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Algorithm and size: operations of one type wait in one queue, whatever their key.
+/// Algorithm and size. Operations of one type share a queue, for all keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyType {
     /// RSA with a modulus of this many bits.
@@ -21,7 +21,7 @@ pub enum KeyType {
 }
 
 impl KeyType {
-    /// What certificates have.
+    /// Key types in common use in certificates.
     pub(crate) const COMMON: [Self; 7] = [
         Self::Rsa { bits: 2048 },
         Self::Rsa { bits: 3072 },
@@ -33,7 +33,7 @@ impl KeyType {
     ];
 }
 
-/// As metrics and logs name it: `rsa2048`, `ecdsa-p256`, `ed25519`.
+/// Name in metrics and logs: `rsa2048`, `ecdsa-p256`, `ed25519`.
 impl fmt::Display for KeyType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

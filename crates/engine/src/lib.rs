@@ -1,4 +1,4 @@
-//! Private-key operations, taken out of the connection's path.
+//! Engine for private-key operations, which are computed outside the connection's path.
 //!
 //! ```text
 //!  connections, certificates, workers          Completion (a plain future)
@@ -6,15 +6,28 @@
 //!        ▼                                              │ checked with the public key
 //!  one queue for each key type ──> Policy ──> compute threads ──> Backend
 //!        bounded, withdrawable      pure          (lanes or scalar)
-//!        └── what would wait too long ──> Overflow (a GPU)
+//!        └── operations that would wait too long ──> Overflow (a GPU)
 //! ```
 //!
-//! The engine collects operations from everywhere, computes several at once where the [`Backend`] can, and hands each
-//! result back to the future that waits for it. It needs no async runtime and opens no sockets, so that it works in
-//! a gateway, in a key server, and inside other people's event loops. It answers clients' key shares in batches too, on
-//! the event loop's own thread (`key_exchange`).
+//! The engine collects operations from all threads, computes several at once where the [`Backend`] can, and returns
+//! each result to the future that waits for it. It needs no async runtime and opens no sockets, and so works in a
+//! gateway, in a key server, and inside foreign event loops. It also computes responses to clients' key shares in
+//! batches, on the event loop's own thread (`key_exchange`).
 //!
-//! It is not a TLS library and not a key store: it takes keys that are already in memory.
+//! It is not a TLS library and not a key store: it uses keys that are already in memory.
+//!
+//! # Files
+//!
+//! - `engine`, `key`, `operation`, `completion`: the interface; `ticket`, `job`: an operation in progress.
+//! - `shared`, `queue`, `compute`, `delivery`: from the queue to the result, which `verify` checks.
+//! - `policy`, `load`: when a batch starts, by queue length, CPU scarcity and arrival rate.
+//! - `backend`, `scalar_backend`, `lanes`: backends. `lanes` measures at start from which number of operations
+//!   lanes are cheaper, and whether AWS-LC is faster for a lone RSA operation.
+//! - `overflow`, `overflow_threads`, `gpu`: the end of a queue that is too long for the backend, computed by a GPU;
+//!   it returns to the queue if the GPU fails.
+//! - `batch_flusher`, `turn_end`, `signing_turn`: operations of one turn of an event loop, submitted or signed
+//!   together.
+//! - `key_exchange`, `key_agreement`: key shares of one turn; below it, X25519, ML-KEM-768 and P-256.
 
 mod aws_lc;
 mod backend;

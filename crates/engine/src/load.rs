@@ -1,20 +1,20 @@
-//! How scarce CPU is, and how often operations arrive: the last few tens of milliseconds, by time that is an argument.
+//! CPU scarcity and arrival rate over the last few tens of milliseconds. Time is an argument.
 
 use std::time::{Duration, Instant};
 
-/// What is counted within it counts as one observation.
+/// Events within one window count as one observation.
 const WINDOW: Duration = Duration::from_millis(10);
-/// What is left after a window of what was known before it.
+/// Weight of earlier observations after a window.
 const REMEMBERED: f64 = 0.75;
-/// How much a pass that could have been saved counts against the wait that saves it. With 3, simulated handshakes on one
-/// and on four CPUs are, from half load on, within a tenth of the better of no delay and one of 1 ms, both in CPU and in
-/// median latency (tests/engine/half_load.rs); with 2 they take less time and more CPU at half load, with 4 less CPU and
-/// more time.
+/// Weight of a pass that could have been saved against the wait that saves it. With 3, simulated handshakes on one
+/// and on four CPUs are, from half load on, within a tenth of the better of no delay and one of 1 ms, both in CPU and
+/// in median latency (tests/engine/half_load.rs); with 2 they take less time and more CPU at half load, with 4 less
+/// CPU and more time.
 const WEIGHT: f64 = 3.0;
-/// A machine that is busier counts as this busy.
+/// Upper limit of the utilisation that is assumed.
 const BUSIEST: f64 = 0.98;
 
-/// How busy this process keeps the CPUs that it may use.
+/// Utilisation of the CPUs that this process may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     cpus: f64,
@@ -24,12 +24,12 @@ pub struct Load {
 }
 
 impl Load {
-    /// A process that may use so many CPUs, and has used `used` of their time until `now`.
+    /// Creates the load of a process that may use `cpus` CPUs, and has used `used` of their time until `now`.
     pub fn new(cpus: usize, now: Instant, used: Duration) -> Self {
         Self { cpus: cpus.max(1) as f64, since: now, used_before: used, busy: 0.0 }
     }
 
-    /// `used` is asked, for the CPU time that the process has used until `now`, when the last answer is old enough.
+    /// Calls `used` for the CPU time that the process has used until `now`, if the last value is old enough.
     pub fn observe(&mut self, now: Instant, used: impl FnOnce() -> Duration) {
         let passed = now.saturating_duration_since(self.since);
         if passed < WINDOW {
@@ -42,15 +42,15 @@ impl Load {
         (self.since, self.used_before) = (now, used);
     }
 
-    /// By how much one second of CPU that could have been saved delays all others together, in seconds: on a machine
-    /// that is busy for the part u of its time, u / (1 - u) of it (the Pollaczek-Khinchine formula), times a weight.
+    /// Returns the total delay to other operations per second of CPU that could have been saved, in seconds: on a
+    /// machine with utilisation u, u / (1 - u) (the Pollaczek-Khinchine formula), times a weight.
     pub fn scarcity(&self) -> f64 {
         let busy = self.busy.min(BUSIEST);
         WEIGHT * busy / (1.0 - busy)
     }
 }
 
-/// How often something arrives.
+/// Arrival rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrivals {
     since: Instant,
@@ -59,12 +59,12 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Nothing has arrived yet.
+    /// Creates a rate without arrivals.
     pub fn new(now: Instant) -> Self {
         Self { since: now, count: 0, per_second: 0.0 }
     }
 
-    /// One has arrived.
+    /// Records an arrival.
     pub fn arrived(&mut self, now: Instant) {
         if now.saturating_duration_since(self.since) >= WINDOW {
             *self = Self { since: now, count: 0, per_second: self.per_second(now) };
@@ -72,7 +72,7 @@ impl Arrivals {
         self.count += 1;
     }
 
-    /// The time between two arrivals, on average; `None` if there were next to none.
+    /// Average time between two arrivals; `None` if there were hardly any.
     pub fn interval(&self, now: Instant) -> Option<Duration> {
         Duration::try_from_secs_f64(self.per_second(now).recip()).ok()
     }
@@ -98,7 +98,7 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(10);
 
-    /// How scarce CPU is after half a second, of which every step of 10 ms used so much.
+    /// Returns the scarcity after half a second in which every step of 10 ms used `each` of CPU time.
     fn scarcity(cpus: usize, each: Duration) -> f64 {
         let start = Instant::now();
         let mut load = Load::new(cpus, start, Duration::ZERO);
@@ -114,7 +114,7 @@ mod tests {
         assert!((2.9..=3.1).contains(&scarcity(1, STEP / 2)), "half of one CPU");
         assert!(scarcity(4, STEP / 2) < 0.5, "an eighth of four");
         assert!(scarcity(1, STEP) > 90.0);
-        assert!(scarcity(1, STEP * 3).is_finite(), "clocks that disagree");
+        assert!(scarcity(1, STEP * 3).is_finite(), "more CPU time than wall time");
     }
 
     #[test]
@@ -132,10 +132,10 @@ mod tests {
         assert_eq!(arrivals.interval(start), None);
         let micros = |n: u32| start + Duration::from_micros(500) * n;
         (0..1_000).for_each(|n| arrivals.arrived(micros(n)));
-        let interval = arrivals.interval(micros(1_000)).expect("it is known").as_micros();
+        let interval = arrivals.interval(micros(1_000)).expect("the interval is known").as_micros();
         assert!((480..=520).contains(&interval), "{interval}");
-        let later = arrivals.interval(micros(1_000) + STEP * 20).expect("it is known");
-        assert!(later > Duration::from_millis(5), "nothing for a fifth of a second: {later:?}");
+        let later = arrivals.interval(micros(1_000) + STEP * 20).expect("the interval is known");
+        assert!(later > Duration::from_millis(5), "no arrivals for a fifth of a second: {later:?}");
         let much_later = arrivals.interval(micros(1_000) + Duration::from_secs(3_600));
         assert!(much_later.is_none_or(|interval| interval > Duration::from_secs(1)), "{much_later:?}");
     }

@@ -1,7 +1,7 @@
-//! A lone ECDSA signature on P-256, by AWS-LC.
+//! Lone ECDSA signature on P-256, by AWS-LC.
 //!
-//! Its scalar code is faster than BoringSSL's on every CPU that was measured (docs/kernels/measurements.md). Both release
-//! what they compute.
+//! Its scalar code is faster than BoringSSL's on every CPU that was measured (docs/kernels/measurements.md). Both
+//! libraries release results without verifying them.
 
 use crate::{Key, aws_lc::forget_errors, key::Material};
 use aws_lc_sys as ffi;
@@ -9,7 +9,7 @@ use boring::{ec::EcKey, pkey::Private};
 use std::ptr::{self, NonNull};
 use zeroize::Zeroizing;
 
-/// A private key in AWS-LC's form, which wipes it when it is dropped.
+/// Private key in AWS-LC's form, which wipes it on drop.
 pub(crate) struct LoneP256(NonNull<ffi::EC_KEY>);
 
 // SAFETY: AWS-LC reads a key to sign, and counts references to it in an atomic.
@@ -17,8 +17,8 @@ unsafe impl Send for LoneP256 {}
 // SAFETY: as above.
 unsafe impl Sync for LoneP256 {}
 
-/// The signature of a digest as an `ECDSA-Sig-Value` (RFC 3279, section 2.2.3); `None` if AWS-LC does not accept the key,
-/// or fails.
+/// Signs a digest, returning an `ECDSA-Sig-Value` (RFC 3279, section 2.2.3); `None` if AWS-LC does not accept the
+/// key, or fails.
 pub(crate) fn sign(key: &Key, digest: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let read = || match key.material() {
         Material::Ec(ec) => LoneP256::new(ec),
@@ -64,7 +64,7 @@ impl LoneP256 {
 
 impl Drop for LoneP256 {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the key.
+        // SAFETY: the key has no other owner.
         unsafe { ffi::EC_KEY_free(self.0.as_ptr()) };
     }
 }
@@ -83,12 +83,12 @@ mod tests {
         let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
         for seed in 0..50_u8 {
             let ec = EcKey::generate(&group).unwrap();
-            let lone = LoneP256::new(&ec).expect("AWS-LC takes the key");
-            // Digests of other lengths are taken as BoringSSL takes them: SHA-1's, SHA-384's.
+            let lone = LoneP256::new(&ec).expect("AWS-LC accepts the key");
+            // Digests of other lengths are truncated as BoringSSL does: SHA-1's, SHA-384's.
             for length in [20, 32, 48] {
                 let digest = vec![seed; length];
                 let signature = lone.sign(&digest).expect("a signature");
-                assert_ne!(signature, lone.sign(&digest).expect("another"), "each has a nonce of its own");
+                assert_ne!(signature, lone.sign(&digest).expect("another"), "nonces differ");
                 let signature = EcdsaSig::from_der(&signature).unwrap();
                 assert!(signature.verify(&digest, &ec).unwrap(), "{seed}, {length} bytes");
                 assert!(!signature.verify(&vec![!seed; length], &ec).unwrap());

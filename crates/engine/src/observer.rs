@@ -1,60 +1,60 @@
-//! What the engine tells whoever keeps its metrics.
+//! Observer interface for metrics.
 
 use crate::{ExchangeReport, KeyType, Overflow};
 use std::time::{Duration, Instant};
 
-/// Told of every batch, on the thread that computed it: be quick.
+/// Receives a report of every batch, on the thread that computed it; implementations must be quick.
 pub trait Observer: Send + Sync + 'static {
     /// A batch was computed.
     fn batch(&self, _: &BatchReport) {}
     /// Operations of key exchange were computed.
     fn exchanged(&self, _: &ExchangeReport) {}
-    /// An operation was refused because the queue was full.
+    /// An operation was rejected because the queue was full.
     fn shed(&self, _: KeyType) {}
-    /// The overflow is of no use any more, for this reason.
+    /// The overflow has been retired, for the given reason.
     fn retired(&self, _: &dyn Overflow, _reason: &str) {}
     /// An operation was withdrawn before it had begun.
     fn withdrawn(&self, _: KeyType) {}
 }
 
-/// What became of one batch.
+/// Outcome of one batch.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchReport {
     /// Key type of all its operations.
     pub key_type: KeyType,
-    /// Who computed it.
+    /// Name of the backend.
     pub backend: &'static str,
-    /// How many operations were offered together.
+    /// Number of operations offered together.
     pub operations: usize,
-    /// How long the first of them had waited.
+    /// Time that the first of them waited.
     pub waited: Duration,
-    /// How long the whole batch took.
+    /// Time to compute the whole batch.
     pub computed: Duration,
-    /// CPU time of it.
+    /// CPU time of the batch.
     pub cpu: Duration,
-    /// CPU time that going together has saved: what its operations would have cost one by one, as far as that was measured
-    /// when the engine started, less `cpu`.
+    /// CPU time saved by batching: what the operations would have cost one by one, as far as that was measured when
+    /// the engine started, less `cpu`.
     pub saved: Duration,
-    /// Results that did not verify or were not computed, and were computed again by the scalar backend.
+    /// Number of results that did not verify or were not computed, and that the scalar backend computed again.
     pub recomputed: usize,
-    /// Operations that failed in the end.
+    /// Number of operations that finally failed.
     pub failed: usize,
     /// Computed on the submitting thread, without a queue, because handing it over would have cost more.
     pub in_place: bool,
 }
 
-/// How much of one key type waits.
+/// Depth of the queue of one key type.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth {
-    /// Which queue.
+    /// Key type of the queue.
     pub key_type: KeyType,
-    /// How many operations wait.
+    /// Number of operations that wait.
     pub waiting: usize,
-    /// Since when the first of them waits.
+    /// Time since which the first of them has waited.
     pub oldest: Option<Instant>,
 }
 
-/// An observer that looks away.
+/// Observer that ignores all reports.
 #[derive(Debug, Default)]
 pub struct Unobserved;
 

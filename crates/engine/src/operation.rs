@@ -1,4 +1,4 @@
-//! What a private key is asked to do.
+//! Private-key operations.
 
 use crate::{
     PublicKey, SignatureScheme,
@@ -14,27 +14,27 @@ use boring::{
 };
 use std::cmp::Ordering;
 
-/// One private-key operation, hashed but not yet padded.
+/// Private-key operation, hashed but not yet padded.
 #[derive(Clone, Debug)]
 pub enum Operation {
     /// A signature over a digest; over the message itself for Ed25519.
     Sign {
-        /// Which padding and hash.
+        /// Padding and hash.
         scheme: SignatureScheme,
         /// The digest, or for Ed25519 the message.
         digest: Box<[u8]>,
     },
-    /// The raw RSA private operation on a ciphertext of the modulus's length. The padding stays on: whoever asked
-    /// must strip it in constant time (RFC 5246 section 7.4.7.1).
+    /// Raw RSA private operation on a ciphertext of the modulus's length. The padding is kept: the caller must strip
+    /// it in constant time (RFC 5246 section 7.4.7.1).
     Decrypt {
-        /// As long as the modulus, and as a number below it.
+        /// Ciphertext of the modulus's length; as a number, below the modulus.
         ciphertext: Box<[u8]>,
     },
 }
 
 impl Operation {
-    /// A signature over `message`, which is hashed here. Whether a key can make it is [checked](Self::check) when it is
-    /// handed in.
+    /// Creates a signature operation over `message`, which is hashed here. The key is [checked](Self::check) when the
+    /// operation is submitted.
     ///
     /// # Errors
     /// [`Failed`](OperationError::Failed) if BoringSSL has no memory for the hash.
@@ -42,16 +42,16 @@ impl Operation {
         Ok(Self::Sign { scheme, digest: digest(scheme, message)? })
     }
 
-    /// A raw RSA decryption. Whether a key can do it is [checked](Self::check) when it is handed in.
+    /// Creates a raw RSA decryption. The key is [checked](Self::check) when the operation is submitted.
     pub fn decrypt(ciphertext: &[u8]) -> Self {
         Self::Decrypt { ciphertext: ciphertext.into() }
     }
 
-    /// Whether this key can do it. The engine asks before it queues, so that a backend sees nothing else; whoever hands
-    /// operations to another machine asks here.
+    /// Checks that this key can perform the operation. The engine checks before it queues, so backends see valid
+    /// operations only; callers that send operations to another machine must check here.
     ///
     /// # Errors
-    /// [`WrongKeyType`](OperationError::WrongKeyType) if the key is not for such operations,
+    /// [`WrongKeyType`](OperationError::WrongKeyType) if the key does not support the operation,
     /// [`InvalidInput`](OperationError::InvalidInput) if digest or ciphertext do not fit it.
     pub fn check(&self, key: &PublicKey) -> Result<(), OperationError> {
         match self {
@@ -83,8 +83,8 @@ fn digest(scheme: SignatureScheme, message: &[u8]) -> Result<Box<[u8]>, Operatio
     })
 }
 
-/// EMSA-PSS wants two hashes and two bytes (RFC 8017 section 9.1.1), which SHA-512 does not find in 1024 bits. PKCS#1
-/// v1.5 fits every modulus that a key may have.
+/// EMSA-PSS needs two hashes and two bytes (RFC 8017 section 9.1.1), which do not fit into 1024 bits for SHA-512.
+/// PKCS#1 v1.5 fits every modulus that a key may have.
 fn has_room(key: &PublicKey, scheme: SignatureScheme) -> bool {
     match (scheme.rsa_padding(), scheme.digest_len(), key.material()) {
         (Some(RsaPadding::Pss), Some(hash), PublicMaterial::Rsa(rsa)) => {
@@ -95,7 +95,7 @@ fn has_room(key: &PublicKey, scheme: SignatureScheme) -> bool {
     }
 }
 
-/// Both numbers are public, so the comparison need not hide them.
+/// Both numbers are public, so the comparison need not be constant-time.
 fn check_ciphertext(rsa: &Rsa<Public>, ciphertext: &[u8]) -> Result<(), OperationError> {
     if ciphertext.len() != rsa.size() as usize {
         return Err(OperationError::InvalidInput);

@@ -1,4 +1,4 @@
-//! The threads that carry operations to the overflow, and back if it fails.
+//! Threads that pass operations to the overflow, and return them to the queue if it fails.
 
 use crate::{BatchReport, Job, KeyType, Overflow, delivery::Delivery, shared::Shared, ticket::Ticket};
 use std::{
@@ -13,7 +13,7 @@ struct Batch {
 }
 
 impl Shared {
-    /// One lane's thread, until the engine stops or the other side is of no use any more.
+    /// Runs one lane's thread until the engine stops or the overflow is retired.
     pub(crate) fn work_overflow(&self, overflow: &dyn Overflow) {
         while let Some(batch) = self.next_overflow(overflow) {
             self.compute_overflow(overflow, &batch);
@@ -72,8 +72,8 @@ impl Shared {
         }
     }
 
-    /// Queues again what was not computed, and learns from what was. Returns true for the lane that found the other
-    /// side lost.
+    /// Queues unfinished operations again, and records the batch's duration. Returns true for the lane that retired
+    /// the overflow.
     fn settle(
         &self,
         batch: &Batch,

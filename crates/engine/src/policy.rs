@@ -1,11 +1,11 @@
-//! When a free compute thread starts, on which queue, and with how many operations.
+//! Batching policy: decides when a free compute thread starts, on which queue, and with how many operations.
 //!
-//! Pure: it sees queue lengths, `now` and how scarce CPU is, and decides. While CPU is plentiful it is work-conserving:
-//! a free thread takes what waits at once, and batches fill by themselves while the backend is busy. When CPU becomes
-//! scarce, operations wait for company as long as that delays all of them together by less than the pass that is saved
-//! would ([`Load`](crate::Load)), and never longer than the latency budget. With a `poll_delay` it is Envoy's CryptoMB
-//! rule instead: a batch goes when it is full or when its first operation has waited long enough. A key may have a delay
-//! of its own; the first operation that has waited long enough takes the others with it.
+//! Pure: its inputs are queue lengths, `now` and CPU scarcity. While CPU is plentiful it is work-conserving: a free
+//! thread takes waiting operations at once, and batches fill by themselves while the backend is busy. When CPU
+//! becomes scarce, operations wait for others as long as that delays all of them together by less than the saved pass
+//! would ([`Load`](crate::Load)), and never longer than the latency budget. A `poll_delay` selects Envoy's CryptoMB
+//! rule instead: a batch goes when it is full or when its first operation has waited long enough. A key may have its
+//! own delay; the first operation that has waited long enough takes the others with it.
 
 use crate::{Batching, KeyType};
 use std::{
@@ -13,65 +13,66 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the policy may be told.
+/// Batching policy settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// Wait up to this long for a batch to fill; zero never waits. Costs every lone client that long.
+    /// Maximum wait for a batch to fill; zero never waits. Delays every lone client by that time.
     pub poll_delay: Duration,
-    /// Without a `poll_delay`: the longest that an operation waits for company while CPU is scarce; zero never waits.
+    /// Maximum wait for other operations while CPU is scarce, without a `poll_delay`; zero never waits.
     pub latency_budget: Duration,
-    /// The most operations offered to the backend at once, in whole passes (and never less than one), and with a
-    /// `poll_delay` the number that need not wait for it. More means fewer wake-ups and a longer wait for the last.
+    /// Maximum number of operations offered to the backend at once, in whole passes (and never less than one), and
+    /// with a `poll_delay` the number that need not wait for it. More means fewer wake-ups and a longer wait for the
+    /// last.
     pub batch: NonZeroUsize,
 }
 
-/// One queue, as the policy sees it.
+/// State of one queue, as input of the policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
-    /// Which queue.
+    /// Key type of the queue.
     pub key_type: KeyType,
-    /// How many operations wait in it; at least one.
+    /// Number of operations that wait in it; at least one.
     pub count: usize,
-    /// Since when the first of them waits.
+    /// Time since which the first of them has waited.
     pub oldest: Instant,
-    /// Since when the first of those waits whose keys have no delay of their own; `None` if all have one.
+    /// Time since which the first operation without a key-specific delay has waited; `None` if all have one.
     pub oldest_by_policy: Option<Instant>,
-    /// When the first of the others must go. Both look no further than at as many operations as go at once.
+    /// Deadline of the first of the others. Both consider only as many operations as go at once.
     pub deadline: Option<Instant>,
-    /// The time between two arrivals, on average; `None` if nothing has arrived lately.
+    /// Average time between two arrivals; `None` if nothing has arrived lately.
     pub interval: Option<Duration>,
-    /// How many of them the backend computes at the price of one, and from how many on that pays.
+    /// Batching parameters of the key type.
     pub batching: Batching,
 }
 
-/// What a free compute thread does.
+/// Next step of a free compute thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Take so many from this queue.
+    /// Take operations from a queue.
     Take {
-        /// Which queue.
+        /// Key type of the queue.
         key_type: KeyType,
-        /// At least one.
+        /// Number of operations; at least one.
         count: usize,
     },
-    /// Nothing is due before this time, unless more arrives.
+    /// Wait until this time, unless more operations arrive.
     WaitUntil(Instant),
-    /// Nothing waits.
+    /// Wait for operations: the queues are empty.
     Sleep,
 }
 
 impl Waiting {
-    /// The same of an engine that stops, in which nobody waits for company.
+    /// Returns the policy for an engine that stops, which does not wait for batches to fill.
     pub(crate) fn at_once(self) -> Self {
         Self { oldest_by_policy: Some(self.oldest), deadline: None, ..self }
     }
 }
 
 impl Policy {
-    /// Less than most networks add to a handshake, and time enough for others to arrive where CPU is scarce.
+    /// Less than most networks add to a handshake, and enough for others to arrive while CPU is scarce.
     pub const LATENCY_BUDGET: Duration = Duration::from_millis(1);
 
-    /// Decides for one free thread of `free` in all. The queue whose first operation has waited longest goes first.
+    /// Decides for one free thread of `free` in all. The queue with the longest-waiting first operation goes first.
     /// `scarcity` is [`Load::scarcity`](crate::Load::scarcity).
     pub fn decide(
         &self,
@@ -104,7 +105,7 @@ impl Policy {
         by_policy.into_iter().chain(queue.deadline).min().unwrap_or(queue.oldest)
     }
 
-    /// How long the first operation waits whose key says nothing of it.
+    /// Maximum wait of the first operation without a key-specific delay.
     fn delay(&self, queue: &Waiting, scarcity: f64) -> Duration {
         if !self.poll_delay.is_zero() {
             self.poll_delay.min(LONGEST_DELAY)
@@ -115,8 +116,8 @@ impl Policy {
         }
     }
 
-    /// One more operation in this pass costs nothing, and much by itself. The wait for it delays all that wait here; its
-    /// CPU, if that is not saved, delays all others of a machine whose CPU is scarce.
+    /// One more operation is free in this pass, and expensive alone. Waiting for it delays all operations of this
+    /// queue; if its CPU time is not saved, that delays all others of a machine with scarce CPU.
     fn pays_to_wait(&self, queue: &Waiting, scarcity: f64) -> bool {
         let Waiting { count, interval: Some(interval), batching, .. } = *queue else { return false };
         let delayed = interval.as_secs_f64() * count as f64;
@@ -125,12 +126,12 @@ impl Policy {
             && delayed <= batching.price.as_secs_f64() * scarcity
     }
 
-    /// Whole passes where one can be filled, because a pass costs the same however full it is; what is left over waits
-    /// for the next turn. Of fewer go as many as half a pass computes at half the price. Those go together if a pass
-    /// pays, and otherwise are shared one by one.
+    /// Takes whole passes if one can be filled, because a pass costs the same at any fill; the remainder waits for
+    /// the next turn. Of fewer operations, takes as many as half a pass computes at half the price. Those go together
+    /// if a pass pays, and otherwise are shared one by one.
     fn share(&self, queue: &Waiting, free: NonZeroUsize) -> usize {
         let Waiting { count, batching: Batching { width, half, crossover, .. }, .. } = *queue;
-        // What has waited for company is not taken apart.
+        // A batch that has waited for others is not split.
         let waited =
             !self.poll_delay.is_zero() || queue.deadline.is_some_and(|deadline| deadline > queue.oldest);
         let share = if waited { count } else { count.div_ceil(free.get()) };
@@ -148,14 +149,14 @@ impl Policy {
         self.most(queue.batching)
     }
 
-    /// How many operations need not wait for more.
+    /// Number of operations that need not wait for more.
     pub(crate) fn most(&self, batching: Batching) -> usize {
         let width = batching.width;
         (self.batch.get() - self.batch.get() % width).max(width).min(batching.most)
     }
 }
 
-/// Nobody means more, and no sum with it overflows.
+/// Upper limit of delays; no sum with it overflows.
 pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(60 * 60);
 
 impl Default for Policy {

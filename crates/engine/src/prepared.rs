@@ -1,8 +1,8 @@
-//! What backends have computed from one key, kept beside it.
+//! Values that backends have computed from one key, stored with it.
 
 use std::{any::Any, sync::OnceLock};
 
-/// At most one value of each type, in the order in which they were first asked for; they go when the key goes.
+/// Holds at most one value of each type, in the order of the first requests; dropped with the key.
 #[derive(Default)]
 pub(crate) struct Prepared(OnceLock<Box<Slot>>);
 
@@ -12,7 +12,7 @@ struct Slot {
 }
 
 impl Prepared {
-    /// The value of type `T`, computed by the first who asks; others wait for it meanwhile.
+    /// Returns the value of type `T`, computed by the first caller; others wait for it meanwhile.
     pub(crate) fn get_or_prepare<T: Any + Send + Sync>(&self, prepare: &dyn Fn() -> T) -> &T {
         let new = || Box::new(Slot { value: Box::new(prepare()), next: Self::default() });
         let slot = self.0.get_or_init(new);
@@ -35,7 +35,7 @@ mod tests {
         let count = || calls.replace(calls.get() + 1);
         assert_eq!(*prepared.get_or_prepare(&count), 0);
         assert_eq!(*prepared.get_or_prepare(&|| "text"), "text");
-        assert_eq!(*prepared.get_or_prepare(&count), 0, "the first value stays");
+        assert_eq!(*prepared.get_or_prepare(&count), 0, "the first value is kept");
         assert_eq!(*prepared.get_or_prepare(&|| "other"), "text");
         assert_eq!(calls.get(), 1);
     }

@@ -1,11 +1,11 @@
-//! Whose operation goes first.
+//! Priority of operations.
 
-/// Whether an operation passes by others of its key type that wait.
+/// Whether an operation overtakes others of its key type in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// It waits until those before it have had their turn.
+    /// Waits for its turn.
     #[default]
     Normal,
-    /// It passes by those of normal priority, which keep one place in eight.
+    /// Overtakes operations of normal priority, which keep one place in eight.
     Urgent,
 }

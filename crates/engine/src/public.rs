@@ -1,4 +1,4 @@
-//! Public keys: what an operation must fit, and what its result is checked with.
+//! Public keys: validate operations and verify their results.
 
 use crate::{KeyError, KeyType};
 use boring::{
@@ -9,8 +9,8 @@ use boring::{
 };
 use std::{fmt, sync::Arc};
 
-/// The public half of a key, shared by all that use it. Where the private half is on another machine, this is what
-/// there is.
+/// Public half of a key, shared by all its users. If the private half is on another machine, only this half is
+/// available.
 #[derive(Clone)]
 pub struct PublicKey(Arc<Inner>);
 
@@ -20,7 +20,7 @@ struct Inner {
     material: PublicMaterial,
 }
 
-/// The key in the form that its algorithm wants.
+/// Key in the form required by its algorithm.
 pub(crate) enum PublicMaterial {
     Rsa(Rsa<Public>),
     Ec(EcKey<Public>),
@@ -28,10 +28,10 @@ pub(crate) enum PublicMaterial {
 }
 
 impl PublicKey {
-    /// Takes over a key that was read elsewhere, out of a certificate for instance.
+    /// Creates a key from a parsed one, for instance from a certificate.
     ///
     /// # Errors
-    /// [`KeyError::Unsupported`] and [`KeyError::RsaSize`] for keys that no operation is known for.
+    /// [`KeyError::Unsupported`] and [`KeyError::RsaSize`] for keys without a supported operation.
     pub fn from_pkey(pkey: PKey<Public>) -> Result<Self, KeyError> {
         let (key_type, material) = classify(&pkey)?;
         Ok(Self(Arc::new(Inner { key_type, pkey, material })))
@@ -42,7 +42,7 @@ impl PublicKey {
         self.0.key_type
     }
 
-    /// For comparing it with others, and for its encodings.
+    /// BoringSSL's key, for comparisons and encodings.
     pub fn pkey(&self) -> &PKeyRef<Public> {
         &self.0.pkey
     }
@@ -51,7 +51,7 @@ impl PublicKey {
         &self.0.material
     }
 
-    /// The public half of what may be a private key.
+    /// Extracts the public half of a key that may be private.
     pub(crate) fn from_public_half(pkey: &PKeyRef<impl HasPublic>) -> Result<Self, KeyError> {
         let der = pkey.public_key_to_der().map_err(|_| KeyError::Malformed)?;
         Self::from_pkey(PKey::public_key_from_der(&der).map_err(|_| KeyError::Malformed)?)

@@ -15,14 +15,14 @@ use std::{
 #[derive(Default)]
 pub(crate) struct Queues {
     by_type: BTreeMap<KeyType, Queue>,
-    /// Operations that somebody waits for, in all queues together.
+    /// Number of operations in all queues that have not been withdrawn.
     live: usize,
 }
 
 struct Queue {
     urgent: VecDeque<Arc<Ticket>>,
     normal: VecDeque<Arc<Ticket>>,
-    /// In both.
+    /// Number of withdrawn tickets in both.
     withdrawn: usize,
     /// Tickets taken in turn, modulo [`NORMAL_ONE_IN`].
     turn: u8,
@@ -30,7 +30,7 @@ struct Queue {
     arrivals: Arrivals,
 }
 
-/// So that urgent operations cannot keep the others waiting for ever, these have one turn in so many.
+/// One turn in this many goes to normal operations, so that urgent ones cannot starve them.
 const NORMAL_ONE_IN: u8 = 8;
 
 impl Queues {
@@ -38,7 +38,7 @@ impl Queues {
         self.live
     }
 
-    /// `batching` is asked for the first ticket of each key type.
+    /// `batching` is called for the first ticket of each key type.
     pub(crate) fn push(&mut self, ticket: Arc<Ticket>, batching: impl FnOnce() -> Batching) {
         let now = ticket.submitted;
         let queue = self
@@ -50,8 +50,8 @@ impl Queues {
         self.live += 1;
     }
 
-    /// Nobody waits for this operation any more. Returns how far it was, to be dropped without locks. Withdrawn tickets
-    /// are swept when they are the larger half, so that clients that come and go cannot fill the memory.
+    /// Withdraws an operation. Returns its state, to be dropped without locks. Withdrawn tickets are swept when they
+    /// are the larger half, so that clients that connect and disconnect cannot exhaust memory.
     pub(crate) fn withdraw(&mut self, ticket: &Ticket) -> State {
         let before = ticket.withdraw();
         if before.is_waiting() {
@@ -64,17 +64,17 @@ impl Queues {
         before
     }
 
-    /// How this type is batched, if any of it ever waited.
+    /// Returns how this type is batched, if any operation of it was ever queued.
     pub(crate) fn batching(&self, key_type: KeyType) -> Option<Batching> {
         self.by_type.get(&key_type).map(|queue| queue.batching)
     }
 
-    /// Takes up to `count` operations that somebody still waits for.
+    /// Takes up to `count` operations that have not been withdrawn.
     pub(crate) fn take(&mut self, key_type: KeyType, count: usize) -> Vec<Arc<Ticket>> {
         self.take_from(key_type, count, Queue::next)
     }
 
-    /// Takes up to `count` of those that would be taken last, without any that was taken like this before.
+    /// Takes up to `count` of the last operations in the order, except those already taken in this way.
     pub(crate) fn take_last(&mut self, key_type: KeyType, count: usize) -> Vec<Arc<Ticket>> {
         self.take_from(key_type, count, |queue| {
             [&mut queue.normal, &mut queue.urgent].into_iter().find_map(|tickets| {
@@ -84,7 +84,7 @@ impl Queues {
         })
     }
 
-    /// `next` takes one ticket, or none when it is enough.
+    /// `next` takes one ticket, or none when enough were taken.
     fn take_from(
         &mut self,
         key_type: KeyType,
@@ -106,18 +106,18 @@ impl Queues {
         taken
     }
 
-    /// Queues tickets again, ahead of all others, that were taken and not computed. They were let in once, so that they
-    /// find room.
+    /// Queues tickets again, ahead of all others, that were taken and not computed. They were admitted before, and
+    /// are not subject to the limit.
     pub(crate) fn put_back(&mut self, key_type: KeyType, tickets: Vec<Arc<Ticket>>) {
         let Some(queue) = self.by_type.get_mut(&key_type) else { return };
-        // Those that came last were taken first.
+        // The last tickets were taken first.
         for ticket in tickets.into_iter().filter(|ticket| ticket.put_back()) {
             queue.of_priority(ticket.priority).push_front(ticket);
             self.live += 1;
         }
     }
 
-    /// What waits, for the policy.
+    /// Returns the state of the queues for the policy.
     pub(crate) fn waiting(&self, now: Instant, policy: Policy) -> impl Iterator<Item = Waiting> {
         self.by_type.iter().filter_map(move |(&key_type, queue)| {
             let oldest = queue.oldest()?;
@@ -128,7 +128,7 @@ impl Queues {
         })
     }
 
-    /// What waits, for whoever watches.
+    /// Returns the depths of the queues for monitoring.
     pub(crate) fn depths(&self) -> Vec<Depth> {
         let depth = |(&key_type, queue): (&KeyType, &Queue)| Depth {
             key_type,
@@ -152,7 +152,7 @@ impl Queue {
         }
     }
 
-    /// The ticket whose turn it is.
+    /// Returns the next ticket.
     fn next(&mut self) -> Option<Arc<Ticket>> {
         self.turn = (self.turn + 1) % NORMAL_ONE_IN;
         let (first, second) = match self.turn {
@@ -167,8 +167,9 @@ impl Queue {
         fronts.into_iter().flatten().map(|first| first.submitted).min()
     }
 
-    /// Since when the first of `most` tickets waits whose key has no delay of its own, and when the first of the others
-    /// must go. Where there are more tickets, they go now, whatever the delays of those behind.
+    /// Returns the time since which the first of `most` tickets without a key-specific delay has waited, and the
+    /// deadline of the first of the others. If there are more tickets, these go now, regardless of the delays of
+    /// those behind.
     fn delays(&self, most: usize) -> (Option<Instant>, Option<Instant>) {
         let (mut oldest, mut deadline) = (None, None);
         let earlier = |first: &mut Option<Instant>, time: Instant| {
@@ -191,7 +192,7 @@ impl Queue {
         self.len() - self.withdrawn
     }
 
-    /// Afterwards the first tickets, by whose age the policy goes, are live ones, and so are at least half of all.
+    /// Afterwards the first tickets, whose age the policy uses, are live, and at least half of all tickets are.
     fn sweep(&mut self) {
         for tickets in [&mut self.urgent, &mut self.normal] {
             while tickets.front().is_some_and(|first| first.is_over()) {
@@ -235,7 +236,7 @@ mod tests {
             Self { key, start: Instant::now(), queues: Queues::default() }
         }
 
-        /// A ticket that has waited since `second`.
+        /// Pushes a ticket that has waited since `second`.
         fn push(&mut self, second: u64) -> Arc<Ticket> {
             self.push_with(Priority::Normal, second)
         }
@@ -248,7 +249,7 @@ mod tests {
             ticket
         }
 
-        /// How many live tickets wait, and since which second the first of them.
+        /// Returns how many live tickets wait, and since which second the first of them has waited.
         fn waiting(&self) -> Option<(usize, u64)> {
             let waiting = self.queues.waiting(Instant::now(), Policy::default()).next()?;
             assert_eq!(waiting.count, self.queues.live());
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(all.waiting(), Some((4, 2)), "the withdrawn one does not count");
         all.queues.withdraw(&tickets[2]);
         assert_eq!(all.waiting(), Some((3, 3)));
-        assert!(!all.queues.withdraw(&tickets[0]).is_waiting(), "it was taken");
+        assert!(!all.queues.withdraw(&tickets[0]).is_waiting(), "the operation was already taken");
         assert_eq!(all.queues.take(all.key.key_type(), 100).len(), 3);
         assert_eq!(all.waiting(), None);
     }
@@ -281,7 +282,7 @@ mod tests {
         let mut all = Fixture::new();
         (0..4).for_each(|second| _ = all.push(second));
         (10..30).for_each(|second| _ = all.push_with(Priority::Urgent, second));
-        assert_eq!(all.waiting(), Some((24, 0)), "the oldest is the oldest of both");
+        assert_eq!(all.waiting(), Some((24, 0)), "the oldest of both priorities");
         let (key_type, start) = (all.key.key_type(), all.start);
         let mut taken = |count| -> Vec<u64> {
             let tickets = all.queues.take(key_type, count);

@@ -1,4 +1,4 @@
-//! Signature padding (RFC 8017), so that every backend computes the same thing: one raw private operation.
+//! Signature padding (RFC 8017), shared by all backends: each computes one raw private operation.
 
 use crate::{error::OperationError, operation::Operation, scheme::RsaPadding};
 use boring::{error::ErrorStack, hash::MessageDigest, nid::Nid, pkey::Private, rsa::Rsa};
@@ -6,7 +6,7 @@ use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use zeroize::Zeroizing;
 
-/// The input of the raw private operation, as long as the modulus.
+/// Encodes the input of the raw private operation, as long as the modulus.
 pub(crate) fn encode(
     rsa: &Rsa<Private>,
     operation: &Operation,
@@ -24,12 +24,12 @@ pub(crate) fn encode(
     }
 }
 
-/// EMSA-PKCS1-v1_5, `size` bytes: `00 01 ff .. ff 00 DigestInfo`, at least eight bytes of `ff`. Without a hash,
-/// `digest` stands in place of the `DigestInfo`.
+/// Encodes EMSA-PKCS1-v1_5, `size` bytes: `00 01 ff .. ff 00 DigestInfo`, at least eight bytes of `ff`. Without a
+/// hash, `digest` replaces the `DigestInfo`.
 ///
 /// # Errors
-/// [`InvalidInput`](OperationError::InvalidInput) if there is no room, [`Failed`](OperationError::Failed) if the digest
-/// is not one of this hash, or the hash has no form in PKCS#1.
+/// [`InvalidInput`](OperationError::InvalidInput) if there is no room, [`Failed`](OperationError::Failed) if the
+/// digest has the wrong length for this hash, or PKCS#1 does not define the hash.
 pub fn pkcs1(size: usize, hash: Option<Nid>, digest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OperationError> {
     let info = hash.map_or_else(|| Ok(digest.to_vec()), |hash| digest_info(hash, digest))?;
     let fill =
@@ -42,7 +42,7 @@ pub fn pkcs1(size: usize, hash: Option<Nid>, digest: &[u8]) -> Result<Zeroizing<
     Ok(encoded)
 }
 
-/// The DER `DigestInfo`; the MD5 and SHA-1 pair of TLS 1.0 goes without.
+/// Encodes the DER `DigestInfo`; the MD5 and SHA-1 pair of TLS 1.0 has none.
 fn digest_info(hash: Nid, digest: &[u8]) -> Result<Vec<u8>, OperationError> {
     let (mut message, mut len, mut allocated) = (std::ptr::null_mut(), 0, 0);
     // SAFETY: the three outputs are valid for writes, and `digest` is readable for its length.
@@ -59,7 +59,7 @@ fn digest_info(hash: Nid, digest: &[u8]) -> Result<Vec<u8>, OperationError> {
     if ok != 1 {
         return Err(refused());
     }
-    // SAFETY: on success `message` points to `len` readable bytes, ours to free where `allocated` says so.
+    // SAFETY: on success `message` points to `len` readable bytes, owned by the caller if `allocated` is set.
     unsafe {
         let info = std::slice::from_raw_parts(message, len).to_vec();
         if allocated != 0 {
@@ -69,28 +69,28 @@ fn digest_info(hash: Nid, digest: &[u8]) -> Result<Vec<u8>, OperationError> {
     }
 }
 
-/// The hashes of EMSA-PSS, and the length of its salt.
+/// Hashes of EMSA-PSS, and the length of its salt.
 #[derive(Clone, Copy)]
 pub struct Pss {
-    /// Of the message.
+    /// Hash of the message.
     pub hash: MessageDigest,
-    /// Of MGF1.
+    /// Hash of MGF1.
     pub mgf1: MessageDigest,
-    /// In bytes, or -1: as long as the hash.
+    /// Salt length in bytes, or -1 for the length of the hash.
     pub salt: i32,
 }
 
 impl Pss {
-    /// As TLS wants it (RFC 8446 section 4.2.3).
+    /// Returns the parameters that TLS requires (RFC 8446 section 4.2.3).
     fn of_tls(hash: MessageDigest) -> Self {
         Self { hash, mgf1: hash, salt: -1 }
     }
 }
 
-/// EMSA-PSS, as long as the modulus of `rsa`.
+/// Encodes EMSA-PSS, as long as the modulus of `rsa`.
 ///
 /// # Errors
-/// [`InvalidInput`](OperationError::InvalidInput) if the digest is not as long as its hash,
+/// [`InvalidInput`](OperationError::InvalidInput) if the digest has the wrong length for its hash,
 /// [`Failed`](OperationError::Failed) if there is no room.
 pub fn pss<T>(rsa: &Rsa<T>, padding: Pss, digest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OperationError> {
     let Pss { hash, mgf1, salt } = padding;
@@ -100,7 +100,7 @@ pub fn pss<T>(rsa: &Rsa<T>, padding: Pss, digest: &[u8]) -> Result<Zeroizing<Vec
     // SAFETY: it is an RSA key.
     let size = unsafe { ffi::RSA_size(rsa.as_ptr()) };
     let mut encoded = Zeroizing::new(vec![0; size as usize]);
-    // SAFETY: `encoded` is as long as the modulus and `digest` as long as the hash: what the function reads and writes.
+    // SAFETY: `encoded` is as long as the modulus and `digest` as long as the hash, as the function requires.
     let ok = unsafe {
         ffi::RSA_padding_add_PKCS1_PSS_mgf1(
             rsa.as_ptr(),
@@ -114,7 +114,7 @@ pub fn pss<T>(rsa: &Rsa<T>, padding: Pss, digest: &[u8]) -> Result<Zeroizing<Vec
     if ok == 1 { Ok(encoded) } else { Err(refused()) }
 }
 
-/// The reason would otherwise stay in the thread's error queue.
+/// Clears the thread's error queue, where the errors would otherwise stay.
 fn refused() -> OperationError {
     drop(ErrorStack::get());
     OperationError::Failed

@@ -1,10 +1,10 @@
-//! The libraries, one operation at a time: AWS-LC for ECDSA on P-256, BoringSSL for all else.
+//! Scalar operations by the libraries: AWS-LC for ECDSA on P-256, BoringSSL for all others.
 
 use crate::{Key, KeyType, Operation, error::OperationError, key::Material, lone_p256, rsa_padding};
 use boring::{ecdsa::EcdsaSig, rsa::Padding, sign::Signer};
 use zeroize::Zeroizing;
 
-/// Computes an operation that [`Operation::check`] has let through.
+/// Computes an operation that [`Operation::check`] has accepted.
 pub(crate) fn compute(key: &Key, operation: &Operation) -> Result<Zeroizing<Vec<u8>>, OperationError> {
     match (key.material(), operation) {
         (Material::Rsa(rsa), operation) => {

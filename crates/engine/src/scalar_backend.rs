@@ -1,4 +1,4 @@
-//! The backend that every machine has: BoringSSL, one operation after the other.
+//! Backend available on every machine: BoringSSL, one operation after the other.
 
 use crate::{Backend, Job, KeyType, scalar};
 
@@ -21,7 +21,7 @@ impl Backend for Scalar {
         }
     }
 
-    /// BoringSSL raises every RSA result to the public exponent before it lets go of it.
+    /// BoringSSL raises every RSA result to the public exponent before releasing it.
     fn verifies(&self) -> bool {
         true
     }

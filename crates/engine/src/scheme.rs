@@ -37,7 +37,7 @@ pub enum SignatureScheme {
 /// MD5 and SHA-1 side by side.
 pub(crate) const MD5_SHA1_LEN: usize = 36;
 
-/// How an RSA signature is padded (RFC 8017).
+/// RSA signature padding (RFC 8017).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RsaPadding {
     Pkcs1,
@@ -47,7 +47,7 @@ pub(crate) enum RsaPadding {
 use SignatureScheme as S;
 
 impl SignatureScheme {
-    /// The scheme of a TLS code point. `0xff01` is BoringSSL's private value for the MD5 and SHA-1 pair.
+    /// Returns the scheme of a TLS code point. `0xff01` is BoringSSL's private value for the MD5 and SHA-1 pair.
     pub fn from_code_point(code: u16) -> Option<Self> {
         Some(match code {
             0xff01 => S::RsaPkcs1Md5Sha1,
@@ -67,7 +67,7 @@ impl SignatureScheme {
         })
     }
 
-    /// Whether a key of this type can make such a signature.
+    /// Returns whether a key of this type can create such a signature.
     pub fn fits(self, key: KeyType) -> bool {
         match key {
             KeyType::Rsa { .. } => self.rsa_padding().is_some(),
@@ -90,8 +90,8 @@ impl SignatureScheme {
         }
     }
 
-    /// The hash that is applied to the message; Ed25519 signs the message itself, and the MD5 and SHA-1 pair is
-    /// two hashes.
+    /// Hash that is applied to the message; Ed25519 signs the message itself, and the MD5 and SHA-1 pair is two
+    /// hashes.
     pub(crate) fn hash(self) -> Option<MessageDigest> {
         match self {
             S::RsaPkcs1Md5Sha1 | S::Ed25519 => None,
@@ -102,7 +102,7 @@ impl SignatureScheme {
         }
     }
 
-    /// How long the digest is; Ed25519 takes messages of any length.
+    /// Length of the digest; Ed25519 accepts messages of any length.
     pub(crate) fn digest_len(self) -> Option<usize> {
         match self {
             S::RsaPkcs1Md5Sha1 => Some(MD5_SHA1_LEN),

@@ -1,25 +1,26 @@
-//! How an engine is set up.
+//! Engine settings.
 
 use crate::Policy;
 use std::num::NonZeroUsize;
 
-/// How an engine is set up.
+/// Engine settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// When batches go.
+    /// Batching policy.
     pub policy: Policy,
-    /// Compute threads.
+    /// Number of compute threads.
     pub threads: NonZeroUsize,
-    /// How often a compute thread that cannot fill a pass yields its CPU before it takes what there is: whoever wants
-    /// the CPU is most probably an event loop that brings more. Where nobody wants it, a yield costs a microsecond.
+    /// Number of times that a compute thread that cannot fill a pass yields its CPU before it takes the available
+    /// operations: the thread that gets the CPU is most probably an event loop that brings more. If no thread wants
+    /// the CPU, a yield costs a microsecond.
     pub yields: u8,
-    /// Operations that may wait, in all queues together, before new ones are refused.
+    /// Number of operations that may wait, in all queues together, before new ones are rejected.
     pub capacity: NonZeroUsize,
-    /// Whether the key exchange of handshakes is to be computed here.
+    /// Whether the engine computes the key exchange of handshakes.
     pub key_exchange: bool,
 }
 
 impl Settings {
-    /// Beside an event loop on the same CPU, passes are nearly full with this many; more bring nothing.
+    /// Default of `yields`: passes are nearly full beside an event loop on the same CPU; more gain nothing.
     pub const YIELDS: u8 = 3;
 }

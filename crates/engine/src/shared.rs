@@ -1,4 +1,4 @@
-//! What submitters, completions and compute threads share: the queues behind one lock.
+//! State shared by submitters, completions and compute threads: the queues behind one lock.
 
 use crate::{
     Key, KeyType, Load, Observer, Operation, OperationError, Overflow, Policy, Priority, Settings,
@@ -22,27 +22,27 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     observer: Box<dyn Observer>,
     state: Mutex<State>,
-    /// Compute threads that have nothing to do sleep here.
+    /// Idle compute threads wait here.
     pub(crate) work: Condvar,
-    /// The overflow's threads that have nothing to do sleep here.
+    /// Idle threads of the overflow wait here.
     pub(crate) spilled: Condvar,
 }
 
 pub(crate) struct State {
     pub(crate) queues: Queues,
     pub(crate) load: Load,
-    /// Compute threads that sleep, or were woken and have not come up yet.
+    /// Compute threads that wait, or were notified and are not running yet.
     pub(crate) idle: usize,
-    /// When those of them come up by themselves that sleep until something will be due.
+    /// Wake-up times of the idle threads with a timeout.
     pub(crate) timed: Vec<Instant>,
     pub(crate) stopped: bool,
-    /// Of each key type that has been computed, if there is an overflow.
+    /// Pace of each key type computed so far, if there is an overflow.
     pace: BTreeMap<KeyType, Pace>,
-    /// Threads of the overflow that sleep.
+    /// Threads of the overflow that wait.
     pub(crate) overflow_idle: usize,
-    /// Operations that are there, and may come back to be queued again.
+    /// Number of operations at the overflow, which may be queued again.
     pub(crate) overflowing: usize,
-    /// It is of no use any more.
+    /// Whether the overflow was retired.
     pub(crate) overflow_retired: bool,
 }
 
@@ -77,7 +77,7 @@ impl Shared {
         Self { backend, settings, observer, state: Mutex::new(State::new()), work, spilled }
     }
 
-    /// Queues an operation that its key can do.
+    /// Queues an operation that its key supports.
     pub(crate) fn push(
         &self,
         key: &Key,
@@ -97,7 +97,7 @@ impl Shared {
         Ok(ticket)
     }
 
-    /// Nobody waits for this operation any more.
+    /// Withdraws a queued operation.
     pub(crate) fn withdraw(&self, ticket: &Ticket) {
         let before = self.state().queues.withdraw(ticket);
         if before.is_waiting() {
@@ -105,14 +105,14 @@ impl Shared {
         }
     }
 
-    /// Nobody waits for this operation any more, which is in no queue.
+    /// Withdraws an operation that is not in a queue.
     pub(crate) fn withdraw_deferred(&self, ticket: &Ticket) {
         if ticket.withdraw().is_waiting() {
             self.tell(|observer| observer.withdrawn(ticket.key.key_type()));
         }
     }
 
-    /// What a free compute thread does now. Nobody fills a batch of an engine that stops.
+    /// Decides what a free compute thread does. An engine that stops does not wait for batches to fill.
     pub(crate) fn decide(&self, state: &State, now: Instant) -> Decision {
         let mut policy = self.settings.policy;
         let free = NonZeroUsize::MIN.saturating_add(state.idle);
@@ -124,8 +124,8 @@ impl Shared {
         policy.decide(now, waiting, free, state.load.scarcity())
     }
 
-    /// Wakes a compute thread if something waits and one is free; it wakes the next one if it leaves something. Nobody
-    /// is woken only to see that it is not time yet, where somebody comes up in time.
+    /// Wakes a compute thread if operations wait and one is free; it wakes the next one if operations remain. A
+    /// thread is not woken for a future deadline if another wakes up in time.
     pub(crate) fn flush(&self) {
         let state = self.state();
         let comes_up = |due: Instant| state.timed.iter().any(|time| *time <= due);
@@ -144,7 +144,7 @@ impl Shared {
         }
     }
 
-    /// Whether something waits that would be done sooner elsewhere: which type, and how much of it.
+    /// Returns a key type with operations that the overflow would finish sooner, and how many.
     pub(crate) fn spills(&self, state: &State, overflow: &dyn Overflow) -> Option<(KeyType, usize)> {
         state.queues.waiting(Instant::now(), self.settings.policy).find_map(|queue| {
             let capacity = overflow.capacity(queue.key_type);
@@ -153,15 +153,15 @@ impl Shared {
         })
     }
 
-    /// What waits is computed at once, and then the compute threads end.
+    /// Stops the engine: waiting operations are computed at once, and then the compute threads end.
     pub(crate) fn stop(&self) {
         self.state().stopped = true;
         self.work.notify_all();
         self.spilled.notify_all();
     }
 
-    /// Observers are foreign code, told without locks: a panic in one must cost neither a compute thread nor, through
-    /// a callback of BoringSSL's, the process.
+    /// Notifies the observer, without locks: observers are foreign code, and a panic in one must cost neither a
+    /// compute thread nor, through a callback of BoringSSL's, the process.
     pub(crate) fn tell(&self, what: impl FnOnce(&dyn Observer)) {
         let _ = catch_unwind(AssertUnwindSafe(|| what(&*self.observer)));
     }

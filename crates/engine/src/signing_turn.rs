@@ -1,8 +1,9 @@
-//! The cheap signatures that one turn of an event loop has brought: enough of them go in lanes, on the event loop's own
-//! thread, when the turn ends.
+//! Cheap signatures of one turn of an event loop. If there are enough, they are computed in lanes, on the event
+//! loop's own thread, when the turn ends.
 //!
-//! To hand them to a compute thread would cost more than it saves ([why](../../docs/decisions/cheap-operations-in-place.md)).
-//! To wait for the turn's end costs a little too, so it is done only after a turn that brought enough of them.
+//! A hand-over to a compute thread would cost more than it saves
+//! ([why](../../docs/decisions/cheap-operations-in-place.md)). Waiting for the end of the turn costs a little too, so
+//! it is done only after a turn with enough signatures.
 
 use crate::{
     Batching, Key, KeyType, Operation, Priority, compute::Batch, shared::Shared, ticket::Ticket, turn_end,
@@ -13,8 +14,8 @@ use std::{
     time::Instant,
 };
 
-/// So many signatures are computed without waiting for the turn's end: passes are full by then, and the first of them has
-/// waited long enough.
+/// Number of signatures that are computed without waiting for the end of the turn: passes are full, and the first
+/// signature has waited long enough.
 const MOST: usize = 32;
 
 thread_local! {
@@ -22,16 +23,17 @@ thread_local! {
     static COUNTS: Cell<Counts> = const { Cell::new(Counts { now: 0, expected: 0 }) };
 }
 
-/// How many signatures this turn has brought, and how many a turn brings at best: of those that brought any, the last one
-/// counts as it is, the one before it half, and so on. Turns in which many handshakes come to their signature alternate with
-/// turns in which few do.
+/// Number of signatures in this turn, and the expected number per turn: the maximum over past turns with signatures,
+/// the last one in full, the one before it halved, and so on. Turns in which many handshakes reach their signature
+/// alternate with turns in which few do.
 #[derive(Clone, Copy)]
 struct Counts {
     now: usize,
     expected: usize,
 }
 
-/// Has the operation wait for the end of this turn if that is likely to pay; hands it back if it is to be computed at once.
+/// Defers the operation to the end of this turn if that is likely to pay; returns it if it must be computed
+/// immediately.
 pub(crate) fn defer(shared: &Shared, key: &Key, operation: Operation) -> Result<Arc<Ticket>, Operation> {
     let Batching { width, crossover, .. } = shared.backend.batching(key.key_type());
     let mut counts = COUNTS.get();
@@ -54,9 +56,9 @@ pub(crate) fn defer(shared: &Shared, key: &Key, operation: Operation) -> Result<
     Ok(ticket)
 }
 
-/// The turn is over: computes what waits.
+/// Ends the turn: computes the waiting signatures.
 fn end(shared: &Shared) {
-    // While the thread ends there may be no counts any more.
+    // The counts may already be destroyed while the thread ends.
     let _ = COUNTS.try_with(|counts| {
         let Counts { now, expected } = counts.get();
         counts.set(Counts { now: 0, expected: now.max(expected / 2) });
@@ -64,7 +66,7 @@ fn end(shared: &Shared) {
     compute(shared);
 }
 
-/// Computes what waits on this thread.
+/// Computes the signatures that wait on this thread.
 pub(crate) fn compute(shared: &Shared) {
     let Ok(mut waiting) = WAITING.try_with(RefCell::take) else { return };
     waiting.retain(|ticket| ticket.begin());
@@ -75,7 +77,7 @@ pub(crate) fn compute(shared: &Shared) {
     }
 }
 
-/// Whole passes in lanes, and what is left over there too if it pays.
+/// Computes whole passes in lanes, and the remainder in lanes too if it pays.
 fn compute_all(shared: &Shared, key_type: KeyType, mut tickets: Vec<Arc<Ticket>>) {
     let in_lanes = shared.backend.batching(key_type).worth(tickets.len());
     let rest = tickets.split_off(in_lanes);

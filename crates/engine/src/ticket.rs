@@ -1,4 +1,4 @@
-//! One operation on its way through the engine: shared by the completion, which may withdraw it, and the queue.
+//! State of one operation in the engine: shared by the completion, which may withdraw it, and the queue.
 
 use crate::{Key, Operation, Priority, error::OperationError};
 use std::{
@@ -12,22 +12,23 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// The result of an operation, and what it took.
+/// Result of an operation, with its cost.
 pub struct Outcome {
-    /// A signature in its TLS form (ECDSA: DER), or the raw RSA result with its padding on. Decrypted, it is a secret.
+    /// Signature in its TLS form (ECDSA: DER), or the raw RSA result with its padding on. A decrypted result is a
+    /// secret.
     pub bytes: Zeroizing<Vec<u8>>,
-    /// How long the operation waited.
+    /// Time that the operation waited.
     pub waited: Duration,
-    /// How long the batch that it was part of took to compute.
+    /// Time to compute its batch.
     pub computed: Duration,
-    /// How many operations were offered to the backend together.
+    /// Number of operations offered to the backend together.
     pub batch: usize,
-    /// CPU that compute threads have spent on this operation: its share of what the batch had cost when its result was
-    /// there. Zero if it was computed in place, which costs the caller's own thread.
+    /// CPU time that compute threads spent on this operation: its share of the batch's cost at the time of its
+    /// result. Zero if it was computed in place, on the caller's own thread.
     pub cpu: Duration,
 }
 
-/// Shows what it took only, never the result.
+/// Shows the costs only, never the result.
 impl fmt::Debug for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bytes: _, waited, computed, batch, cpu } = self;
@@ -47,17 +48,17 @@ pub(crate) struct Ticket {
     pub(crate) submitted: Instant,
     pub(crate) priority: Priority,
     state: Mutex<State>,
-    /// The overflow had it once and did not compute it. Set under the lock of the queues.
+    /// Whether the overflow returned it unfinished. Set under the lock of the queues.
     put_back: AtomicBool,
 }
 
-/// How far the operation is. Replaced states are dropped after every lock is released: to drop a waker is to run
-/// foreign code, which may drop another completion and so come back to the same locks.
+/// State of the operation. Replaced states are dropped after every lock is released: dropping a waker runs foreign
+/// code, which may drop another completion and so take the same locks.
 pub(crate) enum State {
     Waiting(Option<Waker>),
     Computing(Option<Waker>),
     Done(Result<Outcome, OperationError>),
-    /// The result was taken, or nobody wants it.
+    /// The result was taken, or the completion was dropped.
     Over,
 }
 
@@ -79,7 +80,7 @@ impl Ticket {
         }
     }
 
-    /// For the completion: the result, or a promise to wake. The last waker wins.
+    /// Called by the completion: returns the result, or registers the waker. The last waker wins.
     pub(crate) fn poll(&self, waker: &Waker) -> Poll<Result<Outcome, OperationError>> {
         let waker = Some(waker.clone());
         let before = {
@@ -98,12 +99,12 @@ impl Ticket {
         }
     }
 
-    /// Nobody waits any more. Returns how far the operation was.
+    /// Withdraws the operation. Returns its state.
     pub(crate) fn withdraw(&self) -> State {
         std::mem::replace(&mut *self.state(), State::Over)
     }
 
-    /// For the compute thread: true if somebody still waits.
+    /// Called by the compute thread. Returns whether the operation is still wanted.
     pub(crate) fn begin(&self) -> bool {
         let mut state = self.state();
         match std::mem::replace(&mut *state, State::Over) {
@@ -118,7 +119,7 @@ impl Ticket {
         }
     }
 
-    /// It waits again, if somebody still waits for it.
+    /// Marks the operation as waiting again. Returns whether it is still wanted.
     pub(crate) fn put_back(&self) -> bool {
         self.put_back.store(true, Ordering::Relaxed);
         let mut state = self.state();
@@ -142,7 +143,7 @@ impl Ticket {
         matches!(*self.state(), State::Over)
     }
 
-    /// Hands over the result, and the waker of whoever waits for it.
+    /// Stores the result, and returns the waker of the waiting task.
     pub(crate) fn finish(&self, result: Result<Outcome, OperationError>) -> Option<Waker> {
         let mut state = self.state();
         match std::mem::replace(&mut *state, State::Over) {

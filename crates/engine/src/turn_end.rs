@@ -1,4 +1,4 @@
-//! The end of a turn of this thread's event loop, and what is to be done then.
+//! Work at the end of a turn of this thread's event loop.
 
 use crate::shared::Shared;
 use std::{
@@ -7,15 +7,15 @@ use std::{
 };
 
 thread_local! {
-    /// Wakes this thread's flusher, once that has run.
+    /// Wakes this thread's flusher, after its first run.
     static FLUSHER: RefCell<Option<Waker>> = const { RefCell::new(None) };
-    /// The flusher has been woken, and has not run since.
+    /// Whether the flusher has been woken, and has not run since.
     static SCHEDULED: Cell<bool> = const { Cell::new(false) };
-    /// What this thread computes itself when the turn ends.
+    /// Work of this thread at the end of the turn.
     static WORK: RefCell<Vec<fn(&Shared)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Has the flusher run when this turn ends; false if this thread has none.
+/// Schedules the flusher for the end of this turn; false if this thread has none.
 pub(crate) fn schedule() -> bool {
     if SCHEDULED.get() {
         return true;
@@ -27,7 +27,7 @@ pub(crate) fn schedule() -> bool {
     true
 }
 
-/// Does this, too, when this turn ends; false if this thread has no flusher.
+/// Adds work for the end of this turn; false if this thread has no flusher.
 pub(crate) fn compute_then(work: fn(&Shared)) -> bool {
     schedule() && {
         WORK.with_borrow_mut(|all| all.push(work));
@@ -35,19 +35,19 @@ pub(crate) fn compute_then(work: fn(&Shared)) -> bool {
     }
 }
 
-/// This thread's flusher can be woken, and has been if the answer is true.
+/// Registers this thread's flusher. Returns whether it has already been woken.
 pub(crate) fn arrive(waker: Waker) -> bool {
     drop(FLUSHER.replace(Some(waker)));
     SCHEDULED.take()
 }
 
-/// This thread has no flusher any more. What it has may be gone already, while the thread ends.
+/// Removes this thread's flusher. Its thread-locals may already be destroyed while the thread ends.
 pub(crate) fn leave() {
     drop(FLUSHER.try_with(RefCell::take));
     let _ = SCHEDULED.try_with(Cell::take);
 }
 
-/// Does what was left for the turn's end.
+/// Runs the work deferred to the end of the turn.
 pub(crate) fn compute(shared: &Shared) {
     let work = WORK.try_with(RefCell::take).unwrap_or_default();
     work.into_iter().for_each(|work| work(shared));

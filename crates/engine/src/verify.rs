@@ -1,5 +1,5 @@
-//! No result leaves before the public key agrees: a faulty CRT half would give the private key away
-//! (Boneh, DeMillo, Lipton 1997).
+//! Verification of results before release: a faulty CRT half would reveal the private key (Boneh, DeMillo, Lipton
+//! 1997).
 
 use crate::{Operation, PublicKey, SignatureScheme, public::PublicMaterial, scheme::RsaPadding};
 use boring::{
@@ -14,14 +14,14 @@ use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 
 impl Operation {
-    /// Whether `result` is what this operation demands of a key that can [do it](Self::check): for results that
-    /// another machine has computed.
+    /// Returns whether `result` is valid for this operation, whose key can [perform it](Self::check): for results
+    /// computed by another machine.
     pub fn verify(&self, key: &PublicKey, result: &[u8]) -> bool {
         holds(key, self, result)
     }
 }
 
-/// Whether the result is what key and operation demand.
+/// Returns whether the result is valid for the key and the operation.
 pub(crate) fn holds(key: &PublicKey, operation: &Operation, result: &[u8]) -> bool {
     let holds = match (key.material(), operation) {
         (PublicMaterial::Rsa(rsa), Operation::Decrypt { ciphertext }) => raises_to(rsa, result, ciphertext),
@@ -39,7 +39,8 @@ pub(crate) fn holds(key: &PublicKey, operation: &Operation, result: &[u8]) -> bo
         (_, Operation::Decrypt { .. }) => false,
     };
     if !holds {
-        // The reasons stay in the thread's error queue, where the next caller of BoringSSL would take them for its own.
+        // Otherwise the errors stay in the thread's error queue, where the next caller of BoringSSL would see them as
+        // its own.
         drop(ErrorStack::get());
     }
     holds

@@ -1,4 +1,4 @@
-//! What one field costs, by length and implementation: `cargo bench -p quadrille-field`. The cipher alone, then with
+//! Cost of one field, by length and implementation: `cargo bench -p quadrille-field`. The cipher alone, then with
 //! envelope, nonce and associated data.
 
 use quadrille_field::{
@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// The best of several rounds: what the work takes when nobody disturbs it.
+/// Minimum of several rounds, which excludes disturbances.
 fn nanoseconds(length: usize, mut work: impl FnMut()) -> f64 {
     let repetitions = 4_000_000 / (length as u32 + 200);
     let rounds = (0..15).map(|_| {

@@ -1,4 +1,4 @@
-//! The bytes that lie in the database.
+//! Format of encrypted fields in the database.
 //!
 //! | bytes | part |
 //! |---|---|
@@ -9,27 +9,27 @@
 //! | n | ciphertext, as long as the plaintext |
 //! | 16 | tag |
 //!
-//! AES-GCM does not commit to its key: somebody who chooses keys can make an envelope that opens under two of them.
-//! The commitment is compared before anything is decrypted. It is the same in all envelopes of one column and key, so
-//! comparing it is all that it costs; what it tells, the column's name tells too.
+//! AES-GCM does not commit to its key: an attacker that chooses keys can make an envelope that opens under two of
+//! them. The commitment is compared before decryption. It is the same in all envelopes of one column and key, so it
+//! costs only a comparison, and reveals no more than the column's name.
 //!
-//! The version and the key id are not part of the associated data: a changed version is refused, and a changed id
-//! leads to another key, whose commitment differs.
+//! The version and the key id are not part of the associated data: a changed version is rejected, and a changed id
+//! selects another key with a different commitment.
 
 use crate::xaes::{NONCE_BYTES, TAG_BYTES};
 
-/// The version of envelopes that are written.
+/// Version of new envelopes.
 pub const VERSION: u8 = 1;
-/// Bytes of a key's id.
+/// Length of a key id in bytes.
 pub const ID_BYTES: usize = 4;
-/// Bytes of the commitment.
+/// Length of the commitment in bytes.
 pub const COMMITMENT_BYTES: usize = 32;
-/// What stands in front of the ciphertext.
+/// Length of the part before the ciphertext.
 pub const HEADER_BYTES: usize = 1 + ID_BYTES + COMMITMENT_BYTES + NONCE_BYTES;
-/// By how much an envelope is longer than its plaintext.
+/// Difference between the lengths of an envelope and its plaintext.
 pub const OVERHEAD: usize = HEADER_BYTES + TAG_BYTES;
 
-/// An envelope's parts; borrowed, not yet believed.
+/// Parts of an envelope; borrowed, not authenticated yet.
 pub(crate) struct Parts<'a> {
     pub(crate) id: &'a [u8; ID_BYTES],
     pub(crate) commitment: &'a [u8; COMMITMENT_BYTES],
@@ -38,7 +38,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) tag: &'a [u8; TAG_BYTES],
 }
 
-/// Takes an envelope apart; `None` if it is too short or of another version.
+/// Parses an envelope; `None` if it is too short or has another version.
 pub(crate) fn parse(envelope: &[u8]) -> Option<Parts<'_>> {
     let (&[version], rest) = envelope.split_first_chunk()?;
     let (id, rest) = rest.split_first_chunk()?;
@@ -48,7 +48,7 @@ pub(crate) fn parse(envelope: &[u8]) -> Option<Parts<'_>> {
     (version == VERSION).then_some(Parts { id, commitment, nonce, ciphertext, tag })
 }
 
-/// The places for an envelope's parts.
+/// Mutable parts of an envelope.
 pub(crate) struct PartsMut<'a> {
     pub(crate) version: &'a mut u8,
     pub(crate) id: &'a mut [u8; ID_BYTES],
@@ -60,7 +60,7 @@ pub(crate) struct PartsMut<'a> {
 
 /// Divides a buffer of at least [`OVERHEAD`] bytes into an envelope's parts.
 pub(crate) fn parse_mut(envelope: &mut [u8]) -> PartsMut<'_> {
-    const FITS: &str = "an envelope's buffer has room for what surrounds the ciphertext";
+    const FITS: &str = "an envelope's buffer has room for header and tag";
     let (version, rest) = envelope.split_first_mut().expect(FITS);
     let (id, rest) = rest.split_first_chunk_mut().expect(FITS);
     let (commitment, rest) = rest.split_first_chunk_mut().expect(FITS);

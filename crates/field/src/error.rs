@@ -1,48 +1,44 @@
-//! What can go wrong, and whose fault it is.
+//! Errors, by cause.
 
 use std::{fmt, io, path::PathBuf};
 
-/// Why a field could not be encrypted or decrypted.
+/// Reason for which a field could not be encrypted or decrypted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The envelope is not one of this field and row under a key that may be used. It says nothing about why: that
-    /// would help whoever tries envelopes.
+    /// The envelope does not belong to this field and row under a usable key. No details are given: they would help
+    /// an attacker that tries envelopes.
     #[error("the field cannot be decrypted")]
     Unreadable,
     /// A table or column name is empty or longer than 255 bytes.
     #[error("table and column must be 1 to 255 bytes long")]
     Name,
-    /// A row's name is empty or longer than 255 bytes.
-    #[error(
-        "the row that the field belongs to must be named by 1 to 255 bytes, for instance by its primary key"
-    )]
+    /// The row identifier is empty or longer than 255 bytes.
+    #[error("the row must be identified by 1 to 255 bytes, for instance by its primary key")]
     Row,
-    /// A blind index of a length that does not exist.
+    /// Unsupported length of a blind index.
     #[error("a blind index has 8 to 256 bits, a multiple of 8")]
     Bits,
-    /// A key of the older form has the wrong length.
-    #[error("the data key and the vector key of the older form must be 32 bytes long each")]
+    /// Wrong length of a key of the legacy format.
+    #[error("the data key and the vector key of the legacy format must be 32 bytes long each")]
     LegacyKey,
-    /// A key or an initialisation vector of mcrypt has the wrong length.
-    #[error(
-        "a key of mcrypt has 1 to 32 bytes, and an initialisation vector as many as a block: 16, 24 or 32"
-    )]
+    /// Wrong length of an mcrypt key or initialisation vector.
+    #[error("an mcrypt key has 1 to 32 bytes, an initialisation vector 16, 24 or 32, like a block")]
     Mcrypt,
-    /// The system gives no random numbers.
+    /// No random numbers from the system.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
 }
 
-/// Why a key ring cannot be read or changed.
+/// Reason for which a key ring cannot be read or changed.
 #[derive(Debug)]
 pub struct KeyRingError {
-    /// The file, if it came from one.
+    /// Path of the file, if the ring was read from one.
     pub path: Option<PathBuf>,
-    /// The line, counted from 1.
+    /// Line number, counted from 1.
     pub line: Option<usize>,
-    /// What is wrong, and what mends it. It never holds anything of a key.
+    /// Description and remedy. It never contains key material.
     pub what: String,
-    /// What the system said.
+    /// Error of the system.
     pub source: Option<io::Error>,
 }
 

@@ -1,4 +1,4 @@
-//! One encrypted column.
+//! Encryption of one column.
 
 use crate::{
     Error, KeyId,
@@ -12,17 +12,17 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// Encrypts, decrypts and indexes one column. Made by [`KeyRing::field`]; its keys are erased when it is dropped.
+/// Encrypts, decrypts and indexes one column. Created by [`KeyRing::field`]; its keys are erased on drop.
 ///
-/// The keys are derived for the table and column, and an envelope is bound to its row: moved to another row, column or
-/// table it does not open. A row is named by what identifies it for good, usually its primary key in decimal or text
-/// form, and must be known before the row is written.
+/// The keys are derived for the table and column, and an envelope is bound to its row: it does not open in another
+/// row, column or table. A row needs a permanent identifier, usually its primary key in decimal or text form, which
+/// must be known before the row is written.
 pub struct Field {
     active: FieldKey,
-    /// The other keys that may still decrypt.
+    /// Other keys that may still decrypt.
     older: Vec<FieldKey>,
     index: IndexKey,
-    /// Table and column as they stand in the associated data.
+    /// Table and column, encoded for the associated data.
     context: Vec<u8>,
 }
 
@@ -32,13 +32,13 @@ struct FieldKey {
     commitment: [u8; COMMITMENT_BYTES],
 }
 
-/// HKDF's salt: separates these keys from whatever else the same key material might be used for.
+/// HKDF salt: separates these keys from other uses of the same key material.
 const SALT: &[u8] = b"quadrille field v1";
-/// Names, as they stand in the associated data, have one byte of length.
+/// Maximum length of a name: the associated data encodes its length in one byte.
 const LONGEST_NAME: usize = 255;
 
 impl KeyRing {
-    /// The keys for one column.
+    /// Returns the field for one column.
     pub fn field(&self, table: &str, column: &str) -> Result<Field, Error> {
         Field::new(self, table, column)
     }
@@ -61,14 +61,14 @@ impl Field {
         })
     }
 
-    /// The envelope of `plain` for a row.
+    /// Encrypts `plain` for a row, returning the envelope.
     pub fn encrypt(&self, plain: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut envelope = vec![0; plain.len() + OVERHEAD];
         self.encrypt_into(plain, row, &mut envelope)?;
         Ok(envelope)
     }
 
-    /// As [`encrypt`](Self::encrypt), into a buffer that the caller owns.
+    /// Like [`encrypt`](Self::encrypt), into a buffer of the caller.
     ///
     /// # Panics
     /// Unless the buffer is [`OVERHEAD`] bytes longer than `plain`.
@@ -87,15 +87,14 @@ impl Field {
         })
     }
 
-    /// The plaintext of an envelope; [`Error::Unreadable`] for whatever is wrong with it.
+    /// Decrypts an envelope; returns [`Error::Unreadable`] for any defect.
     pub fn decrypt(&self, envelope: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut plain = vec![0; envelope.len().checked_sub(OVERHEAD).ok_or(Error::Unreadable)?];
         self.decrypt_into(envelope, row, &mut plain)?;
         Ok(plain)
     }
 
-    /// As [`decrypt`](Self::decrypt), into a buffer that the caller owns. After an error nothing of the plaintext is in
-    /// it.
+    /// Like [`decrypt`](Self::decrypt), into a buffer of the caller. After an error the buffer contains no plaintext.
     ///
     /// # Panics
     /// Unless the buffer is [`OVERHEAD`] bytes shorter than the envelope.
@@ -108,40 +107,41 @@ impl Field {
         if opens { Ok(()) } else { Err(Error::Unreadable) }
     }
 
-    /// Whether an envelope of this field is under another key than the active one. Only its header is looked at.
+    /// Returns whether an envelope of this field uses a key other than the active one. Checks the header only.
     pub fn needs_rotation(&self, envelope: &[u8]) -> Result<bool, Error> {
         let (key, _) = self.find(envelope)?;
         Ok(key.id != self.active.id)
     }
 
-    /// The same plaintext under the active key.
+    /// Re-encrypts an envelope under the active key.
     pub fn rotate(&self, envelope: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let plain = Zeroizing::new(self.decrypt(envelope, row)?);
         self.encrypt(&plain, row)
     }
 
-    /// By what a value is found: the first `bits` (8 to 256, a multiple of 8) of a keyed hash, in hexadecimal.
+    /// Computes the search key of a value: the first `bits` (8 to 256, a multiple of 8) of a keyed hash, in
+    /// hexadecimal.
     ///
-    /// It does not change when keys are rotated. Equal values have equal indexes: normalise (case, spaces) before.
+    /// It does not change when keys are rotated. Equal values have equal indexes: normalise (case, spaces) first.
     pub fn blind_index(&self, plain: &[u8], bits: u32) -> Result<String, Error> {
         self.index.index(plain, bits)
     }
 
-    /// The active key's id: it stands in bytes 1 to 4 of every envelope that needs no rotation.
+    /// Id of the active key: bytes 1 to 4 of every envelope that needs no rotation.
     pub fn active_id(&self) -> KeyId {
         self.active.id
     }
 
-    /// The envelope's parts and its key, if this field has it and the commitment is right.
+    /// Returns the envelope's parts and key, if this field has the key and the commitment matches.
     fn find<'a>(&self, envelope: &'a [u8]) -> Result<(&FieldKey, Parts<'a>), Error> {
         let parts = parse(envelope).ok_or(Error::Unreadable)?;
         let mut keys = std::iter::once(&self.active).chain(&self.older);
         let key = keys.find(|key| key.id.0 == *parts.id).ok_or(Error::Unreadable)?;
-        // Neither is a secret: both stand in the database.
+        // Neither is secret: both are in the database.
         if key.commitment == *parts.commitment { Ok((key, parts)) } else { Err(Error::Unreadable) }
     }
 
-    /// Calls `f` with table, column and row, each with its length in front.
+    /// Calls `f` with table, column and row, each with its length as a prefix.
     fn with_associated_data<T>(&self, row: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
         if row.is_empty() || row.len() > LONGEST_NAME {
             return Err(Error::Row);
@@ -166,7 +166,7 @@ impl Field {
 
 impl FieldKey {
     fn new(id: KeyId, material: &[u8; KEY_BYTES], context: &[u8]) -> Self {
-        // One expansion gives both, so that the commitment, which comes second, is a hash of the key too.
+        // One expansion yields both, so that the commitment, its second block, also depends on the key.
         let both = derived::<{ KEY_BYTES + COMMITMENT_BYTES }>(material, b"encrypt", context);
         let (key, commitment) = both.split_first_chunk().expect("64 > 32");
         let commitment = commitment.try_into().expect("64 - 32 = 32");
@@ -174,17 +174,17 @@ impl FieldKey {
     }
 }
 
-/// HKDF-SHA256 (RFC 5869) of key material, for a purpose and a table and column.
+/// Derives a key by HKDF-SHA256 (RFC 5869) for a purpose and a table and column.
 fn derived<const N: usize>(material: &[u8; KEY_BYTES], purpose: &[u8], context: &[u8]) -> Zeroizing<[u8; N]> {
     let mut output = Zeroizing::new([0; N]);
-    let purpose = prefixed(purpose).expect("a purpose is short");
+    let purpose = prefixed(purpose).expect("purposes are short");
     Hkdf::<Sha256>::new(Some(SALT), material)
         .expand_multi_info(&[&purpose, context], &mut *output)
         .expect("HKDF gives up to 8160 bytes");
     output
 }
 
-/// `name` with its length in front, in one byte; `None` if it is empty or too long.
+/// Returns `name` with its length as a one-byte prefix; `None` if it is empty or too long.
 fn prefixed(name: &[u8]) -> Option<Vec<u8>> {
     (1..=LONGEST_NAME).contains(&name.len()).then(|| [&[name.len() as u8], name].concat())
 }

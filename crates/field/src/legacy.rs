@@ -1,9 +1,9 @@
-//! The older form, for migration: AES-256-CBC with its initialisation vector encrypted under a key of its own.
+//! Legacy format, for migration: AES-256-CBC with an initialisation vector that is encrypted under a separate key.
 //!
 //! `base64(ciphertext) # base64(encrypted vector)`: PKCS#7 padding, a random vector of 16 bytes, and AES-256 in ECB
-//! mode for the vector, either the bare block or with a block of padding as openssl_encrypt leaves it. Nothing
-//! authenticates it: whoever can write to the table can change what it decrypts to, and learns something from every
-//! answer to a changed one. It is here to be read once more and replaced.
+//! mode for the vector, either the bare block or with a block of padding as openssl_encrypt leaves it. The format is
+//! not authenticated: an attacker with write access to the table can change the plaintext, and learns from each
+//! response to a changed field. It exists to be read once more and replaced.
 
 use crate::{Error, random};
 use aes::{Aes256, Block};
@@ -17,29 +17,29 @@ use cbc::{
 };
 use zeroize::{Zeroize, Zeroizing};
 
-/// The two keys of the older form; erased when dropped.
+/// Two keys of the legacy format; erased on drop.
 pub struct Legacy {
     data: Zeroizing<[u8; 32]>,
-    /// Erases itself.
+    /// Erases itself on drop.
     vector: Aes256,
 }
 
 const SEPARATOR: char = '#';
 
 impl Legacy {
-    /// From the key for the data and the key for the vectors, 32 bytes each.
+    /// Creates it from the data key and the vector key, 32 bytes each.
     pub fn new(data: &[u8], vector: &[u8]) -> Result<Self, Error> {
         let data: &[u8; 32] = data.try_into().map_err(|_| Error::LegacyKey)?;
         let vector: &[u8; 32] = vector.try_into().map_err(|_| Error::LegacyKey)?;
         Ok(Self { data: Zeroizing::new(*data), vector: Aes256::new(vector.into()) })
     }
 
-    /// The plaintext of an older field; [`Error::Unreadable`] for whatever is wrong with it.
+    /// Decrypts a legacy field; returns [`Error::Unreadable`] for any defect.
     pub fn decrypt(&self, field: &[u8]) -> Result<Vec<u8>, Error> {
         self.open(field).ok_or(Error::Unreadable)
     }
 
-    /// A field in the older form, for software that reads nothing else yet.
+    /// Encrypts a field in the legacy format, for software that cannot read any other yet.
     pub fn encrypt(&self, plain: &[u8]) -> Result<String, Error> {
         let mut vector = random::array::<16>()?;
         let ciphertext = Encryptor::<Aes256>::new((&*self.data).into(), (&*vector).into())

@@ -1,4 +1,4 @@
-//! Encrypted fields: personal data that lies encrypted in a database and is decrypted on every page.
+//! Field encryption: personal data that is stored encrypted in a database and decrypted on every page.
 //!
 //! ```
 //! use quadrille_field::KeyRing;
@@ -20,12 +20,12 @@
 //!
 //! - [`KeyRing`]: the keys of a file, with their states.
 //! - [`Field`]: encrypts, decrypts and indexes one column.
-//! - [`envelope`]: the bytes that lie in the database.
-//! - [`Legacy`]: the older AES-256-CBC form, for migration.
-//! - [`Mcrypt`]: what PHP's mcrypt extension has encrypted, for migration.
+//! - [`envelope`]: the format of encrypted fields in the database.
+//! - [`Legacy`]: the legacy AES-256-CBC format, for migration.
+//! - [`Mcrypt`]: fields encrypted by PHP's mcrypt extension, for migration.
 //! - [`xaes`]: the cipher.
 //!
-//! It is no database driver, knows no SQL, and does not keep keys from whoever can read the process's memory.
+//! It is not a database driver, does not parse SQL, and does not protect keys from a reader of the process's memory.
 
 pub mod envelope;
 mod error;

@@ -1,20 +1,20 @@
 //! Random nonces at the price of a copy.
 //!
-//! A system call for each nonce would take longer than the encryption, so each thread draws [`NONCES`] at once. A
-//! process that forks (php-fpm does) must not leave the same nonces to two processes: they lie in a page that the
-//! kernel hands to a child as zeros (`MADV_WIPEONFORK`), the count of those that are left included, however the child
-//! was made. Where the kernel cannot do that, every nonce is drawn from the system.
+//! A system call for each nonce would take longer than the encryption, so each thread draws [`NONCES`] at once. After
+//! a fork (php-fpm forks) two processes must not share nonces: they are stored, with the count of the remaining ones,
+//! in a page that the kernel zeroes in a child (`MADV_WIPEONFORK`), regardless of how the child was created. If the
+//! kernel cannot do that, every nonce is drawn from the system.
 
 use crate::{Error, xaes::NONCE_BYTES};
 use std::{cell::OnceCell, ptr::NonNull};
 
-/// A nonce that nobody else got.
+/// Returns a fresh nonce.
 pub(crate) fn next() -> Result<[u8; NONCE_BYTES], Error> {
     let taken = POOL.try_with(|pool| match pool.get_or_init(Pool::new) {
         Some(pool) => pool.take(),
         None => draw(),
     });
-    // While the thread ends there may be no pool any more.
+    // The pool may already be destroyed while the thread ends.
     taken.unwrap_or_else(|_| draw())
 }
 
@@ -28,7 +28,7 @@ fn draw() -> Result<[u8; NONCE_BYTES], Error> {
     Ok(nonce)
 }
 
-/// Nonces drawn at once: with their count they fill a page of 4096 bytes.
+/// Number of nonces drawn at once: with their count they fill a page of 4096 bytes.
 const NONCES: usize = 170;
 
 #[repr(C)]
@@ -37,11 +37,11 @@ struct Page {
     nonces: [[u8; NONCE_BYTES]; NONCES],
 }
 
-/// A page of the thread that made it.
+/// Page owned by one thread.
 struct Pool(NonNull<Page>);
 
 impl Pool {
-    /// `None` if the kernel cannot wipe a page on fork.
+    /// Returns `None` if the kernel cannot wipe a page on fork.
     fn new() -> Option<Self> {
         // SAFETY: a new private mapping without address or file touches nothing that exists.
         let page = unsafe {
@@ -57,7 +57,7 @@ impl Pool {
         if page == libc::MAP_FAILED {
             return None;
         }
-        // The kernel's zeros are a page with no nonce left.
+        // A zeroed page is an empty pool.
         let pool = Self(NonNull::new(page.cast())?);
         // SAFETY: the range is the mapping made above.
         let advised = unsafe { libc::madvise(page, size_of::<Page>(), libc::MADV_WIPEONFORK) };
@@ -79,7 +79,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new`, and nothing refers to it any more.
+        // SAFETY: the mapping was made by `new`, and no reference to it remains.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Page>()) };
     }
 }
@@ -94,8 +94,8 @@ mod tests {
         let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(|| draw_many(1000))).collect();
         let mut seen = HashSet::new();
         for thread in threads {
-            for nonce in thread.join().expect("the thread ends well") {
-                assert!(seen.insert(nonce), "a nonce came twice");
+            for nonce in thread.join().expect("the thread does not panic") {
+                assert!(seen.insert(nonce), "a nonce was repeated");
             }
         }
         assert_eq!(seen.len(), 4000);
@@ -112,7 +112,7 @@ mod tests {
         match unsafe { libc::fork() } {
             0 => {
                 for nonce in (0..NONCES).filter_map(|_| next().ok()) {
-                    // SAFETY: the buffer is as long as said.
+                    // SAFETY: the buffer has the given length.
                     unsafe { libc::write(pipe[1], nonce.as_ptr().cast(), NONCE_BYTES) };
                 }
                 // SAFETY: ends the child at once.
@@ -122,7 +122,7 @@ mod tests {
                 assert!(child > 0);
                 let mut theirs = [[0; NONCE_BYTES]; NONCES];
                 for nonce in &mut theirs {
-                    // SAFETY: the buffer is as long as said.
+                    // SAFETY: the buffer has the given length.
                     let read = unsafe { libc::read(pipe[0], nonce.as_mut_ptr().cast(), NONCE_BYTES) };
                     assert_eq!(read, NONCE_BYTES as isize);
                 }

@@ -1,6 +1,6 @@
-//! BoringSSL's callbacks of one connection, which take the marks.
+//! BoringSSL callbacks of one connection that take the marks.
 //!
-//! They are set on the connection, not on its context, so that connections that are not measured pay nothing.
+//! They are set on the connection, not on its context, so that unmeasured connections pay nothing.
 
 use crate::{
     marks::{Mark, mark},
@@ -14,16 +14,16 @@ use std::{
     slice,
 };
 
-/// Has BoringSSL take marks in the handshake of this connection, of whichever side,, while a [turn](crate::Marks::turn) is on.
+/// Takes marks in the handshake of this connection, client or server, during a [turn](crate::Marks::turn).
 pub fn follow(ssl: &mut SslRef) {
-    // SAFETY: the connection is live; both callbacks have the types that are asked for and live forever.
+    // SAFETY: the connection is live; both callbacks have the required types and live forever.
     unsafe {
         ffi::SSL_set_info_callback(ssl.as_ptr(), Some(state_changed));
         ffi::SSL_set_msg_callback(ssl.as_ptr(), Some(message_passed));
     }
 }
 
-/// Ends what [`follow`] began.
+/// Removes the callbacks set by [`follow`].
 pub fn unfollow(ssl: &mut SslRef) {
     // SAFETY: the connection is live, and no callback is allowed.
     unsafe {
@@ -40,7 +40,7 @@ unsafe extern "C" fn state_changed(ssl: *const ffi::SSL, kind: c_int, _value: c_
     // SAFETY: BoringSSL passes a live connection.
     let name = unsafe { ffi::SSL_state_string_long(ssl) };
     if !name.is_null() {
-        // SAFETY: the names of states are static strings that end with a zero byte.
+        // SAFETY: the names of states are static strings terminated by a zero byte.
         let name: &'static CStr = unsafe { CStr::from_ptr(name) };
         mark(Mark::State(name.to_str().unwrap_or_default()));
     }

@@ -1,17 +1,17 @@
-//! What a handshake costs one of its sides, message by message.
+//! CPU cost of a handshake for one of its sides, by message.
 //!
-//! BoringSSL tells of every change of its state and of every message that it has built. Each such moment is a mark on
-//! the thread's CPU clock, and the time between two marks belongs to the message that was worked on. A handshake that
-//! waits (for the client, for its private key) has several *turns*; what happens between them is somebody else's time.
+//! BoringSSL reports every change of its state and every message that it has built. Each report is a mark on the
+//! thread's CPU clock, and the time between two marks is attributed to the message in progress. A handshake that
+//! waits (for the client, for its private key) has several *turns*; the time between them belongs to other work.
 //!
 //! ```text
 //!  turn 1                                                     turn 2                         turn 3
-//!  [ClientHello][ServerHello]..[Certificate][sign: handed in] [CertificateVerify][Finished]  [client's Finished]
-//!              ^ state changed, or message built: a mark      ^ the signature has come
+//!  [ClientHello][ServerHello]..[Certificate][sign: submitted] [CertificateVerify][Finished]  [client's Finished]
+//!              ^ state changed, or message built: a mark      ^ signature ready
 //! ```
 //!
-//! The picture is a server's; a client's handshake has marks at the same kinds of moments. `quadrille profile handshake`
-//! measures both sides in a process of its own, and the gateway on a sample of its handshakes.
+//! The picture shows a server; a client's handshake has similar marks. `quadrille profile handshake` measures both
+//! sides in a process of its own, and the gateway measures a sample of its handshakes.
 
 mod clock;
 mod follow;

@@ -1,4 +1,4 @@
-//! Moments of a handshake, and which message the time between them belongs to.
+//! Marks in a handshake, and the attribution of the time between them to messages.
 
 use crate::{
     clock::thread_time,
@@ -6,76 +6,77 @@ use crate::{
 };
 use std::{cell::RefCell, time::Duration};
 
-/// The marks of one handshake.
+/// Marks of one handshake.
 #[derive(Debug)]
 pub struct Marks(Vec<(Duration, Mark)>);
 
-/// What one handshake's marks say.
+/// Times computed from one handshake's marks.
 #[derive(Debug, Default)]
 pub struct Spent {
-    /// CPU time of each message, in the order in which they were worked on; the engine's operations not included.
+    /// CPU time of each message, in processing order; without the engine's operations.
     pub messages: Vec<(Message, Duration)>,
     /// CPU time of the private-key operation on this thread: computed, or handed over.
     pub key_operation: Duration,
-    /// CPU time of the answer to the client's key share, if it was computed on this thread in a turn of the handshake's.
+    /// CPU time of the response to the client's key share, if it was computed on this thread in a turn of the
+    /// handshake.
     pub key_exchange: Duration,
     /// CPU time of a client's verification of the server's chain.
     pub verification: Duration,
 }
 
-/// What a mark stands for.
+/// Meaning of a mark.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {
     /// The turn begins.
     TurnBegins,
-    /// The state has changed: this is the state now.
+    /// The state has changed to this one.
     State(&'static str),
     /// This message has been built.
     Built(Message),
     /// A private-key operation begins.
     KeyBegins,
-    /// The client's key share begins to be answered.
+    /// The computation of the response to the client's key share begins.
     ExchangeBegins,
     /// The verification of the server's chain begins.
     VerificationBegins,
-    /// One of them ends.
+    /// One of these operations ends.
     OperationEnds,
     /// The turn ends.
     TurnEnds,
 }
 
-/// A handshake has some forty; a client that makes it go on and on is not worth measuring.
+/// Maximum number of marks. A handshake has some forty; one that is prolonged by its client is not worth measuring.
 const MOST: usize = 512;
 
 thread_local! {
-    /// Of the handshake whose turn it is.
+    /// Marks of the handshake in its turn.
     static TAKING: RefCell<Option<Vec<(Duration, Mark)>>> = const { RefCell::new(None) };
 }
 
 impl Marks {
-    /// No marks yet, and room for those of a handshake.
+    /// Creates an empty set of marks, with room for those of a handshake.
     pub fn new() -> Self {
         Self(Vec::with_capacity(64))
     }
 
-    /// A turn of the side that is measured: marks are taken while `work` goes on.
+    /// Runs a turn of the measured side: marks are taken during `work`.
     pub fn turn<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let _turn = Turn::begin(self);
         work()
     }
 
-    /// How often the clock was read for these marks.
+    /// Number of clock readings for these marks.
     pub fn readings(&self) -> usize {
         self.0.len()
     }
 
-    /// How many turns there were.
+    /// Number of turns.
     pub fn turns(&self) -> usize {
         self.0.iter().filter(|(_, mark)| matches!(mark, Mark::TurnEnds)).count()
     }
 
-    /// Shares the time between marks out; `clock` is what taking one mark costs, and is taken off. `None` if there were
-    /// more marks than a handshake has.
+    /// Attributes the time between marks; `clock` is the cost of taking one mark, and is subtracted. `None` if there
+    /// were more marks than in a handshake.
     pub fn share_out(&self, clock: Duration) -> Option<Spent> {
         (self.0.len() < MOST).then(|| share_out(&self.0, clock))
     }
@@ -87,17 +88,17 @@ impl Default for Marks {
     }
 }
 
-/// Marks the private-key operation, or its being handed over, if a turn is on.
+/// Marks the private-key operation, or its submission, during a turn.
 pub fn key_operation<T>(operation: impl FnOnce() -> T) -> T {
     marked(Mark::KeyBegins, operation)
 }
 
-/// Marks the answer to the client's key share, if a turn is on.
+/// Marks the computation of the response to the client's key share, during a turn.
 pub fn key_exchange<T>(operation: impl FnOnce() -> T) -> T {
     marked(Mark::ExchangeBegins, operation)
 }
 
-/// Marks a client's verification of the server's chain, if a turn is on.
+/// Marks a client's verification of the server's chain, during a turn.
 pub fn verification<T>(operation: impl FnOnce() -> T) -> T {
     marked(Mark::VerificationBegins, operation)
 }
@@ -109,7 +110,7 @@ fn marked<T>(begins: Mark, operation: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Takes a mark now, if a turn is on. Does not panic.
+/// Takes a mark, during a turn. Does not panic.
 pub(crate) fn mark(mark: Mark) {
     let _ = TAKING.try_with(|taking| {
         if let Ok(mut taking) = taking.try_borrow_mut()
@@ -120,7 +121,7 @@ pub(crate) fn mark(mark: Mark) {
     });
 }
 
-/// Lends the marks to this thread, and takes them back even if the work panics.
+/// Lends the marks to this thread, and recovers them even if the work panics.
 struct Turn<'a> {
     marks: &'a mut Marks,
     outer: Option<Vec<(Duration, Mark)>>,
@@ -153,7 +154,7 @@ fn share_out(marks: &[(Duration, Mark)], clock: Duration) -> Spent {
             state = now;
         }
         let message = match (from, to) {
-            // Between two turns it is somebody else's.
+            // The time between two turns is not attributed.
             (Mark::TurnEnds, _) => continue,
             (Mark::KeyBegins, _) => {
                 spent.key_operation += time;
@@ -169,7 +170,7 @@ fn share_out(marks: &[(Duration, Mark)], clock: Duration) -> Spent {
             }
             (_, Mark::Built(message)) => message,
             _ => match worked_on(state) {
-                // A server of BoringSSL passes through this state also when there is no such message to send.
+                // BoringSSL's server passes through this state even if there is no such message to send.
                 Message::ServerKeyExchange if !signs_its_key && state.contains("send") => Message::Other,
                 message => message,
             },
@@ -200,7 +201,7 @@ mod tests {
             (at(80), Mark::KeyBegins),
             (at(90), Mark::OperationEnds),
             (at(92), Mark::TurnEnds),
-            // Other handshakes have had the thread meanwhile.
+            // Other handshakes used the thread meanwhile.
             (at(900), Mark::TurnBegins),
             (at(905), Mark::Built(Message::CertificateVerify)),
             (at(906), Mark::State("TLS 1.3 server read_client_finished")),
@@ -218,7 +219,7 @@ mod tests {
             (Message::ClientFinished, 21),
         ];
         assert_eq!(spent.messages, expected.map(|(message, us)| (message, at(us))));
-        assert_eq!(share_out(&marks, at(1)).key_operation, at(9), "the clock's own cost is taken off");
+        assert_eq!(share_out(&marks, at(1)).key_operation, at(9), "the clock's own cost is subtracted");
     }
 
     #[test]
@@ -265,9 +266,9 @@ mod tests {
         assert_eq!((one.readings(), one.turns()), (6, 2));
         assert_eq!((other.readings(), other.turns()), (6, 2));
         let ended =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one.turn(|| panic!("as planned"))));
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one.turn(|| panic!("on purpose"))));
         assert!(ended.is_err());
-        assert_eq!((one.readings(), one.turns()), (8, 3), "the marks came back");
+        assert_eq!((one.readings(), one.turns()), (8, 3), "the marks were recovered");
     }
 
     #[test]

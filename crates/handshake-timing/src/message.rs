@@ -1,40 +1,40 @@
-//! Messages, and how BoringSSL's words lead to them.
+//! Handshake messages, and their mapping from BoringSSL's states.
 
 use serde::Serialize;
 use std::fmt;
 
-/// Messages of a handshake in the order of the protocol. What a side does for a message is in brackets where the two differ
-/// in more than writing and reading.
+/// Messages of a handshake in the order of the protocol. Work other than reading and writing is listed where the
+/// sides differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Message {
-    /// Server: version, cipher, group and certificate chosen. Client: with its connection's beginning, and in TLS 1.3 with its
-    /// key pair.
+    /// Server: version, cipher, group and certificate chosen. Client: includes the setup of its connection, and in
+    /// TLS 1.3 its key pair.
     ClientHello,
-    /// TLS 1.3: with the ticket, if there is one, and with the key exchange, which the key share in it needs; the client's
-    /// half of it is the shared secret.
+    /// TLS 1.3: includes the ticket, if there is one, and the key exchange for its key share; the client's part is
+    /// the shared secret.
     ServerHello,
-    /// TLS 1.3: with the handshake's traffic keys, under which it goes.
+    /// TLS 1.3: includes the handshake's traffic keys, which protect it.
     EncryptedExtensions,
-    /// The chain; the client's verification of it apart.
+    /// The chain, without the client's verification.
     Certificate,
-    /// TLS 1.2: with the server's key pair; its signature apart. Client: with the signature's check.
+    /// TLS 1.2: includes the server's key pair, without its signature. Client: includes the signature's verification.
     ServerKeyExchange,
-    /// TLS 1.3; the server's signature apart. Client: the signature's check.
+    /// TLS 1.3, without the server's signature. Client: the signature's verification.
     CertificateVerify,
     /// TLS 1.2.
     ServerHelloDone,
-    /// TLS 1.2: the shared secret, and the master secret from it; RSA key exchange: the decryption apart. Client: with its
-    /// key pair.
+    /// TLS 1.2: the shared secret and the master secret; with RSA key exchange, without the decryption. Client:
+    /// includes its key pair.
     ClientKeyExchange,
-    /// TLS 1.2: with the keys of the connection.
+    /// TLS 1.2: includes the keys of the connection.
     ChangeCipherSpec,
-    /// The server's. TLS 1.3: with the application's traffic keys.
+    /// Finished of the server. TLS 1.3: includes the application's traffic keys.
     Finished,
-    /// The client's, checked.
+    /// Finished of the client, verified.
     ClientFinished,
-    /// Tickets for later.
+    /// Session tickets.
     NewSessionTicket,
-    /// What belongs to no message.
+    /// Time that belongs to no message.
     Other,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Message {
     }
 }
 
-/// The message of a handshake type (RFC 8446 section 4, RFC 5246 section 7.4), built by one of the two sides.
+/// Returns the message of a handshake type (RFC 8446 section 4, RFC 5246 section 7.4), built by one of the two sides.
 pub(crate) fn built(kind: u8, by_server: bool) -> Message {
     match kind {
         1 => Message::ClientHello,
@@ -66,12 +66,12 @@ pub(crate) fn built(kind: u8, by_server: bool) -> Message {
     }
 }
 
-/// The state in which BoringSSL begins as a server, and of whose beginning it does not tell. A client's first state stands for
-/// the same message.
+/// Initial state of a BoringSSL server, which is not reported. A client's initial state corresponds to the same
+/// message.
 pub(crate) const FIRST_STATE: &str = "start_accept";
 
-/// The message that is worked on in a state. BoringSSL's names of states, as `SSL_state_string_long` gives them, are
-/// like `TLS 1.3 server send_server_hello`.
+/// Returns the message processed in a state. BoringSSL's names of states, as returned by `SSL_state_string_long`,
+/// have the form `TLS 1.3 server send_server_hello`.
 pub(crate) fn worked_on(state: &str) -> Message {
     let name = state.rsplit(' ').next().unwrap_or_default();
     if state.contains(" client ") { read_by_client(name) } else { worked_on_by_server(name) }
@@ -86,9 +86,9 @@ fn worked_on_by_server(state: &str) -> Message {
         | "tls13"
         | "select_certificate"
         | "select_parameters" => Message::ClientHello,
-        // In the first of these, BoringSSL also answers the client's key share.
+        // In the first of these, BoringSSL also computes the response to the client's key share.
         "select_session" | "send_server_hello" => Message::ServerHello,
-        // Once the certificate is built, BoringSSL makes its key pair in this state.
+        // After the certificate is built, BoringSSL generates its key pair in this state.
         "send_server_certificate" | "send_server_key_exchange" => Message::ServerKeyExchange,
         "send_server_certificate_verify" => Message::CertificateVerify,
         "send_server_hello_done" => Message::ServerHelloDone,
@@ -103,7 +103,7 @@ fn worked_on_by_server(state: &str) -> Message {
     }
 }
 
-/// What a client builds says so itself, so that this is mostly what it reads.
+/// Messages built by a client are reported, so this mostly covers those it reads.
 fn read_by_client(state: &str) -> Message {
     match state {
         "start_connect" | "enter_early_data" | "early_reverify_server_certificate" => Message::ClientHello,
@@ -120,7 +120,7 @@ fn read_by_client(state: &str) -> Message {
         "send_client_key_exchange" => Message::ClientKeyExchange,
         "process_change_cipher_spec" => Message::ChangeCipherSpec,
         "read_server_finished" => Message::Finished,
-        // The keys of the connection are made when everything is written.
+        // The keys of the connection are derived after all messages are written.
         "send_client_finished" | "finish_flight" | "send_end_of_early_data" | "complete_second_flight" => {
             Message::ClientFinished
         }

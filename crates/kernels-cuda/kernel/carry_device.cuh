@@ -1,8 +1,8 @@
-// Chains of carries in PTX. A chain is one asm statement, because the carry flag lives no longer than that.
+// Carry chains in PTX. A chain is one asm statement, because the carry flag is not preserved between statements.
 //
-// For numbers of L words, all from the least significant word up:
+// Operations on numbers of L words, from the least significant word up:
 //   mad        acc += b * (a[0] + a[2] 2^64 + a[4] 2^128 ...); the carry is added to `top`
-//   mad_after  low += addend first, and its carry goes into acc, which lies one word above `low`
+//   mad_after  low += addend first, and its carry goes into acc, one word above `low`
 //   add        r += b; returns the carry
 //   ripple     r += one word; returns the carry
 // mad.lo and madc.hi of the same factors are one wide multiply-add (IMAD.WIDE.U32.X) on the GPU.

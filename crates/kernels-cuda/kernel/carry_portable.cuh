@@ -1,4 +1,4 @@
-// Chains of carries in plain C++; carry_device.cuh says what they compute.
+// Carry chains in plain C++; carry_device.cuh describes their results.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// Numbers of D digits of 52 bits that one thread holds as doubles: its part of what FP64 units compute.
+// Numbers of D digits of 52 bits that one thread holds as doubles, for computation on FP64 units.
 //
-// Digits are whole numbers from -2^51 to 2^51. With R = 2^(52 D), at least 2^16 times the modulus n, `multiply` gives
-// a b / R mod n as a number above -n / 2^15 and below n + n / 2^15, which may be multiplied again.
+// Digits are whole numbers from -2^51 to 2^51. With R = 2^(52 D), at least 2^16 times the modulus n, `multiply`
+// returns a b / R mod n as a number above -n / 2^15 and below n + n / 2^15, which may be multiplied again.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 template <int D, int BLOCK> struct Digits {
     using Factor = Shared<D, BLOCK>;
 
-    // So many digits at once are squared with what is on both sides of the diagonal.
+    // Number of digits that are squared together, including both sides of the diagonal.
     static constexpr int ROWS = D % 4 == 0 ? 4 : 5;
 
     // power = power b / R mod n; b becomes the result too. `inverse` is -n^-1 mod 2^52.
@@ -36,8 +36,8 @@ template <int D, int BLOCK> struct Digits {
     }
 
   private:
-    // The products of digits i and j with i + j = c that are computed: all pairs in a multiplication; in a squaring
-    // those with j at least i rounded down to a multiple of ROWS.
+    // Number of products of digits i and j with i + j = c that are computed: all pairs in a multiplication; in a
+    // squaring those with j at least i rounded down to a multiple of ROWS.
     static constexpr int products(int c, bool squares) {
         const int least = c - D + 1 > 0 ? c - D + 1 : 0;
         const int rows = c / (2 * ROWS), rest = c % (2 * ROWS);
@@ -46,8 +46,8 @@ template <int D, int BLOCK> struct Digits {
         return c < 0 || most < least ? 0 : most - least + 1;
     }
 
-    // What the constants of all parts that column c gets in its life add up to: its own products' low parts, and the
-    // high parts of those one column below. The lowest product of each reduction has no low part.
+    // Sum of the constants of all parts added to column c: the low parts of its own products, and the high parts of
+    // those one column below. The lowest product of each reduction has no low part.
     template <bool SQUARES> static constexpr u64 anchors(int c) {
         const int low = products(c, SQUARES) + products(c, false) - (c < D ? 1 : 0);
         const int high = products(c - 1, SQUARES) + products(c - 1, false);
@@ -68,10 +68,10 @@ template <int D, int BLOCK> struct Digits {
         sum[D] = below;
     }
 
-    // sum = (sum + q n) / 2^52 with the q that makes it whole.
+    // sum = (sum + q n) / 2^52 with the q that makes the quotient whole.
     INLINE static void reduce(long_word *sum, const real *n, const long_word &inverse) {
         const real q = real_less(sum[0] * inverse, 0);
-        // The low part of the lowest product is what lacks to the next multiple of 2^52.
+        // The low part of the lowest product is the difference to the next multiple of 2^52.
         sum[1] = sum[1] + shift_signed(sum[0] + long_word(DIGIT_MASK), 52);
         long_word below = product_high(n[0], q);
         UNROLL for (int j = 1; j < D; j++) {
@@ -97,7 +97,7 @@ template <int D, int BLOCK> struct Digits {
         }
     }
 
-    // Columns into digits. A carry is kept 2^11 too large, so that it is not negative.
+    // Converts columns to digits. A carry is kept 2^11 too large, so that it is not negative.
     template <bool SQUARES> INLINE static void normalise(real *out, Factor &b, const long_word *sum) {
         long_word carry(0);
         UNROLL for (int j = 0; j < D; j++) {

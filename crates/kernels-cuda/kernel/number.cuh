@@ -1,8 +1,8 @@
-// Numbers that several threads hold together: G threads with L words each, the lowest words in the lowest thread.
+// Numbers held by several threads together: G threads with L words each, the lowest words in the lowest thread.
 //
-// A number of W = G L words and a modulus n of as many, with R = 2^(32 (W + 1)), one word more than they have:
-// `multiply` gives a b / R mod n as a number below n + 2^(32 (W - 1)). The keys that are let in have n < 2^(32 W) -
-// 2^(32 (W - 1) + 2), so that it fits W words, may be multiplied again, and needs no subtraction of n.
+// For numbers of W = G L words and a modulus n of the same length, with R = 2^(32 (W + 1)), one word longer:
+// `multiply` returns a b / R mod n as a number below n + 2^(32 (W - 1)). Accepted keys have n < 2^(32 W) - 2^(32 (W -
+// 1) + 2), so the result fits W words, may be multiplied again, and needs no subtraction of n.
 
 #pragma once
 
@@ -11,9 +11,9 @@
 template <int G, int L> struct Number {
     static constexpr int WORDS = G * L;
 
-    // What a product is while it grows: even[j] stands at word j, odd[j] at word j + 1, `even_top` at word L and
-    // `odd_top` at word L + 1. Products of words with even numbers go into `even`, the others into `odd`, so that no
-    // two products of one chain overlap. `extra` is still to be added at word 0.
+    // Partial product: even[j] is at word j, odd[j] at word j + 1, `even_top` at word L and `odd_top` at word L + 1.
+    // Products of words with even numbers go into `even`, the others into `odd`, so that no two products of one chain
+    // overlap. `extra` must still be added at word 0.
     struct Growing {
         word even[L], odd[L];
         word even_top, odd_top, extra;
@@ -32,8 +32,9 @@ template <int G, int L> struct Number {
             Chain<L>::mad(even, n, m, even_top);
         }
 
-        // Down by one word over all threads. Returns what fell out of this thread's lowest word; the lowest thread's
-        // is gone. Bounds of the tops: they count carries, at most four for each row, before they are moved on.
+        // Shifts down by one word over all threads. Returns the word shifted out of this thread; the lowest thread's
+        // word is dropped. Bounds of the tops: they count carries, at most four for each row, before they are moved
+        // on.
         INLINE word shift() {
             const word fallen = even[0], second = even[1];
             const word received = from_above<G>(fallen);
@@ -51,7 +52,7 @@ template <int G, int L> struct Number {
             return fallen;
         }
 
-        // All parts into one number; what it has beyond W words is nothing.
+        // Collects all parts into one number; the part beyond W words is zero.
         INLINE void collect(word *r) const {
             word parts[L];
             UNROLL for (int j = 0; j < L; j++) r[j] = even[j];
@@ -62,7 +63,7 @@ template <int G, int L> struct Number {
         }
     };
 
-    // Sends the carry out of each thread into the next one up, and returns the one out of the highest.
+    // Propagates the carry of each thread into the next one up, and returns the one of the highest.
     INLINE static word carry_upwards(word *r, const word &own) {
         word out = own, sent = own;
         UNROLL for (int i = 1; i < G; i++) {
@@ -82,7 +83,7 @@ template <int G, int L> struct Number {
                 t.shift();
             }
         }
-        // One word more, without which the result would have to be compared with n.
+        // One word more than W, without which the result would have to be compared with n.
         t.odd_top += Chain<L>::ripple(t.odd, add_carry(t.even[0], t.extra));
         t.add_multiple(n, broadcast<G>(t.even[0] * inverse, 0));
         t.shift();
@@ -129,13 +130,13 @@ template <int G, int L> struct Number {
         r[0] = warp.each([](u32 lane) { return lane % G == 0 ? 1u : 0u; });
     }
 
-    // All ones if the numbers are equal.
+    // Returns all ones if the numbers are equal.
     INLINE static word equal(const word *a, const word *b) {
         word difference(0);
         UNROLL for (int j = 0; j < L; j++) difference |= a[j] ^ b[j];
         word all(0);
         UNROLL for (int i = 0; i < G; i++) all |= broadcast<G>(difference, u32(i));
-        // 0 only if nothing differs: a word or its negative has the top bit.
+        // Zero only if there is no difference: a word or its negative has the top bit.
         return mask_of((all | (word(0) - all)) >> 31) ^ word(~0u);
     }
 };

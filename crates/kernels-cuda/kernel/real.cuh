@@ -1,8 +1,9 @@
-// One double, or one 64-bit word, in every thread of a warp, in the manner of word.cuh, and the product of two doubles.
+// One double, or one 64-bit word, in every thread of a warp, in the manner of word.cuh, and the product of two
+// doubles.
 //
-// A `real` is a whole number. A product a b of at most 2^103 in magnitude has two parts, floor (a b / 2^52) and what is
-// left, from 0 to 2^52 - 1. They are computed as doubles of one binade each, so that their bits, taken as a number, are
-// the part plus a constant: HIGH_BITS and LOW_BITS. docs/kernels/cuda.md says why.
+// A `real` is a whole number. A product a b of at most 2^103 in magnitude has two parts, floor (a b / 2^52) and the
+// remainder, from 0 to 2^52 - 1. They are computed as doubles of one binade each, so that their bits, taken as a
+// number, are the part plus a constant: HIGH_BITS and LOW_BITS. docs/kernels/cuda.md explains why.
 
 #pragma once
 
@@ -17,7 +18,7 @@ constexpr u64 DIGIT_MASK = (1ull << 52) - 1;
 typedef double real;
 typedef u64 long_word;
 
-// The same, but the compiler does not know what it is, so that a mask stays a mask.
+// The same value, opaque to the compiler, so that a mask stays a mask.
 INLINE word opaque(word value) {
     asm("mov.b32 %0, %0;" : "+r"(value));
     return value;
@@ -44,10 +45,10 @@ INLINE real real_less(long_word value, double constant) {
     return real_of((value & DIGIT_MASK) | LOW_BITS) - (0x1p52 + constant);
 }
 
-// A digit, of at most 2^51 in magnitude, as a signed number.
+// Converts a digit, of at most 2^51 in magnitude, to a signed number.
 INLINE long_word whole_of(real digit) { return bits_of(digit + 0x1.8p52) - (LOW_BITS | 1ull << 51); }
 
-// A thread's own D digits, where an index may be computed, if it is public; and one more, which is never used.
+// D digits of one thread, with computed (public) indexes; and one more, which is never used.
 template <int D, int BLOCK> struct Shared {
     double *mine;
 
@@ -131,7 +132,7 @@ inline long_word shift_signed(const long_word &value, int count) {
     return map<long_word>(value, [=](u64 bits) { return u64((long long)(bits) >> count); });
 }
 
-// Whoever multiplies more than the kernel's bounds allow does not get away with it.
+// Detects multiplications beyond the kernel's bounds.
 __extension__ typedef __int128 i128;
 inline i128 product(double a, double b) {
     const i128 product = i128((long long)(a)) * (long long)(b), most = i128(1) << 103;
@@ -156,7 +157,7 @@ inline long_word whole_of(const real &digit) {
     return map<long_word>(digit, [](double value) { return u64((long long)(value)); });
 }
 
-// A test's faults: called with every digit that is put, which it may change, or anything else.
+// Fault injection for tests: called with every stored digit, and may change it or other data.
 inline thread_local void (*disturb)(real &) = nullptr;
 
 template <int D, int BLOCK> struct Shared {

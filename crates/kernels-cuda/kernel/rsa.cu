@@ -1,4 +1,4 @@
-// The entrances of the GPU.
+// Entry points of the GPU.
 
 #include "rsa52.cuh"
 

@@ -5,14 +5,14 @@
 
 #include "number.cuh"
 
-// What the host uploads of a key, in words, the least significant first. W is the length of a prime in words, T L.
+// Key as uploaded by the host, in words, the least significant first. W is the length of a prime in words, T L.
 template <int T, int L> struct Key {
     static constexpr int W = T * L;
 
     u32 n[2 * W];
     // R^2 mod n, with R of 2 W + 1 words.
     u32 n_square[2 * W];
-    // p and q, one after the other, and so all the rest; R is of W + 1 words here.
+    // p and q, one after the other, as for all following pairs; R has W + 1 words here.
     u32 primes[2 * W];
     // R^2 mod p, R^2 mod q.
     u32 squares[2 * W];
@@ -28,9 +28,9 @@ template <int T, int L> struct Key {
     u32 e;
 };
 
-// The operations of one launch. `inputs` and `outputs` are one number after the other, `slots[i]` says whose key
-// operation i wants, `sound[i]` becomes 1 where the public key confirmed output i; it is 0, and so is the output, where
-// not. Every warp has a part of `tables` to itself, TABLE_WORDS long, which is zero afterwards.
+// Operations of one launch. `inputs` and `outputs` are one number after the other, `slots[i]` is the key slot of
+// operation i, `sound[i]` becomes 1 if the public key confirmed output i; otherwise it is 0, and so is the output.
+// Every warp has its own part of `tables`, TABLE_WORDS long, which is zero afterwards.
 template <int T, int L> struct Batch {
     const Key<T, L> *keys;
     const u32 *slots;
@@ -39,10 +39,10 @@ template <int T, int L> struct Batch {
     u32 *sound;
     u32 *tables;
     u32 count;
-    // The bits that any public exponent of the batch has.
+    // Union of the bits of all public exponents of the batch.
     u32 exponent_bits;
-    // For rsa52.cuh: of each operation x R mod p, x R mod q, with the R of digits.cuh, and then x^d; after those of all
-    // operations, R mod p, R mod q of each. Zero afterwards.
+    // For rsa52.cuh: for each operation x R mod p, x R mod q, with the R of digits.cuh, and then x^d; after those of
+    // all operations, R mod p, R mod q of each. Zero afterwards.
     u32 *scratch;
 };
 
@@ -70,7 +70,7 @@ template <int T, int L> struct Rsa {
         if (warp.index * PER_WARP < batch.count) Rsa{batch, warp}.template convert<BITS>();
     }
 
-    // From the results of the exponentiation to that of the operation.
+    // Computes the result of the operation from those of the exponentiation.
     INLINE static void finish(const Batch<T, L> &batch, const Warp &warp) {
         if (warp.index * PER_WARP < batch.count) Rsa{batch, warp}.take_over();
     }
@@ -81,7 +81,7 @@ template <int T, int L> struct Rsa {
     INLINE u32 number(u32 lane) const { return wanted(lane) < batch.count ? wanted(lane) : batch.count - 1; }
     INLINE const Key<T, L> &key(u32 lane) const { return batch.keys[batch.slots[number(lane)]]; }
     INLINE const u32 *input(u32 lane) const { return batch.inputs + u64(number(lane)) * (2 * W); }
-    // Where a thread's words begin in a number of the whole operation, and in one of a half.
+    // Offset of a thread's words in a number of the whole operation, and in one of a half.
     INLINE static u32 place(u32 lane) { return lane % THREADS * L; }
     INLINE static u32 place_in_half(u32 lane) { return lane % T * L; }
     INLINE static bool is_upper(u32 lane) { return lane % THREADS >= u32(T); }
@@ -141,7 +141,7 @@ template <int T, int L> struct Rsa {
         }
     }
 
-    // Takes over what rsa52.cuh has computed.
+    // Takes the results of rsa52.cuh.
     INLINE void take_over() const {
         word prime[L], power[L], result[L], nothing[L];
         load(prime, [this](u32 lane) { return key(lane).primes + place(lane); });
@@ -179,7 +179,7 @@ template <int T, int L> struct Rsa {
         }
     }
 
-    // Fixed windows from the top: every exponent has the same number of them, and of everything in them.
+    // Fixed windows from the top: every exponent has the same number of windows and operations.
     INLINE void exponentiate(word *power, const word *prime, const word &inverse) const {
         UNROLL for (int j = 0; j < L; j++) power[j] = word(0);
         KEEP_LOOP for (int i = W - 1; i >= 0; i--) {
@@ -232,7 +232,7 @@ template <int T, int L> struct Rsa {
         Whole::add(result, m2);
     }
 
-    // Lets the result out if its public power is the input.
+    // Releases the result if its public power is the input.
     INLINE void check(word *result) const {
         word n[L], base[L], power[L], scaled[L];
         load(n, [this](u32 lane) { return key(lane).n + place(lane); });
@@ -244,7 +244,7 @@ template <int T, int L> struct Rsa {
         bool begun = false;
         KEEP_LOOP for (int bit = 31; bit >= 0; bit--) {
             if (begun) multiply<2 * T>(power, power, power, n, inverse);
-            // Public exponents are public: one that no key of the batch has costs nothing.
+            // Public exponents are not secret: a bit that no key of the batch has costs nothing.
             if ((batch.exponent_bits >> bit & 1) == 0) continue;
             begun = true;
             const word mine = warp.each([=](u32 lane) { return 0u - (key(lane).e >> bit & 1); });
@@ -266,7 +266,7 @@ template <int T, int L> struct Rsa {
         });
     }
 
-    // From x R to x, below the modulus.
+    // Converts x R to x, below the modulus.
     template <int G> INLINE void leave_montgomery(word *r, const word *modulus, const word &inverse) const {
         word one[L];
         Number<G, L>::set_one(warp, one);
@@ -274,7 +274,7 @@ template <int T, int L> struct Rsa {
         Number<G, L>::reduce_once(warp, r, modulus, word(0));
     }
 
-    // For all but the exponentiation, which is nearly everything: one copy of the code.
+    // Used by all steps but the exponentiation, which takes nearly all the time: one copy of the code.
     template <int G>
     COLD static void multiply(word *r, const word *a, const word *b, const word *n, const word &inverse) {
         word x[L], y[L], m[L];
@@ -287,7 +287,7 @@ template <int T, int L> struct Rsa {
         UNROLL for (int j = 0; j < L; j++) r[j] = x[j];
     }
 
-    // Four words of a thread lie together, those of a warp's threads after each other, entry after entry.
+    // Four words of a thread are adjacent, those of a warp's threads follow each other, entry after entry.
     INLINE u32 *cell(u32 entry, int quad, u32 lane) const {
         return batch.tables + u64(warp.index) * TABLE_WORDS + ((entry * (L / 4) + u32(quad)) * WARP + lane) * 4;
     }

@@ -1,5 +1,5 @@
-// The exponentiations of RSA private operations by FP64 units, one thread for each prime. What goes before and after
-// is Rsa::prepare and Rsa::finish (rsa.cuh), in integers.
+// Exponentiations of RSA private operations by FP64 units, one thread for each prime. The steps before and after are
+// Rsa::prepare and Rsa::finish (rsa.cuh), in integers.
 
 #pragma once
 
@@ -49,8 +49,8 @@ template <int T, int L, int D> struct Exponentiation {
         put_entry(1, factor);
         UNROLL for (int j = 0; j < D; j++) power[j] = factor.get(j);
 
-        // The table; then fixed windows from the top, the same for every exponent; then out of Montgomery form. All in
-        // one loop, so that there is one copy of the code.
+        // First the table; then fixed windows from the top, the same for every exponent; then the conversion from
+        // Montgomery form. All in one loop, so that there is one copy of the code.
         KEEP_LOOP for (int step = 2 - int(ENTRIES); step <= WINDOWS; step++) {
             if (step < 0) {
                 get_base(factor);
@@ -73,7 +73,7 @@ template <int T, int L, int D> struct Exponentiation {
         wipe(factor);
     }
 
-    // -n^-1 modulo 2^64 from that modulo 2^32, by a step of Newton's.
+    // Computes -n^-1 modulo 2^64 from that modulo 2^32, by a Newton step.
     INLINE long_word inverse52() const {
         const word half = warp.each([this](u32 lane) { return key(lane).negative_inverses[lane % 2]; });
         const word low = warp.each([this](u32 lane) { return prime(lane)[0]; });
@@ -82,7 +82,7 @@ template <int T, int L, int D> struct Exponentiation {
         return x * (join(low, high) * x + long_word(2));
     }
 
-    // W words into digits.
+    // Converts W words to digits.
     template <class F> INLINE void load(Factor &out, F of) const {
         long_word carry(0);
         u32 from = 0;
@@ -102,7 +102,7 @@ template <int T, int L, int D> struct Exponentiation {
         }
     }
 
-    // Digits of a number that is not negative into W words, where x was.
+    // Converts the digits of a non-negative number to W words, stored in place of x.
     INLINE void store(Factor &number) const {
         long_word carry(0);
         KEEP_LOOP for (int j = 0; j < D; j++) {
@@ -113,7 +113,7 @@ template <int T, int L, int D> struct Exponentiation {
         int at = 0, shift = 0;
         KEEP_LOOP for (int i = 0; i < W; i++) {
             const word low = low_of(bits_of(number.get(at)) >> shift);
-            // What is missing of the word, if anything, begins at bit 0 of the next digit.
+            // The missing bits of the word, if any, begin at bit 0 of the next digit.
             const long_word next = at + 1 < D ? bits_of(number.get(at + 1)) : long_word(0);
             const word high = low_of(next * long_word(shift > 20 ? 1ull << (52 - shift) : 0));
             warp.put(low | high, [=](u32 lane) {
@@ -124,7 +124,7 @@ template <int T, int L, int D> struct Exponentiation {
         }
     }
 
-    // The bits of the exponent from this one on.
+    // Returns the bits of the exponent from this one on.
     INLINE word exponent_bits(int from) const {
         const int at = from / 32;
         const word low = warp.each([=](u32 lane) { return key(lane).exponents[lane % 2 * W + at]; });
@@ -134,7 +134,7 @@ template <int T, int L, int D> struct Exponentiation {
         return low_of(join(low, high) >> from % 32) & word(ENTRIES - 1);
     }
 
-    // Two digits of a thread lie together, those of a warp's threads after each other, entry after entry.
+    // Two digits of a thread are adjacent, those of a warp's threads follow each other, entry after entry.
     INLINE u32 *cell(u32 entry, int pair, u32 lane) const {
         return batch.tables + u64(warp.index) * TABLE_WORDS + ((entry * (D / 2) + u32(pair)) * WARP + lane) * 4;
     }

@@ -1,10 +1,10 @@
-// One 32-bit word in every thread of a warp, and what can be done with it.
+// One 32-bit word in every thread of a warp, and its operations.
 //
 // The arithmetic above this file is written once. On a GPU a `word` is a register of one thread; on a CPU it is an
-// array with a place for each of a warp's 32 threads, and every operation is a loop over them. On the CPU a word turns
-// neither into a bool nor into an index, so that code which compiles there has no branch and no address that depends on
-// one: whatever is secret must be a word, and then the compiler proves what docs/kernels/cuda.md claims. `u32` and
-// `int` are public numbers.
+// array with an element for each of a warp's 32 threads, and every operation is a loop over them. On the CPU a word
+// converts neither to a bool nor to an index, so code that compiles there has no branch and no address that depends
+// on one: all secrets must be words, and then the compiler proves the claim of docs/kernels/cuda.md. `u32` and `int`
+// are public numbers.
 
 #pragma once
 
@@ -17,20 +17,20 @@ constexpr u32 WARP = 32;
 
 #define DEVICE __attribute__((device))
 #define INLINE __attribute__((device, always_inline)) inline
-// A function of its own: its arguments go through local memory, which is cheap where it is rarely called.
+// A separate function: its arguments go through local memory, which is cheap for rare calls.
 #define COLD __attribute__((device, noinline))
 #define UNROLL _Pragma("unroll")
 #define KEEP_LOOP _Pragma("unroll 1")
 
 typedef u32 word;
 
-// Sixteen bytes, so that one instruction reads or writes them.
+// Sixteen bytes, which one instruction reads or writes.
 struct alignas(16) Quad {
     u32 of[4];
 };
 
 struct Warp {
-    // Which one of the grid.
+    // Index in the grid.
     u32 index;
     u32 lane;
 
@@ -42,10 +42,10 @@ struct Warp {
         return Warp{(block * size + thread) / WARP, thread % WARP};
     }
 
-    // The word that `of(lane)` is in each thread.
+    // The word `of(lane)` in each thread.
     template <class F> INLINE word each(F of) const { return of(lane); }
 
-    // Writes a word to where `to(lane)` points, unless that is nowhere.
+    // Writes a word to `to(lane)`, unless that is null.
     template <class F> INLINE void put(word value, F to) const {
         if (u32 *place = to(lane)) *place = value;
     }
@@ -62,7 +62,7 @@ struct Warp {
     }
 };
 
-// Neighbours: G threads that hold one number together. Out of a group comes nothing.
+// Neighbours: G threads that hold one number together. No data crosses the borders of a group.
 template <int G> INLINE word broadcast(word value, u32 from) {
     word out;
     asm("shfl.sync.idx.b32 %0, %1, %2, %3, 0xffffffff;"
@@ -83,7 +83,7 @@ template <int G> INLINE word from_above(word value) {
                  : "=&r"(out) : "r"(value), "n"(((32 - G) << 8) | 31));
     return out;
 }
-// From the thread whose number differs in the bit DISTANCE.
+// Value of the thread whose number differs in the bit DISTANCE.
 template <int DISTANCE> INLINE word across(word value) {
     word out;
     asm("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(out) : "r"(value), "n"(DISTANCE));

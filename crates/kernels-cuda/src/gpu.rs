@@ -1,4 +1,4 @@
-//! The entrance: open the device once, upload keys, run batches.
+//! Public interface: opens the device once, uploads keys, runs batches.
 
 use crate::{
     DeviceKey, KeySize, PTX, PrivateKey, PrivateOperation, PrivateOperationError, Unavailable, UploadError,
@@ -15,18 +15,18 @@ use std::{
     thread,
 };
 
-/// What is opened, and how much of it is used.
+/// Device options and resource limits.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The driver's library, looked for as `dlopen` does.
+    /// Driver library, found as by `dlopen`.
     pub library: OsString,
-    /// Batches that are on their way at once, each with a thread of the caller's. Unless told as many as the machine has
-    /// cores, from 4 to 12. The device needs only two; but the host checks every result, some six microseconds each in
-    /// IFMA lanes, so that one thread confirms some 160,000 a second, and an H100 computes 1.5 million.
+    /// Number of concurrent batches, each on a thread of the caller. Default: the number of the machine's cores, from
+    /// 4 to 12. The device needs only two; but the host checks every result, some six microseconds each in IFMA
+    /// lanes, so that one thread confirms some 160,000 a second, and an H100 computes 1.5 million.
     pub lanes: usize,
-    /// Keys of each size that have room on the device: 1.7, 2.5 and 3.3 KB each.
+    /// Number of keys of each size that fit on the device: 1.7, 2.5 and 3.3 KB each.
     pub keys: usize,
-    /// What computes the exponentiations.
+    /// Arithmetic units for the exponentiations.
     pub arithmetic: Arithmetic,
 }
 
@@ -42,15 +42,15 @@ impl Default for Options {
     }
 }
 
-/// What computes the exponentiations. Every device can do both; the results are the same.
+/// Arithmetic units for the exponentiations. Every device supports both; the results are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// The one that the device is faster at.
+    /// The faster one on the device.
     #[default]
     Auto,
-    /// Its integer multipliers.
+    /// Integer multipliers.
     Integer,
-    /// Its FP64 units: in data centres, devices have many of them. For RSA-2048 and 3072; RSA-4096 is left to integers.
+    /// FP64 units, numerous on data-centre devices. For RSA-2048 and 3072; RSA-4096 uses integers.
     Fp64,
 }
 
@@ -64,9 +64,9 @@ impl Arithmetic {
     }
 }
 
-/// An open device. Share one between threads; as many batches run at once as it has lanes.
+/// Open device. Share it between threads; it runs as many batches at once as it has lanes.
 pub struct Gpu {
-    // Dropped in this order: lanes wait for kernels, and those end before their module goes.
+    // Drop order: lanes wait for kernels, which must end before their module is unloaded.
     idle: Mutex<Vec<Lane>>,
     freed: Condvar,
     lanes: usize,
@@ -79,11 +79,11 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Loads the driver, opens the first device, and takes the memory for keys and batches. The driver translates the
-    /// kernels for the device, which takes seconds the first time; then it has them in its cache.
+    /// Loads the driver, opens the first device, and allocates the memory for keys and batches. The driver translates
+    /// the kernels for the device, which takes seconds the first time; afterwards they are cached.
     ///
     /// # Errors
-    /// [`Unavailable`], with the reason, where there is nothing to compute with.
+    /// [`Unavailable`], with the reason, if no device is usable.
     pub fn open(options: &Options) -> Result<Self, Unavailable> {
         let device = Device::open(&options.library)?;
         let ptx = CStr::from_bytes_with_nul(PTX.as_bytes()).expect("PTX has no zero within");
@@ -130,25 +130,25 @@ impl Gpu {
         })
     }
 
-    /// As the driver names the device.
+    /// Name of the device, from the driver.
     pub fn name(&self) -> &str {
         &self.device.name
     }
 
-    /// Batches that may be on their way at once.
+    /// Maximum number of concurrent batches.
     pub fn lanes(&self) -> usize {
         self.lanes
     }
 
-    /// Operations of one size that fill the device once: the most that go in one launch.
+    /// Number of operations of one size that fill the device once: the maximum of one launch.
     pub fn capacity(&self, size: KeySize) -> usize {
         self.capacity[size as usize]
     }
 
-    /// Operations a second that its multipliers could do if they did nothing else, at its highest clock: 64 halves of a
-    /// product of 32-bit words in each cycle of each multiprocessor, or 64 of the three steps of one of 52-bit digits
-    /// (CUDA C++ Programming Guide, throughput of native arithmetic instructions, compute capability 8.0 and 9.0).
-    /// For keys with the public exponent 65537.
+    /// Upper bound of operations a second from its multipliers alone, at its highest clock: 64 halves of a product of
+    /// 32-bit words in each cycle of each multiprocessor, or 64 of the three steps of one of 52-bit digits (CUDA C++
+    /// Programming Guide, throughput of native arithmetic instructions, compute capability 8.0 and 9.0). For keys
+    /// with the public exponent 65537.
     pub fn multiply_bound(&self, size: KeySize) -> f64 {
         let steps_each_second = self.device.multiprocessors as f64 * self.device.clock as f64 * 1e3 * 64.0;
         steps_each_second
@@ -158,12 +158,12 @@ impl Gpu {
             }
     }
 
-    /// Whether FP64 units compute keys of this size.
+    /// Returns whether FP64 units compute keys of this size.
     pub fn uses_fp64(&self, size: KeySize) -> bool {
         matches!(self.plans[size as usize], Plan::Fp64 { .. })
     }
 
-    /// Keys of this size that are on the device.
+    /// Number of keys of this size on the device.
     pub fn keys(&self, size: KeySize) -> usize {
         self.keys.held(size)
     }
@@ -181,14 +181,15 @@ impl Gpu {
         uploaded
     }
 
-    /// Runs every operation of the batch and sets its outcome. Best are [`capacity`](Self::capacity) operations with
-    /// keys of one size; more, fewer and mixed sizes work too.
+    /// Runs every operation of the batch and sets its outcome. The best batch has [`capacity`](Self::capacity)
+    /// operations with keys of one size; other numbers and mixed sizes work too.
     ///
-    /// Every result is checked with the public key before it leaves the device. No operation affects another.
+    /// Every result is checked with the public key before it is released from the device. Operations do not affect
+    /// each other.
     ///
     /// # Errors
-    /// [`Unavailable`] if the device was lost, now or before: operations whose outcome is
-    /// [`PrivateOperationError::NotRun`] were not computed, and it computes nothing any more.
+    /// [`Unavailable`] if the device was lost, now or before: operations with the outcome
+    /// [`PrivateOperationError::NotRun`] were not computed, and no further ones will be.
     pub fn run(&self, batch: &mut [PrivateOperation<'_, DeviceKey>]) -> Result<(), Unavailable> {
         for size in KeySize::ALL {
             let of_size = batch.iter_mut().filter(|op| op.size() == size);
@@ -202,13 +203,13 @@ impl Gpu {
         Ok(())
     }
 
-    /// Computes nothing any more, for this reason: whoever checks results on the host calls it when one is wrong.
+    /// Retires the device for this reason: called after a host-side check finds a wrong result.
     pub fn lose(&self, reason: &Unavailable) {
         let _ = self.lost.set(reason.clone());
         self.freed.notify_all();
     }
 
-    /// The slot of the operation's key, or none if the operation cannot go, which becomes its outcome.
+    /// Returns the slot of the operation's key, or sets the outcome and returns `None` if the operation cannot run.
     fn slot(&self, op: &mut PrivateOperation<'_, DeviceKey>) -> Option<u32> {
         let slot = op.key().slot_in(&self.keys).ok_or(PrivateOperationError::ForeignKey);
         let slot = slot.and_then(|slot| {
@@ -239,7 +240,7 @@ impl Gpu {
                 self.idle().push(lane);
                 self.freed.notify_one();
             }
-            // Its memory goes with it, after it has waited for the device.
+            // Its memory is freed after the device has been waited for.
             Err(reason) => self.lose(reason),
         }
         done

@@ -1,4 +1,4 @@
-//! An RSA private key as the kernels want it: checked once, with everything that depends on the key alone.
+//! RSA private key in the form used by the kernels: checked once, with all values that depend on the key alone.
 
 use quadrille_rsa_numbers::{
     Components, KeySize, Numbers,
@@ -7,27 +7,27 @@ use quadrille_rsa_numbers::{
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// What the kernels ask of a size.
+/// Kernel parameters of a key size.
 pub(crate) trait KernelSize {
-    /// 32-bit words of a prime: W in the kernels.
+    /// Number of 32-bit words of a prime: W in the kernels.
     fn half_words(self) -> usize;
-    /// Threads that compute one operation together: 2 T in the kernels.
+    /// Number of threads that compute one operation together: 2 T in the kernels.
     fn threads(self) -> usize;
-    /// Words of `struct Key` in kernel/rsa.cuh.
+    /// Number of words of `struct Key` in kernel/rsa.cuh.
     fn key_words(self) -> usize;
-    /// Words of the window table of one warp: `TABLE_WORDS` in kernel/rsa.cuh.
+    /// Number of words of the window table of one warp: `TABLE_WORDS` in kernel/rsa.cuh.
     fn table_words(self) -> usize;
-    /// Products of two 32-bit words in one operation of kernel/rsa.cuh, with the public exponent 65537.
+    /// Number of products of two 32-bit words in one operation of kernel/rsa.cuh, with the public exponent 65537.
     fn products(self) -> usize;
-    /// The entrance in kernel/rsa.cu.
+    /// Entry point in kernel/rsa.cu.
     fn kernel(self) -> &'static std::ffi::CStr;
-    /// Words of the window table of one warp: `TABLE_WORDS` in kernel/rsa52.cuh.
+    /// Number of words of the window table of one warp: `TABLE_WORDS` in kernel/rsa52.cuh.
     fn table_words52(self) -> usize;
-    /// Digits of 52 bits of a prime.
+    /// Number of 52-bit digits of a prime.
     fn digits52(self) -> usize;
-    /// Products of two 52-bit digits in one operation of kernel/rsa52.cuh.
+    /// Number of products of two 52-bit digits in one operation of kernel/rsa52.cuh.
     fn products52(self) -> usize;
-    /// The three entrances in kernel/rsa.cu by which FP64 units compute this size, if they do.
+    /// The three entry points in kernel/rsa.cu for this size on FP64 units, if supported.
     fn kernels52(self) -> Option<[&'static std::ffi::CStr; 3]>;
 }
 
@@ -56,9 +56,10 @@ impl KernelSize for KeySize {
             2 * words * words + words
         }
         let half = self.half_words();
-        // Into the residues and the table; five for each window of four bits; out; and the recombination's.
+        // Conversion to residues, and the table; five for each window of four bits; conversion back; and the
+        // recombination.
         let of_half = 19 + 5 * (8 * half - 1) + 1 + 1;
-        // Into Montgomery form and out, 16 squarings and two multiplications.
+        // Conversion to Montgomery form and back, 16 squarings and two multiplications.
         let of_check = 3 + 16 + 2;
         2 * (of_half * multiplication(half) + half * half) + of_check * multiplication(2 * half)
     }
@@ -80,7 +81,7 @@ impl KernelSize for KeySize {
         let rows = if digits.is_multiple_of(4) { 4 } else { 5 };
         let squaring = digits * digits + digits * (digits + rows) / 2;
         let windows = (self.bits() / 2).div_ceil(3);
-        // The table; the windows; out of Montgomery form.
+        // The table; the windows; the conversion from Montgomery form.
         2 * (3 * (windows - 1) * squaring + (6 + windows - 1 + 1) * 2 * digits * digits)
     }
 
@@ -104,39 +105,38 @@ impl KernelSize for KeySize {
                 c"quadrille_rsa3072_exponentiate",
                 c"quadrille_rsa3072_finish",
             ]),
-            // A thread has too few registers for its digits.
+            // A thread has too few registers for the digits of this size.
             Self::Rsa4096 => None,
         }
     }
 }
 
-/// Why the GPU does not compute with a key. Other backends may; trying again is of no use.
+/// Reason for which the GPU does not accept a key. Other backends may; a retry does not help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// No kernel computes with it.
+    /// No kernel supports it.
     #[error(transparent)]
     Numbers(#[from] quadrille_rsa_numbers::KeyError),
-    /// The public exponent has more than 32 bits, which next to no key has.
-    #[error("the GPU computes RSA keys with public exponents below 2^32, not this one")]
+    /// The public exponent has more than 32 bits, which is very rare.
+    #[error("the GPU supports only RSA keys with public exponents below 2^32")]
     UnsupportedExponent,
-    /// The uppermost word of the modulus or of a prime is nearly all ones, which one key in a thousand million has:
-    /// the arithmetic wants that room.
-    #[error("the GPU computes RSA keys whose numbers leave some room below a power of two, not this one")]
+    /// The uppermost word of the modulus or of a prime is nearly all ones, as in one key in a thousand million: the
+    /// arithmetic needs that room.
+    #[error("the GPU supports only RSA keys with numbers that are not too close to a power of two")]
     UnsupportedNumbers,
 }
 
-/// An RSA private key, ready to be uploaded by [`Gpu::upload`](crate::Gpu::upload). Its memory is cleared when it is
-/// dropped.
+/// RSA private key, ready to be uploaded by [`Gpu::upload`](crate::Gpu::upload). Its memory is cleared on drop.
 pub struct PrivateKey {
     pub(crate) size: KeySize,
     pub(crate) n: Vec<u64>,
     pub(crate) e: u32,
-    /// `struct Key` of kernel/rsa.cuh.
+    /// Words of `struct Key` of kernel/rsa.cuh.
     pub(crate) words: Zeroizing<Vec<u32>>,
 }
 
 impl PrivateKey {
-    /// Checks that the numbers make one RSA key that the GPU computes with. Takes some milliseconds.
+    /// Checks that the numbers form one RSA key that the GPU supports. Takes some milliseconds.
     ///
     /// # Errors
     /// See [`KeyError`].
@@ -153,12 +153,12 @@ impl PrivateKey {
         Ok(Self { size: *size, words: constants(&numbers, e), e, n: numbers.n })
     }
 
-    /// The size of the modulus.
+    /// Size of the modulus.
     pub fn size(&self) -> KeySize {
         self.size
     }
 
-    /// What would be uploaded, for tests that run the kernels without a driver. It is as secret as the key.
+    /// Words to upload, for tests that run the kernels without a driver. They are as secret as the key.
     #[doc(hidden)]
     pub fn words_for_tests(&self) -> Vec<u32> {
         self.words.to_vec()
@@ -166,7 +166,7 @@ impl PrivateKey {
 }
 
 impl PrivateKey {
-    /// Flips a bit of what would be uploaded, for tests of what a device does with a damaged key.
+    /// Flips a bit of the words to upload, for tests with a damaged key.
     #[doc(hidden)]
     pub fn flip_for_tests(&mut self, bit: usize) {
         self.words[bit / 32] ^= 1 << (bit % 32);
@@ -174,13 +174,13 @@ impl PrivateKey {
 }
 
 impl fmt::Debug for PrivateKey {
-    /// Says the size and nothing of the key.
+    /// Shows the size, but not the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PrivateKey").field("size", &self.size).finish_non_exhaustive()
     }
 }
 
-/// The largest uppermost word of a modulus: see the bounds in docs/kernels/cuda.md.
+/// Largest uppermost word of a modulus: see the bounds in docs/kernels/cuda.md.
 const LARGEST_TOP: u64 = 0xffff_fffb;
 
 fn small_exponent(e: &[u64]) -> Option<u32> {
@@ -202,7 +202,7 @@ fn belong_together(Numbers { n, p, q, dp, dq, qinv, .. }: &Numbers, e: u32) -> b
         && is_inverse(qinv, q, p)
 }
 
-/// `struct Key` of kernel/rsa.cuh, member by member.
+/// Computes `struct Key` of kernel/rsa.cuh, member by member.
 fn constants(numbers: &Numbers, e: u32) -> Zeroizing<Vec<u32>> {
     let Numbers { size, n, p, q, dp, dq, qinv, .. } = numbers;
     let half = 32 * size.half_words();
@@ -221,7 +221,7 @@ fn constants(numbers: &Numbers, e: u32) -> Zeroizing<Vec<u32>> {
     push(&mut out, &words::shift_mod(qinv, p, half + 32));
     out.extend([p, q].map(|prime| words::negated_inverse(prime[0]) as u32));
     out.extend([words::negated_inverse(n[0]) as u32, e]);
-    debug_assert_eq!(out.len(), size.key_words(), "nothing was moved to larger memory, unwiped");
+    debug_assert_eq!(out.len(), size.key_words(), "the vector was not reallocated, which would leave a copy");
     out
 }
 
@@ -229,21 +229,21 @@ fn push(out: &mut Vec<u32>, number: &[u64]) {
     out.extend(number.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]));
 }
 
-/// 2^power mod n.
+/// Computes 2^power mod n.
 fn power_of_two(power: usize, n: &[u64]) -> Secret {
     let mut one = words::secret(n.len());
     one[0] = 1;
     words::shift_mod(&one, n, power)
 }
 
-/// x - 1 for odd x.
+/// Computes x - 1 for odd x.
 fn less_one(x: &[u64]) -> Secret {
     let mut less = Zeroizing::new(x.to_vec());
     less[0] &= !1;
     less
 }
 
-/// Whether a < n and a b = 1 mod n, for any b. Doubles and adds, with masks instead of branches.
+/// Returns whether a < n and a b = 1 mod n, for any b. Doubles and adds, with masks instead of branches.
 fn is_inverse(a: &[u64], b: &[u64], n: &[u64]) -> bool {
     if words::less_mask(a, n) == 0 {
         return false;

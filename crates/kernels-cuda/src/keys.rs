@@ -12,28 +12,28 @@ use std::{
 };
 use zeroize::Zeroize;
 
-/// A key in the device's memory, which is wiped when this is dropped.
+/// Key in the device's memory, which is wiped on drop.
 pub struct DeviceKey {
     store: Arc<KeyStore>,
     size: KeySize,
     slot: u32,
-    /// Public, to refuse inputs that are not below it.
+    /// Public modulus, for rejecting inputs that are not below it.
     n: Vec<u64>,
     pub(crate) e: u32,
 }
 
-/// Why a key is not on the device.
+/// Reason for which a key was not uploaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UploadError {
-    /// The device is gone.
+    /// The device was lost.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// As many keys of this size are there as were planned for; a released one makes room.
-    #[error("the GPU has room for {0} keys of one size, and holds that many")]
+    /// The limit for keys of this size is reached; releasing one makes room.
+    #[error("the GPU's limit of {0} keys of one size is reached")]
     Full(usize),
 }
 
-/// The device's memory for keys, with a part for each size.
+/// Device memory for keys, with a part for each size.
 pub(crate) struct KeyStore {
     slots: usize,
     inner: Mutex<Inner>,
@@ -41,22 +41,22 @@ pub(crate) struct KeyStore {
 }
 
 struct Inner {
-    // Dropped in this order: the stream waits for what it still does.
+    // Drop order: the stream waits for its pending commands.
     stream: Stream,
     staging: PinnedMemory,
     sizes: [SlotsOfOneSize; KeySize::ALL.len()],
 }
 
-/// The device's memory for keys of one size, each in a slot.
+/// Device memory for keys of one size, each in a slot.
 struct SlotsOfOneSize {
     memory: DeviceMemory,
-    /// Slots that were never taken begin here.
+    /// Index of the first slot that was never used.
     fresh: u32,
     released: Vec<u32>,
 }
 
 impl KeyStore {
-    /// Words that the device needs for so many keys of each size.
+    /// Number of words on the device for this many keys of each size.
     pub(crate) fn words(slots: usize) -> usize {
         KeySize::ALL.iter().map(|size| size.key_words() * slots).sum()
     }
@@ -95,12 +95,12 @@ impl KeyStore {
         Ok(DeviceKey { store: Arc::clone(self), size: key.size, slot, n: key.n.clone(), e: key.e })
     }
 
-    /// Where the keys of this size are.
+    /// Address of the keys of this size.
     pub(crate) fn address(&self, size: KeySize) -> u64 {
         self.inner().sizes[size as usize].memory.at(0)
     }
 
-    /// Keys of this size that are on the device.
+    /// Number of keys of this size on the device.
     pub(crate) fn held(&self, size: KeySize) -> usize {
         let inner = self.inner();
         let of_size = &inner.sizes[size as usize];
@@ -113,12 +113,12 @@ impl KeyStore {
 }
 
 impl DeviceKey {
-    /// The size of the modulus.
+    /// Size of the modulus.
     pub fn size(&self) -> KeySize {
         self.size
     }
 
-    /// The key's number among the slots of its size, if it is one of that store's.
+    /// Slot number of the key, if it belongs to that store.
     pub(crate) fn slot_in(&self, store: &Arc<KeyStore>) -> Option<u32> {
         Arc::ptr_eq(&self.store, store).then_some(self.slot)
     }
@@ -131,7 +131,7 @@ impl RsaKey for DeviceKey {
 }
 
 impl Drop for DeviceKey {
-    /// A slot that could not be wiped is not given to another key; its device is lost, and its memory with it.
+    /// A slot that could not be wiped is not reused; its device is lost, and its memory with it.
     fn drop(&mut self) {
         if self.store.device.enter().is_err() {
             return;
@@ -148,7 +148,7 @@ impl Drop for DeviceKey {
 }
 
 impl fmt::Debug for DeviceKey {
-    /// Says the size and nothing of the key.
+    /// Shows the size, but not the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeviceKey").field("size", &self.size).finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! One batch on its way: into pinned memory, over, through a kernel, and back.
+//! One batch in progress: to pinned memory, to the device, through a kernel, and back.
 
 use crate::{
     DeviceKey, KeySize,
@@ -9,35 +9,35 @@ use crate::{
 use quadrille_rsa_numbers::{PrivateOperation, PrivateOperationError, words};
 use std::sync::Arc;
 
-/// Threads of a block: four warps. Blocks have nothing in common, so that small ones fill a device best.
+/// Number of threads of a block: four warps. Blocks are independent, so small ones fill a device best.
 pub(crate) const BLOCK: usize = 128;
-/// Of a block of kernel/rsa52.cuh, with two for each operation.
+/// Number of threads of a block of kernel/rsa52.cuh, with two for each operation.
 pub(crate) const BLOCK52: usize = 128;
 
-/// By which kernels operations of one size are computed.
+/// Kernels for operations of one size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plan {
-    /// One, in integers.
+    /// One kernel, in integers.
     Integer(Kernel),
-    /// Three: the exponentiation on FP64 units, and before and after it integers.
+    /// Three kernels: the exponentiation on FP64 units, and integer kernels before and after it.
     Fp64 { prepare: Kernel, exponentiate: Kernel, finish: Kernel },
 }
 
-/// A stream with its memory. A [`Gpu`](crate::Gpu) has several, so that one copies while another computes.
+/// Stream with its memory. A [`Gpu`](crate::Gpu) has several, so that one copies while another computes.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    // Dropped in this order: the stream waits for what it still does.
+    // Drop order: the stream waits for its pending commands.
     stream: Stream,
-    /// The slots of the keys, then inputs.
+    /// Slots of the keys, then inputs.
     outbound: PinnedMemory,
-    /// For each operation whether its result is sound, then outputs.
+    /// Soundness flags of the operations, then outputs.
     inbound: PinnedMemory,
     device_outbound: DeviceMemory,
     device_inbound: DeviceMemory,
     tables: DeviceMemory,
 }
 
-/// How much memory a lane needs.
+/// Memory requirements of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     transfer: usize,
@@ -45,7 +45,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// For so many operations of each size.
+    /// Returns the requirements for these numbers of operations of each size.
     pub(crate) fn new(capacity: &[usize; KeySize::ALL.len()], plans: &[Plan; KeySize::ALL.len()]) -> Self {
         let sizes = || KeySize::ALL.into_iter().zip(capacity.iter().zip(plans));
         let transfer = sizes().map(|(size, (&count, _))| transfer_words(size, count)).max();
@@ -55,13 +55,13 @@ impl Extent {
         Self { transfer: transfer.unwrap_or(0), tables: tables.unwrap_or(0) }
     }
 
-    /// Words on the device.
+    /// Number of words on the device.
     pub(crate) fn words(self) -> usize {
         2 * self.transfer + self.tables
     }
 }
 
-/// Numbers begin at a multiple of sixteen bytes.
+/// Rounds up: numbers begin at a multiple of sixteen bytes.
 fn header(count: usize) -> usize {
     count.next_multiple_of(4)
 }
@@ -77,7 +77,7 @@ fn table_words(plan: &Plan, size: KeySize, count: usize) -> usize {
     }
 }
 
-/// What the three kernels hand each other.
+/// Number of words passed between the three kernels.
 fn scratch_words(plan: &Plan, size: KeySize, count: usize) -> usize {
     match plan {
         Plan::Integer(_) => 0,
@@ -106,8 +106,8 @@ impl Lane {
         })
     }
 
-    /// Computes operations of one size, at most as many as the lane was made for. After an error the lane is not to be
-    /// used again, since the device may still write to it.
+    /// Computes operations of one size, at most as many as the lane was created for. After an error the lane must not
+    /// be used again, since the device may still write to it.
     pub(crate) fn run(
         &mut self,
         plan: &Plan,
@@ -166,14 +166,14 @@ impl Lane {
     }
 }
 
-/// A big-endian input, the least significant word first.
+/// Stores a big-endian input as words, the least significant first.
 fn put_input(input: &[u8], words: &mut [u32]) {
     for (word, bytes) in words.iter_mut().zip(input.as_rchunks().1.iter().rev()) {
         *word = u32::from_be_bytes(*bytes);
     }
 }
 
-/// The words of a result, the least significant first, as big-endian bytes.
+/// Stores the words of a result, the least significant first, as big-endian bytes.
 fn put_output(words: &[u32], output: &mut [u8]) {
     for (bytes, word) in output.as_rchunks_mut().1.iter_mut().rev().zip(words) {
         *bytes = word.to_be_bytes();

@@ -1,4 +1,4 @@
-//! Thousands of RSA private-key operations at once, on an NVIDIA GPU, where there is one.
+//! Thousands of RSA private-key operations at once, on an NVIDIA GPU.
 //!
 //! ```text
 //!  Components ──> PrivateKey ──upload──> DeviceKey        key memory of the device, wiped on release
@@ -7,12 +7,12 @@
 //!                                                 several of them, so that some copy while another computes
 //! ```
 //!
-//! The kernels (`kernel/`) are CUDA C++, shipped as PTX, which the driver translates for the device that it finds.
-//! The driver's library is loaded at run time: no machine needs CUDA to build, link or start this, and where it is
-//! missing, [`Gpu::open`] says so. The same kernel sources compile as plain C++ for the CPU: that is how `tests/` run
-//! them, behind a library that takes the driver's place.
+//! The kernels (`kernel/`) are CUDA C++, shipped as PTX, which the driver translates for the device. The driver's
+//! library is loaded at run time: building, linking and starting need no CUDA, and if it is missing, [`Gpu::open`]
+//! reports that. The same kernel sources compile as plain C++ for the CPU: `tests/` run them that way, behind a
+//! library that replaces the driver.
 //!
-//! It does not collect operations (`quadrille-engine` does) and knows nothing of padding or TLS.
+//! It does not collect operations (`quadrille-engine` does) and implements neither padding nor TLS.
 //!
 //! ```no_run
 //! # fn example(components: &quadrille_kernels_cuda::Components<'_>, input: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
@@ -28,12 +28,21 @@
 //! # }
 //! ```
 //!
-//! # What stands behind it
+//! # Guarantees
 //!
-//! - **Secrets**: on the CPU the kernels compile with a type that can neither steer a branch nor become an address
-//!   (`kernel/word.cuh`), so that nothing secret does; keys and intermediate values are wiped.
-//! - **Faults**: a result leaves the device only if raising it to the public exponent gives the input back.
-//! - **Bounds**: `docs/kernels/cuda.md` argues why no word overflows.
+//! - **Secrets**: on the CPU the kernels compile with a type that can neither control a branch nor become an address
+//!   (`kernel/word.cuh`), so secrets cannot either; keys and intermediate values are wiped.
+//! - **Faults**: a result is released from the device only if raising it to the public exponent yields the input.
+//! - **Bounds**: `docs/kernels/cuda.md` proves that no word overflows.
+//!
+//! # Files
+//!
+//! - `kernel/number.cuh`, `kernel/rsa.cuh`: integer arithmetic, for all devices.
+//! - `kernel/digits.cuh`, `kernel/rsa52.cuh`: arithmetic on FP64 units, for devices with many of them, between
+//!   integer kernels that prepare and check.
+//! - `src/driver`: all calls of NVIDIA's library; `keys`, `lane`, `gpu`: keys on the device, batches, the
+//!   interface.
+//! - `tests/fake` replaces the driver, also for tests of other crates; `tests/interpreter` runs PTX.
 
 mod driver;
 mod gpu;
@@ -49,5 +58,5 @@ pub use quadrille_rsa_numbers::{
     Components, InputError, KeyError as NumbersError, KeySize, PrivateOperation, PrivateOperationError,
 };
 
-/// The kernels, as the driver takes them.
+/// Kernels, in the form that the driver accepts.
 const PTX: &str = concat!(include_str!("../kernel/rsa.ptx"), "\0");

@@ -1,4 +1,4 @@
-//! What is said where there is no GPU, what happens when it is lost, and that nothing stays behind: with a fake driver.
+//! Errors without a GPU or after its loss, and absence of leaks: with a fake driver.
 
 mod support;
 
@@ -8,7 +8,7 @@ use quadrille_kernels_cuda::{
 };
 use support::{Random, all_keys, fake::Fake, keys_of, run};
 
-/// What opening a driver says that was made to misbehave.
+/// Returns the result of opening a driver with these faults.
 fn opened(set: &[(&str, i64)]) -> String {
     let fake = Fake::new();
     set.iter().for_each(|(name, value)| fake.set(name, *value));
@@ -18,27 +18,27 @@ fn opened(set: &[(&str, i64)]) -> String {
     assert_eq!(
         (fake.get("memory"), fake.get("pinned"), fake.get("streams")),
         (0, 0, 0),
-        "nothing stays: {reason}"
+        "no leaks: {reason}"
     );
-    assert_eq!((fake.get("contexts"), fake.get("dirty")), (0, 0), "nothing stays: {reason}");
+    assert_eq!((fake.get("contexts"), fake.get("dirty")), (0, 0), "no leaks: {reason}");
     reason
 }
 
 #[test]
 fn without_a_device_the_reason_is_said() {
     assert_eq!(opened(&[]), "Fake GPU");
-    assert_eq!(opened(&[("devices", 0)]), "the NVIDIA driver is there, but it knows of no device");
-    assert_eq!(opened(&[("init", 100)]), "the NVIDIA driver is there, but it knows of no device");
+    assert_eq!(opened(&[("devices", 0)]), "the NVIDIA driver reports no device");
+    assert_eq!(opened(&[("init", 100)]), "the NVIDIA driver reports no device");
     assert_eq!(opened(&[("init", 719)]), "the GPU's driver failed: cuInit returned CUDA_ERROR_LAUNCH_FAILED");
     assert_eq!(opened(&[("init", 803)]), "the GPU's driver failed: cuInit returned error 803");
     assert_eq!(
         opened(&[("capability", 6)]),
-        "the GPU Fake GPU is too old: its compute capability is 6.0, and 7.0 is needed"
+        "the GPU Fake GPU is too old: its compute capability is 6.0, and 7.0 is required"
     );
     assert_eq!(opened(&[("module", 218)]), "the GPU's driver failed: cuModuleLoadData returned error 218");
     assert_eq!(
         opened(&[("free_memory", 100_000)]),
-        "too little memory is free on the GPU: 0 MiB, and 1 MiB are needed"
+        "not enough free memory on the GPU: 0 MiB, 1 MiB required"
     );
 }
 
@@ -55,7 +55,7 @@ fn memory_that_runs_out_while_it_is_taken_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_missing_driver_and_a_library_that_is_none() {
+fn a_missing_driver_and_an_invalid_library() {
     let open =
         |library: &str| Gpu::open(&Options { library: library.into(), ..Options::default() }).unwrap_err();
     let missing = open("libquadrille-has-no-such-driver.so.1");
@@ -68,7 +68,7 @@ fn a_missing_driver_and_a_library_that_is_none() {
     assert_eq!(other, Unavailable::OldDriver("cuInit"));
     assert_eq!(
         other.to_string(),
-        "the NVIDIA driver is too old: it has no cuInit; CUDA 11 or later is needed"
+        "the NVIDIA driver is too old: it lacks cuInit; CUDA 11 or later is required"
     );
 }
 
@@ -85,13 +85,13 @@ fn a_lost_device_says_so_and_computes_nothing_any_more() {
     let lost = Unavailable::Failed { call: "cuMemcpyHtoDAsync", error: "CUDA_ERROR_LAUNCH_FAILED".into() };
     let (done, results) = run(&gpu, &[(&uploaded, &input)]);
     assert_eq!((done, &results[0]), (Err(lost.clone()), &Err(PrivateOperationError::NotRun)));
-    // Also if the device comes back: what it still holds is not known.
+    // The same holds if the device recovers: its contents are unknown.
     fake.set("lost_at", 1 << 40);
     assert_eq!(run(&gpu, &[(&uploaded, &input)]).0, Err(lost.clone()));
     assert_eq!(gpu.upload(&key.private()).unwrap_err(), UploadError::Unavailable(lost));
 }
 
-/// The launch is accepted, and fails while somebody waits for it; others wait for the lane that it had.
+/// The launch is accepted, and fails while a thread waits for it; others wait for its lane.
 #[test]
 fn a_device_that_is_lost_under_several_threads_lets_all_of_them_go() {
     let fake = Fake::new();
@@ -133,20 +133,20 @@ fn keys_are_wiped_when_they_are_released_and_their_room_is_used_again() {
 fn wipes(arithmetic: Arithmetic) {
     let fake = Fake::new();
     let gpu = Gpu::open(&Options { keys: 2, arithmetic, ..fake.options() }).expect("a device");
-    assert_eq!(fake.get("secrets"), 0, "at first there is none");
+    assert_eq!(fake.get("secrets"), 0, "no secrets at first");
     let keys = keys_of(KeySize::Rsa2048);
     let first = keys[0].upload(&gpu);
     let second = keys[1].upload(&gpu);
     assert_eq!(gpu.upload(&keys[2].private()).expect_err("both slots are taken"), UploadError::Full(2));
     assert_eq!(gpu.keys(KeySize::Rsa2048), 2);
     let inputs: Vec<_> = keys.iter().map(|key| Random::new(3).residue(&key.n)).collect();
-    run(&gpu, &[(&first, &inputs[0]), (&second, &inputs[1])]).0.expect("the device is there");
-    assert_eq!(fake.get("secrets"), 1, "after a batch the keys are all that is left");
+    run(&gpu, &[(&first, &inputs[0]), (&second, &inputs[1])]).0.expect("the device is available");
+    assert_eq!(fake.get("secrets"), 1, "only the keys remain after a batch");
     drop(first);
     assert_eq!(gpu.keys(KeySize::Rsa2048), 1);
     let third = keys[2].upload(&gpu);
     let (done, results) = run(&gpu, &[(&third, &inputs[2]), (&second, &inputs[1])]);
-    done.expect("the device is there");
+    done.expect("the device is available");
     assert_eq!(results, [Ok(keys[2].oracle(&inputs[2])), Ok(keys[1].oracle(&inputs[1]))]);
     drop((second, third));
     assert_eq!(fake.get("secrets"), 0);
@@ -157,13 +157,14 @@ fn wipes(arithmetic: Arithmetic) {
     );
 }
 
-/// Bits all over a key, in its halves, their constants and the modulus: the device finds the wrong result itself.
+/// Flipped bits all over a key, in its halves, their constants and the modulus: the device itself detects the wrong
+/// result.
 #[test]
 fn a_damaged_key_gives_no_result() {
     refuses(Arithmetic::Integer);
 }
 
-/// The key is damaged while each of the three kernels runs, and sound between them.
+/// The key is damaged while each of the three kernels runs, and intact between them.
 #[test]
 fn a_damaged_key_gives_no_result_with_fp64() {
     refuses(Arithmetic::Fp64);
@@ -187,8 +188,8 @@ fn refuses(arithmetic: Arithmetic) {
         fake.set("flip_key", bit as i64);
         let inputs = [0, 1].map(|i: usize| random.residue(&keys[i].n));
         let (done, results) = run(&gpu, &[(&uploaded[0], &inputs[0]), (&uploaded[1], &inputs[1])]);
-        done.expect("the device is there");
-        // Bits of the public exponent that no key of the batch has are not looked at.
+        done.expect("the device is available");
+        // Bits of the public exponent that no key of the batch has are not read.
         let unused = bit >= 13 * half + 96 && ![0, 16].contains(&(bit % 32));
         let expected =
             if unused { Ok(keys[0].oracle(&inputs[0])) } else { Err(PrivateOperationError::Fault) };
@@ -197,7 +198,8 @@ fn refuses(arithmetic: Arithmetic) {
     }
 }
 
-/// Bits of what the three kernels hand each other, of the tables, and of digits, at any moment of the exponentiation.
+/// Flipped bits of the data between the three kernels, of the tables, and of digits, at any moment of the
+/// exponentiation.
 #[test]
 fn what_fp64_units_get_wrong_gives_no_result() {
     let fake = Fake::new();
@@ -206,7 +208,8 @@ fn what_fp64_units_get_wrong_gives_no_result() {
     let uploaded: Vec<_> = keys.iter().take(2).map(|key| key.upload(&gpu)).collect();
     let mut random = Random::new(5);
     let total = std::env::var("TEST_FAULTS").map_or(150, |count| count.parse().expect("a number"));
-    // Operation 0 has lanes 0 and 1. Of a double all bits but the exponent's, beyond which the CPU does not follow.
+    // Operation 0 has lanes 0 and 1. All bits of a double except the exponent's, which the CPU version does not
+    // support.
     let double_bit = |random: &mut Random| [random.below(52), 63][usize::from(random.below(20) == 0)];
     let mut refused = 0;
     for i in 0..total {
@@ -220,16 +223,16 @@ fn what_fp64_units_get_wrong_gives_no_result() {
                 128 * cell + 64 * random.below(2) + double_bit(&mut random)
             }
         };
-        // After the table was made, and before it is wiped; some 34,500 digits are put.
+        // After the table is computed, and before it is wiped; some 34,500 digits are stored.
         fake.set("flip_at", 400 + random.below(33_000) as i64);
         fake.set(kind, bit as i64);
         let inputs = [0, 1].map(|i: usize| random.residue(&keys[i].n));
         let (done, results) = run(&gpu, &[(&uploaded[0], &inputs[0]), (&uploaded[1], &inputs[1])]);
-        done.expect("the device is there");
+        done.expect("the device is available");
         fake.set(kind, -1);
         match &results[0] {
             Err(error) => assert_eq!(error, &PrivateOperationError::Fault, "{kind} {bit}"),
-            // What is less than one is cut off, and an entry may not be chosen any more.
+            // A change below one is truncated, and an entry may not be used any more.
             Ok(_) => assert_eq!(results[0], Ok(keys[0].oracle(&inputs[0])), "{kind} {bit}"),
         }
         assert!(kind != "flip_scratch" || results[0].is_err(), "bit {bit}");

@@ -1,8 +1,8 @@
-//! The kernels against another arithmetic: on a device where there is one, and always on the CPU, where the same sources
-//! run behind a fake driver.
+//! Kernels against an independent arithmetic: on a device if there is one, and always on the CPU, where the same
+//! sources run behind a fake driver.
 //!
-//! `TEST_OPERATIONS` sets how many random operations of RSA-2048 are computed (on a device 100,000 unless told, on the
-//! CPU 400). `TEST_GPU=required` makes it a failure if there is no device.
+//! `TEST_OPERATIONS` sets the number of random RSA-2048 operations (by default 100,000 on a device, 400 on the CPU).
+//! `TEST_GPU=required` makes a missing device a failure.
 
 mod support;
 
@@ -13,13 +13,13 @@ use quadrille_kernels_cuda::{
 use std::io::Write;
 use support::{Random, TestKey, fake::Fake, keys_of, padded, run};
 
-/// A device, and the driver behind it if that is ours.
+/// Device, and its driver if that is the fake.
 struct Device {
     gpu: Gpu,
     fake: Option<Fake>,
 }
 
-/// The CPU, and the GPU if there is one, with each arithmetic.
+/// Runs the case on the CPU, and on the GPU if there is one, with each arithmetic.
 fn each_device(case: impl Fn(&Device)) {
     for arithmetic in [Arithmetic::Integer, Arithmetic::Fp64] {
         let fake = Fake::new();
@@ -32,7 +32,7 @@ fn each_device(case: impl Fn(&Device)) {
                 case(&Device { gpu, fake: None });
             }
             Err(reason) => {
-                // Past the capture of what tests print, since a skipped test passes.
+                // Bypasses the capture of test output, since a skipped test passes.
                 let _ = writeln!(std::io::stderr(), "GPU: SKIPPED, {reason}");
                 assert!(std::env::var_os("TEST_GPU").is_none(), "a GPU is required");
             }
@@ -44,11 +44,11 @@ fn uploaded(gpu: &Gpu, size: KeySize) -> Vec<(TestKey, DeviceKey)> {
     keys_of(size).into_iter().map(|key| (key.clone(), key.upload(gpu))).collect()
 }
 
-/// Every result of a batch equals the oracle's.
+/// Checks that every result of a batch equals the oracle's.
 fn check(gpu: &Gpu, batch: &[(&(TestKey, DeviceKey), Vec<u8>)]) {
     let operations: Vec<_> = batch.iter().map(|((_, key), input)| (key, input.as_slice())).collect();
     let (done, results) = run(gpu, &operations);
-    done.expect("the device is there");
+    done.expect("the device is available");
     for (((key, _), input), result) in batch.iter().zip(results) {
         assert_eq!(result, Ok(key.oracle(input)), "{input:02x?}");
     }
@@ -72,8 +72,8 @@ fn edges() {
     });
 }
 
-/// 0, 1, p, q, multiples of them, n - 1, bits and all ones about the borders of words, threads and halves; and what
-/// becomes numbers of extreme digits of 52 bits.
+/// 0, 1, p, q, multiples of them, n - 1, bits and all ones around the borders of words, threads and halves; and
+/// inputs that become extreme 52-bit digits.
 fn edge_inputs(key: &TestKey) -> Vec<Vec<u8>> {
     let len = key.n.len();
     let mut inputs: Vec<Vec<u8>> = [0, 1, 2, 255].iter().map(|&small| padded(&[small], len)).collect();
@@ -136,7 +136,7 @@ fn random_operations_with_mixed_keys_and_sizes() {
             let count = left.min(1 + random.below(if device.fake.is_some() { 40 } else { 20_000 }));
             let batch: Vec<_> = (0..count)
                 .map(|_| {
-                    // RSA-2048 takes the bulk: it is what servers use, and the oracle is slow beyond it.
+                    // Most operations are RSA-2048: servers use it most, and the oracle is slow beyond it.
                     let keys = &keys[[0, 0, 0, 0, 0, 0, 0, 1, 1, 2][random.below(10)]];
                     let key = &keys[random.below(keys.len())];
                     (key, random.residue(&key.0.n))
@@ -180,7 +180,7 @@ fn bad_inputs_fail_alone() {
     });
 }
 
-/// Keys with a flipped bit, anywhere from the primes on, beside sound ones: no wrong result leaves the device.
+/// Keys with a flipped bit, anywhere from the primes on, beside intact ones: no wrong result is released.
 #[test]
 fn damaged_keys_give_no_wrong_result() {
     each_device(|device| {
@@ -209,7 +209,7 @@ fn damaged_keys_give_no_wrong_result() {
     });
 }
 
-/// Threads may share the device, and wait for each other's lanes.
+/// Threads share the device, and wait for free lanes.
 #[test]
 fn one_device_in_several_threads() {
     each_device(|device| {

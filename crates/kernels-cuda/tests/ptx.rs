@@ -1,4 +1,4 @@
-//! The PTX that is shipped: that it is made of these sources, and that it computes what they say, without a GPU.
+//! Shipped PTX: generated from these sources, and computes their results, without a GPU.
 
 #[path = "interpreter/mod.rs"]
 mod interpreter;
@@ -12,7 +12,7 @@ use support::{Random, TestKey, keys_of};
 
 const PTX: &str = include_str!("../kernel/rsa.ptx");
 
-/// If this fails, run `scripts/ptx.sh` and commit what it writes.
+/// If this fails, run `scripts/ptx.sh` and commit its output.
 #[test]
 fn ptx_is_made_of_these_sources() {
     let sources = [
@@ -27,7 +27,7 @@ fn ptx_is_made_of_these_sources() {
     ];
     let digest = Sha256::digest(sources.concat());
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(header("// sources "), digest, "scripts/ptx.sh translates the sources anew");
+    assert_eq!(header("// sources "), digest, "run scripts/ptx.sh to regenerate the PTX");
 }
 
 #[test]
@@ -35,10 +35,10 @@ fn ptx_is_what_the_compiler_makes() {
     let version = Command::new("clang++").arg("-dumpversion").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     if version.as_deref().ok() != Some(header("// clang ")) {
-        // Past the capture of what tests print, since a skipped test passes.
+        // Bypasses the capture of test output, since a skipped test passes.
         let _ = writeln!(
             std::io::stderr(),
-            "SKIPPED: clang here is {version:?}, and not the one that it was made with"
+            "SKIPPED: clang here is {version:?}, and the PTX was made by another version"
         );
         return;
     }
@@ -46,7 +46,7 @@ fn ptx_is_what_the_compiler_makes() {
     let made = folder.path().join("rsa.ptx");
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/ptx.sh");
     assert!(Command::new(script).arg(&made).status().unwrap().success());
-    assert!(fs::read_to_string(made).unwrap() == PTX, "scripts/ptx.sh makes another text");
+    assert!(fs::read_to_string(made).unwrap() == PTX, "scripts/ptx.sh generates another text");
 }
 
 fn header(start: &str) -> &'static str {
@@ -92,7 +92,7 @@ fn ptx_refuses_a_result_of_a_damaged_key() {
     }
 }
 
-/// The interpreter sees what it is there to see: which key an operation has is public, and an address.
+/// The interpreter detects its target: the key of an operation is public, and an address.
 #[test]
 #[should_panic(expected = "a secret is an address")]
 fn an_address_that_depends_on_a_secret_is_found() {
@@ -100,7 +100,7 @@ fn an_address_that_depends_on_a_secret_is_found() {
     run(KeySize::Rsa2048, Arithmetic::Integer, keys, &[Random::new(8).residue(&keys[0].n)], |_| {}, true);
 }
 
-/// A warp with different keys, not full if `count` says so.
+/// Tests a warp with different keys, partly filled if `count` is small.
 fn computes(size: KeySize, arithmetic: Arithmetic, count: usize) {
     let mut keys = keys_of(size);
     keys.truncate(count);
@@ -116,7 +116,7 @@ fn computes(size: KeySize, arithmetic: Arithmetic, count: usize) {
     }
 }
 
-/// The results; none where the kernel refused one.
+/// Returns the results; `None` for those that the kernel rejected.
 fn run(
     size: KeySize,
     arithmetic: Arithmetic,
@@ -168,7 +168,7 @@ fn run(
         for step in ["prepare", "exponentiate", "finish"] {
             machine.run(&format!("{name}_{step}"), parameters.clone(), 0);
         }
-        assert!(machine.buffer(addresses[6]).words.iter().all(|&word| word == 0), "what they share is wiped");
+        assert!(machine.buffer(addresses[6]).words.iter().all(|&word| word == 0), "shared memory is wiped");
     } else {
         machine.run(&name, parameters, 0);
     }
@@ -176,7 +176,7 @@ fn run(
     let outputs = machine.buffer(addresses[3]).words.chunks(words);
     let sound = &machine.buffer(addresses[4]).words;
     let results = outputs.zip(sound).map(|(output, &sound)| {
-        assert!(sound == 1 || output.iter().all(|&word| word == 0), "a refused result is destroyed");
+        assert!(sound == 1 || output.iter().all(|&word| word == 0), "a rejected result is destroyed");
         (sound == 1).then(|| output.iter().rev().flat_map(|word| word.to_be_bytes()).collect())
     });
     results.collect()

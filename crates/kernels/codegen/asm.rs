@@ -1,10 +1,9 @@
-//! The little that both generators share: lines of Intel-syntax assembly, labels and functions.
+//! Assembly writer shared by the generators: lines of Intel-syntax assembly, labels and functions.
 
 use std::fmt::Display;
 use std::fmt::Write as _;
 
-/// Assembly text under construction. Every name it makes begins with one prefix, so that two generated
-/// files never clash.
+/// Assembly text under construction. All names share one prefix, so that two generated files never clash.
 pub(crate) struct Assembly {
     prefix: String,
     text: String,
@@ -12,7 +11,7 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// Starts an empty text whose symbols all begin with `prefix`.
+    /// Starts an empty text with symbols that all begin with `prefix`.
     pub(crate) fn new(prefix: &str) -> Self {
         Self { prefix: prefix.to_owned(), text: String::from(".text\n"), labels: 0 }
     }
@@ -29,7 +28,7 @@ impl Assembly {
         }
     }
 
-    /// Appends two sequences that do not depend on each other, merged in proportion to their lengths.
+    /// Appends two independent sequences, merged in proportion to their lengths.
     pub(crate) fn merged(&mut self, one: Vec<String>, two: Vec<String>) {
         let (longer, shorter) = if one.len() < two.len() { (two, one) } else { (one, two) };
         let mut written = 0;
@@ -41,18 +40,18 @@ impl Assembly {
         }
     }
 
-    /// A label not used before; place it with [`Self::place`].
+    /// Returns a new label; place it with [`Self::place`].
     pub(crate) fn label(&mut self) -> String {
         self.labels += 1;
         format!(".L{}_{}", self.prefix, self.labels)
     }
 
-    /// Puts `label` here.
+    /// Places `label` at the current position.
     pub(crate) fn place(&mut self, label: &str) {
         writeln!(self.text, "{label}:").expect("writing to a String cannot fail");
     }
 
-    /// The full symbol of the function `name`.
+    /// Returns the full symbol of the function `name`.
     pub(crate) fn symbol(&self, name: &str) -> String {
         format!("{}_{name}", self.prefix)
     }
@@ -64,7 +63,7 @@ impl Assembly {
         self.end_export(name);
     }
 
-    /// The head of an exported function, for generators whose body needs more than the text.
+    /// Begins an exported function, for generators with bodies that need more than the text.
     pub(crate) fn begin_export(&mut self, name: &str) {
         let symbol = self.symbol(name);
         self.lines([
@@ -75,19 +74,19 @@ impl Assembly {
         self.begin_subroutine(name);
     }
 
-    /// The foot of an exported function.
+    /// Ends an exported function.
     pub(crate) fn end_export(&mut self, name: &str) {
         let symbol = self.symbol(name);
         self.line(format!(".size {symbol}, .-{symbol}"));
     }
 
-    /// Begins a subroutine that only this text calls.
+    /// Begins a subroutine that is only called within this text.
     pub(crate) fn begin_subroutine(&mut self, name: &str) {
         self.line(".p2align 6");
         self.entry_point(name);
     }
 
-    /// A second way into the subroutine under construction.
+    /// Adds a second entry point to the subroutine under construction.
     pub(crate) fn entry_point(&mut self, name: &str) {
         let symbol = self.symbol(name);
         self.place(&symbol);
@@ -98,20 +97,20 @@ impl Assembly {
         self.line(format!("call {}", self.symbol(name)));
     }
 
-    /// The finished text.
+    /// Returns the finished text.
     pub(crate) fn finish(self) -> String {
         self.text
     }
 }
 
-/// Appends numbers of 64 bits to a table.
+/// Appends 64-bit numbers to a table.
 pub(crate) fn write_quads(text: &mut String, values: impl IntoIterator<Item = u64>) {
     for value in values {
         writeln!(text, ".quad {value}").expect("writing to a String cannot fail");
     }
 }
 
-/// Appends numbers of 32 bits to a table.
+/// Appends 32-bit numbers to a table.
 pub(crate) fn write_longs(text: &mut String, values: impl IntoIterator<Item = u64>) {
     for value in values {
         writeln!(text, ".long {value}").expect("writing to a String cannot fail");

@@ -19,28 +19,28 @@
 //!
 //! L is 4 modulo 6, so that the first tile has two empty columns and the last one four.
 //!
-//! One *row* is a digit x times the digits y that land in the tile's columns. Subroutines take the address of x
-//! in `rax` and in `rcx` that of the y which meets x in the tile's first column; both move one digit a row.
+//! One *row* is a digit x times the digits y that contribute to the tile's columns. Subroutines take the address of x
+//! in `rax`, and in `rcx` that of the y paired with x in the tile's first column; both move one digit a row.
 
 #[path = "fma47_subroutines.rs"]
 mod subroutines;
 
 use crate::asm::Assembly;
 
-/// Bytes of one vector: four doubles.
+/// Size of a vector in bytes: four doubles.
 const VECTOR: isize = 32;
-/// Columns of a tile.
+/// Number of columns of a tile.
 const TILE: usize = 6;
-/// Instructions of a product that wait for each other.
+/// Number of dependent instructions of a product.
 const STAGES: usize = 4;
-/// What the registers hold: the six c, the six l, the row's x, three temporaries.
+/// Registers: the six c, the six l, the row's x, three temporaries.
 const C: usize = 0;
 const L: usize = 6;
 const X: usize = 12;
 const TEMPORARIES: [usize; 3] = [13, 14, 15];
 
-/// Where things stand, in vectors from the pointers of a stream: `r8` x, `r9` y, `r10` the modulus' constants,
-/// `r11` scratch.
+/// Memory layout, in vectors from the pointers of a stream: `r8` x, `r9` y, `r10` the modulus' constants, `r11`
+/// scratch.
 struct Layout {
     limbs: usize,
 }
@@ -54,10 +54,10 @@ impl Layout {
     const CARRY_V: usize = 1;
     const T: usize = 2;
     const F: usize = 8;
-    /// Two vectors of padding stand before.
+    /// Preceded by two vectors of padding.
     const M: usize = 16;
 
-    /// n, with two zero digits after it.
+    /// Offset of n, followed by two zero digits.
     const fn n(&self) -> usize {
         Self::NH + self.limbs
     }
@@ -66,7 +66,7 @@ impl Layout {
         self.n() + self.limbs + 2
     }
 
-    /// Twice the operand of a squaring, with a zero digit after it.
+    /// Offset of the doubled operand of a squaring, followed by a zero digit.
     const fn doubled(&self) -> usize {
         Self::M + self.limbs
     }
@@ -74,7 +74,7 @@ impl Layout {
 
 /// Generates `<prefix>_multiply`, `<prefix>_square` and `<prefix>_select` for numbers of `limbs` digits.
 pub(crate) fn kernels(prefix: &str, limbs: usize) -> String {
-    assert!(limbs % TILE == 4 && limbs >= 22, "the tiling supposes L = 4 mod 6");
+    assert!(limbs % TILE == 4 && limbs >= 22, "the tiling requires L = 4 mod 6");
     let mut generator = Generator { asm: Assembly::new(prefix), layout: Layout { limbs } };
     generator.subroutines();
     generator.entry("multiply", Operation::Multiply);
@@ -96,7 +96,7 @@ enum Operation {
     Square,
 }
 
-/// The y of a product: in memory, or x itself.
+/// Factor y of a product: in memory, or x itself.
 #[derive(Clone, Copy)]
 enum Factor {
     Memory,
@@ -109,8 +109,8 @@ struct Generator {
 }
 
 impl Generator {
-    /// The kernel: `(rdi streams, rsi stride)`. `streams` holds the four pointers of one stream, or of two that
-    /// stand `stride` = 32 bytes apart at a multiple of 64; `stride` is 0 for one. The result replaces x.
+    /// Generates the kernel `(rdi streams, rsi stride)`. `streams` holds the four pointers of one stream, or of two
+    /// that are `stride` = 32 bytes apart at a multiple of 64; `stride` is 0 for one. The result replaces x.
     fn entry(&mut self, name: &str, operation: Operation) {
         let limbs = self.layout.limbs as isize;
         self.asm.begin_export(name);
@@ -145,7 +145,7 @@ impl Generator {
         self.asm.end_export(name);
     }
 
-    /// No carry yet; a square needs twice its operand.
+    /// Clears the carry; doubles the operand for a square.
     fn begin(&mut self, operation: Operation) {
         if operation == Operation::Square {
             let doubled = self.layout.doubled();
@@ -163,13 +163,14 @@ impl Generator {
         ]);
     }
 
-    /// The products of columns k .. k + 6 in the lower half.
+    /// Computes the products of columns k .. k + 6 in the lower half.
     fn lower_products(&mut self, operation: Operation, k: isize) {
         match operation {
             Operation::Multiply => self.lower_rows(("r8", 0), ("r9", 0), k, Columns::Fresh),
             Operation::Square => {
                 let doubled = self.layout.doubled() as isize;
-                // i < k/2 meets 2a_j with j > i in every column; three rows about the diagonal follow.
+                // Digits i < k/2 are multiplied by 2a_j with j > i in every column; three rows around the diagonal
+                // follow.
                 if k >= 0 {
                     self.address("rax", "r8", 0);
                     self.address("rcx", "r11", doubled + k);
@@ -189,7 +190,8 @@ impl Generator {
         }
     }
 
-    /// x_i y_(k-i) and so on: k + 1 full rows, then a triangle. With k = -2 the rows begin inside the triangle.
+    /// Computes x_i y_(k-i) and so on: k + 1 full rows, then a triangle. With k = -2 the rows begin inside the
+    /// triangle.
     fn lower_rows(&mut self, x: (&str, isize), y: (&str, isize), k: isize, columns: Columns) {
         if k >= 0 {
             self.address("rax", x.0, x.1);
@@ -206,11 +208,11 @@ impl Generator {
         }
     }
 
-    /// The products of columns k .. k + 6 in the upper half.
+    /// Computes the products of columns k .. k + 6 in the upper half.
     fn upper_products(&mut self, operation: Operation, k: isize) {
         let limbs = self.layout.limbs as isize;
         let first = k - limbs + 1; // the first i with a product here
-        // F * n stands L - 6 columns higher.
+        // F * n starts L - 6 columns higher.
         self.address("rax", "r11", Layout::F as isize);
         self.address("rcx", "r10", self.layout.n() as isize + k - limbs + TILE as isize);
         self.rows(TILE as isize, Columns::Fresh);
@@ -236,7 +238,7 @@ impl Generator {
                 self.asm.call("diagonal");
             }
         }
-        // M * NH stands six columns higher: at k = L its head rows do not exist.
+        // M * NH starts six columns higher: at k = L its head rows do not exist.
         let first = first - TILE as isize;
         self.address("rax", "r11", Layout::M as isize + first.max(0));
         if first < 0 {
@@ -249,7 +251,7 @@ impl Generator {
         self.rows(2 * limbs - 6 - k, Columns::Begun);
     }
 
-    /// Columns 2L-4 .. 2L-1: three with products, and the carry out of them is the top digit.
+    /// Computes columns 2L-4 .. 2L-1: three with products; the carry out of them is the top digit.
     fn top(&mut self, operation: Operation) {
         let limbs = self.layout.limbs as isize;
         self.asm.call("clear");
@@ -275,7 +277,7 @@ impl Generator {
 
         self.address("rbx", "r8", limbs - 4);
         self.carry_in_and_digits(3, Carry::Both);
-        // The top digit: what the third column passes on.
+        // The top digit: the carry of the third column.
         self.asm.lines([
             "vmulpd ymm13, ymm13, ymm15".to_owned(),
             "vfmadd231pd ymm13, ymm2, ymm15".to_owned(),
@@ -283,8 +285,8 @@ impl Generator {
         ]);
     }
 
-    /// `(rdi out, rsi table, rdx index, rcx entries)`: out = table[index], each lane with its own index, by reading
-    /// every entry times 1 or 0; up to eleven limbs at a time stay in registers.
+    /// Generates `(rdi out, rsi table, rdx index, rcx entries)`: out = table[index], each lane with its own index, by
+    /// reading every entry times 1 or 0; up to eleven limbs at a time stay in registers.
     fn select(&mut self) {
         let limbs = self.layout.limbs;
         self.asm.begin_export("select");
@@ -330,7 +332,7 @@ impl Generator {
         self.asm.lines(["mov r8, [rdi]", "mov r9, [rdi+8]", "mov r10, [rdi+16]", "mov r11, [rdi+24]"]);
     }
 
-    /// `count` full rows, if any; at least one if the columns are fresh.
+    /// Computes `count` full rows, if any; at least one if the columns are fresh.
     fn rows(&mut self, count: isize, columns: Columns) {
         let rest = match columns {
             Columns::Fresh => {
@@ -352,9 +354,9 @@ impl Generator {
         self.asm.line(format!("lea {register}, [{base}{:+}]", VECTOR * vectors));
     }
 
-    /// A row whose x stands `step` digits from `rax`, its y for column c at `c - step` digits from `rcx`. A product
-    /// takes four stages, and each starts when the one before it is a stage on, so that no instruction waits for
-    /// the one before it, and multiplications alternate with additions, which share a port on Intel's cores.
+    /// Computes a row with its x `step` digits from `rax`, and its y for column c at `c - step` digits from `rcx`. A
+    /// product takes four stages; the next product starts one stage later, so that no instruction waits for its
+    /// predecessor, and multiplications alternate with additions, which share a port on Intel's cores.
     fn row(&mut self, step: usize, products: &[(usize, Factor)]) {
         self.asm.line(format!("vmovapd ymm{X}, {}", at("rax", step)));
         let products: Vec<_> = products.iter().rev().zip(TEMPORARIES.into_iter().cycle()).collect();
@@ -383,7 +385,7 @@ impl Generator {
     }
 }
 
-/// Whether the accumulators hold something yet.
+/// Whether the accumulators already hold values.
 #[derive(Clone, Copy, PartialEq)]
 enum Columns {
     Fresh,

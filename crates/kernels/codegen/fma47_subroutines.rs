@@ -1,5 +1,5 @@
-//! What the multiplication and the squaring of fma47 share: triangles and heads of a tile, and its normalisation. As
-//! subroutines they fit the cache of decoded instructions; inlined they do not.
+//! Subroutines shared by the multiplication and the squaring of fma47: triangles and heads of a tile, and its
+//! normalisation. As subroutines they fit the cache of decoded instructions; inlined they do not.
 
 use super::*;
 
@@ -11,7 +11,7 @@ impl Generator {
         self.asm.lines((0..TILE).map(|c| format!("vxorpd ymm{0}, ymm{0}, ymm{0}", L + c)));
         self.asm.line("ret");
 
-        // A full row into fresh columns: c starts at the anchor, and what is left of the product is l.
+        // A full row into fresh columns: c starts at the anchor, and l is the rest of the product.
         self.asm.begin_subroutine("first_row");
         self.asm.lines([
             format!("vmovapd ymm{X}, {}", at("rax", 0)),
@@ -25,7 +25,7 @@ impl Generator {
         self.advance(1);
         self.asm.line("ret");
 
-        // Full rows, as many as the entry says. Unrolled: the counts differ from tile to tile, and a loop's exit
+        // Full rows, selected by the entry point. Unrolled: the counts differ from tile to tile, and a loop's exit
         // would be mispredicted in most of them.
         self.asm.line(".p2align 6");
         for count in (1..=self.layout.limbs - 5).rev() {
@@ -35,7 +35,7 @@ impl Generator {
         }
         self.asm.line("ret");
 
-        // The rows that end a lower tile: row r begins at column r, and stands r - 1 rows on.
+        // Final rows of a lower tile: row r begins at column r, and is r - 1 rows further.
         self.asm.begin_subroutine("triangle");
         self.row(0, &memory(1..TILE));
         self.asm.entry_point("triangle_2");
@@ -44,7 +44,7 @@ impl Generator {
         }
         self.asm.line("ret");
 
-        // The rows that begin an upper tile: row r ends at column r.
+        // First rows of an upper tile: row r ends at column r.
         self.asm.line(".p2align 6");
         for r in [4, 3] {
             self.asm.entry_point(&format!("head_{}", r + 1));
@@ -56,7 +56,7 @@ impl Generator {
         }
         self.asm.line("ret");
 
-        // The rows about the diagonal of a square: row r begins at column 2r, with its x squared.
+        // Rows around the diagonal of a square: row r begins at column 2r, with its x squared.
         let diagonal = |r: usize| {
             let mut products = vec![(2 * r, Factor::Itself)];
             products.extend(memory(2 * r + 1..TILE));
@@ -69,7 +69,7 @@ impl Generator {
         self.row(2, &diagonal(2));
         self.asm.line("ret");
 
-        // A tile's digits to [rbx].
+        // Stores a tile's digits at [rbx].
         self.asm.begin_subroutine("normalise");
         self.carry_in_and_digits(TILE, Carry::Both);
         self.asm.lines([
@@ -88,8 +88,8 @@ impl Generator {
         self.carry_in_and_digits(TILE, Carry::None);
         self.asm.line("ret");
 
-        // T + F * n is zero mod 2^(6b), so that its carry is a whole number: the sixth column and what the fifth adds
-        // to it tell which. The column is summed in ymm0 and ymm6 as in a row, the fifth in ymm1, rounded.
+        // T + F * n is zero mod 2^(6b), so its carry is a whole number, determined by the sixth column and the carry
+        // of the fifth. The column is summed in ymm0 and ymm6 as in a row, the fifth in ymm1, rounded.
         self.asm.begin_subroutine("last_carry");
         let n = self.layout.n();
         self.asm.lines([

@@ -9,19 +9,19 @@
 //!   upper tiles (columns k >= L):  head triangle, rows    | head triangle, rows, last row m' * n -> out
 //! ```
 //!
-//! One *row* is a digit x of the left operand times the digits of the right operand that land in the tile:
-//! the low halves of its products go to column c, the high halves to column c + 1. Subroutines take the
-//! address of x in `rax` and, in `r10`, the address of the right-hand digit that meets x in the tile's first
-//! column. Both move on by one row at a time: x upwards, the right operand downwards.
+//! One *row* is a digit x of the left operand times the digits of the right operand that contribute to the tile: the
+//! low halves of its products go to column c, the high halves to column c + 1. Subroutines take the address of x in
+//! `rax` and, in `r10`, the address of the right-hand digit paired with x in the tile's first column. Both advance
+//! one row at a time: x upwards, the right operand downwards.
 
 use std::ops::Range;
 
 use crate::asm::Assembly;
 
-/// Bytes of one vector: eight lanes of 64 bits.
+/// Size of a vector in bytes: eight lanes of 64 bits.
 const VECTOR: usize = 64;
 
-/// Registers that hold something across subroutines (`zmm0..T` are the columns).
+/// Registers preserved across subroutines (`zmm0..T` are the columns).
 const CARRY: &str = "zmm20";
 const X: [&str; 2] = ["zmm21", "zmm22"];
 const Y: Range<usize> = 23..32;
@@ -49,8 +49,8 @@ pub(crate) fn support(prefix: &str) -> String {
     asm.finish()
 }
 
-/// `(rdi out, rsi table, rdx index, rcx entries)`: out = table[index], each lane with its own index, by reading every
-/// entry; up to twenty limbs at a time stay in registers.
+/// Generates `(rdi out, rsi table, rdx index, rcx entries)`: out = table[index], each lane with its own index, by
+/// reading every entry; up to twenty limbs at a time stay in registers.
 fn select(asm: &mut Assembly, limbs: usize) {
     const INDEX: &str = "zmm20";
     const ENTRY: &str = "zmm21";
@@ -89,7 +89,7 @@ enum Operation {
     Square,
 }
 
-/// The columns of the tile that one row reaches: with the low halves and with the high halves of its products.
+/// Columns of the tile that one row reaches: with the low halves and with the high halves of its products.
 struct Reach {
     low: Range<usize>,
     high: Range<usize>,
@@ -102,7 +102,7 @@ struct Generator {
     next_y: usize,
 }
 
-/// Where an operand stands: a register and vectors from it.
+/// Location of an operand: a register and an offset in vectors.
 type Place = (&'static str, usize);
 
 const OUT: &str = "rdi";
@@ -112,7 +112,7 @@ const MODULUS: &str = "rcx";
 const DIGITS: &str = "r8";
 
 impl Generator {
-    /// The kernel itself: `(rdi out, rsi a, rdx b, rcx modulus, r8 digits)`.
+    /// Generates the kernel `(rdi out, rsi a, rdx b, rcx modulus, r8 digits)`.
     ///
     /// `modulus` is n', then NH (L vectors), then n (L vectors and a zero one); `digits` is room for the L + 1
     /// vectors 0, m_0 .. m_(L-1). `out` may be `a` or `b`.
@@ -130,7 +130,7 @@ impl Generator {
         self.asm.end_export(name);
     }
 
-    /// NH and n, which follow n' in the modulus' constants.
+    /// Locations of NH and n, which follow n' in the modulus' constants.
     fn nh(&self, i: usize) -> Place {
         (MODULUS, 1 + i)
     }
@@ -139,7 +139,7 @@ impl Generator {
         (MODULUS, 1 + self.limbs + i)
     }
 
-    /// Columns k .. k + T of the lower half: all their products, then the m digits they determine.
+    /// Computes columns k .. k + T of the lower half: all their products, then the m digits they determine.
     fn lower_tile(&mut self, operation: Operation, k: usize) {
         self.clear();
         match operation {
@@ -156,7 +156,7 @@ impl Generator {
         }
         self.asm.line(format!("vpaddq zmm0, zmm0, {CARRY}"));
 
-        // Digit m_i stands at digits[i + 1], so that row i' of the digits meets NH at column i'.
+        // Digit m_i is stored at digits[i + 1], so that row i' of the digits is paired with NH at column i'.
         if k == 0 {
             self.point((DIGITS, 0), self.nh(0));
             self.asm.call("digits");
@@ -168,7 +168,7 @@ impl Generator {
         self.last_digit(k + self.tile == self.limbs);
     }
 
-    /// Columns L + s .. L + s + T: all their products, then normalised into the result.
+    /// Computes columns L + s .. L + s + T: all their products, then normalised into the result.
     fn upper_tile(&mut self, operation: Operation, s: usize) {
         let (limbs, tile) = (self.limbs, self.tile);
         self.clear();
@@ -203,7 +203,7 @@ impl Generator {
         let tile = self.tile;
         let full = self.full();
 
-        // r9d full rows, at least one. (Unrolled, they overflow the cache of decoded instructions.)
+        // Computes r9d full rows, at least one. (Unrolled, they overflow the cache of decoded instructions.)
         self.asm.begin_subroutine("rows");
         let next = self.asm.label();
         self.asm.place(&next);
@@ -211,14 +211,14 @@ impl Generator {
         self.advance(1);
         self.asm.lines(["dec r9d".to_owned(), format!("jnz {next}"), "ret".to_owned()]);
 
-        // The T rows that end a lower tile: row r begins at column r.
+        // Final T rows of a lower tile: row r begins at column r.
         self.asm.begin_subroutine("triangle");
         for r in paired(tile) {
             self.row(r, &Reach { low: r..tile, high: r + 1..tile });
         }
         self.asm.line("ret");
 
-        // The T rows that begin an upper tile: row r ends at column r.
+        // First T rows of an upper tile: row r ends at column r.
         self.asm.begin_subroutine("head");
         for r in paired(tile) {
             self.row(r, &Reach { low: 0..r, high: 0..r + 1 });
@@ -226,7 +226,7 @@ impl Generator {
         self.advance(tile);
         self.asm.line("ret");
 
-        // The T/2 rows that end a tile of a square, then doubling and the squares of single digits.
+        // Final T/2 rows of a tile of a square, then doubling and the squares of single digits.
         self.asm.begin_subroutine("square_tail");
         for r in paired(tile / 2) {
             self.row(r, &Reach { low: 2 * r + 1..tile, high: 2 * r + 2..tile });
@@ -234,7 +234,7 @@ impl Generator {
         self.double_and_add_diagonal(0);
         self.asm.line("ret");
 
-        // The last tile of a square: head and tail at once.
+        // Last tile of a square: head and tail at once.
         self.asm.begin_subroutine("square_cap");
         for r in paired(tile) {
             let start = (2 * r).saturating_sub(tile);
@@ -244,7 +244,7 @@ impl Generator {
         self.double_and_add_diagonal(tile / 2);
         self.asm.line("ret");
 
-        // The m digits of a lower tile: each is its column's low 52 bits, and feeds the columns above.
+        // M digits of a lower tile: each is its column's low 52 bits, and contributes to the columns above.
         self.asm.begin_subroutine("digits_after_row");
         self.row(0, &Reach { low: 0..tile, high: 1..tile });
         self.asm.entry_point("digits");
@@ -257,8 +257,8 @@ impl Generator {
         self.asm.line("ret");
     }
 
-    /// The digit of a lower tile's last column. In the last lower tile it is m', that of the plain Montgomery step:
-    /// m' = t * n' mod 2^52, and m' * n_0 clears the column.
+    /// Computes the digit of a lower tile's last column. In the last lower tile it is m', that of the plain
+    /// Montgomery step: m' = t * n' mod 2^52, and m' * n_0 clears the column.
     fn last_digit(&mut self, plain: bool) {
         let last = self.tile - 1;
         if plain {
@@ -274,7 +274,7 @@ impl Generator {
         self.asm.line(format!("vpsrlq {CARRY}, zmm{last}, 52"));
     }
 
-    /// Carries along the tile and stores it; bits from 52 up stay, because no reader looks at them.
+    /// Carries along the tile and stores it; bits from 52 up remain, because they are not read.
     fn normalise(&mut self, s: usize) {
         self.asm.line(format!("vpaddq zmm0, zmm0, {CARRY}"));
         for c in 0..self.tile {
@@ -296,7 +296,7 @@ impl Generator {
         }
     }
 
-    /// Row `r` after the current one, its x loaded from memory.
+    /// Computes row `r` after the current one, its x loaded from memory.
     fn row(&mut self, r: usize, reach: &Reach) {
         let x = X[r % 2];
         self.asm.line(format!("vmovdqa64 {x}, [rax+{}]", VECTOR * r));
@@ -322,7 +322,7 @@ impl Generator {
         }
     }
 
-    /// `count` full rows, if any.
+    /// Computes `count` full rows, if any.
     fn rows(&mut self, count: usize) {
         if count == 0 {
             return;
@@ -358,7 +358,7 @@ fn at((register, vectors): Place) -> String {
     format!("[{register}+{}]", vectors * VECTOR)
 }
 
-/// 0, n-1, 1, n-2, ...: a wide row beside a narrow one, so that no column waits for its own last product.
+/// Returns 0, n-1, 1, n-2, ...: a wide row beside a narrow one, so that no column waits for its own last product.
 fn paired(rows: usize) -> impl Iterator<Item = usize> {
     (0..rows).map(move |i| if i % 2 == 0 { i / 2 } else { rows - 1 - i / 2 })
 }

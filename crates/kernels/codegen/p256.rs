@@ -1,27 +1,27 @@
-//! Generates the AVX-512 IFMA kernels of P-256: multiplications modulo p and n, and the fixed-base comb, eight scalars at
-//! once. `p256_multiple.rs` has those for any points.
+//! Generates the AVX-512 IFMA kernels of P-256: multiplications modulo p and n, and the fixed-base comb, eight
+//! scalars at once. `p256_multiple.rs` generates the kernels for arbitrary points.
 //!
 //! A number is five digits of 52 bits in Montgomery form, each a vector of eight lanes. `p256_stream.rs` has the
-//! operations on them, `docs/kernels/p256.md` the bounds. Two operations that do not depend on each other are generated as
-//! two [`Stream`]s, with registers of their own, and merged line by line.
+//! operations on them, `docs/kernels/p256.md` the bounds. Two independent operations are generated as two
+//! [`Stream`]s, with separate registers, and merged line by line.
 
 use crate::asm::Assembly;
 use crate::p256_multiple;
 use crate::p256_stream::{CONSTANTS, DIGIT_BITS, FOUR_P, INDEX, MINUS_ONE, ONE, Stream, THRICE_P, quadword};
 use crate::x25519_stream::{DIGITS, Place, VECTOR, at, broadcast, nth};
 
-/// What every name begins with.
+/// Prefix of all names.
 const PREFIX: &str = "quadrille_p256";
-/// Bits of a window, of which the highest is the sign; at least 5.
+/// Bits of a window, the highest of which is the sign; at least 5.
 pub(crate) const WINDOW_BITS: usize = 6;
-/// Windows of a scalar.
+/// Number of windows of a scalar.
 pub(crate) const WINDOWS: usize = 256usize.div_ceil(WINDOW_BITS);
-/// Points of a window, whose multiples are the odd ones.
+/// Number of points of a window, which are the odd multiples.
 pub(crate) const ENTRIES: usize = 1 << (WINDOW_BITS - 1);
-/// Quadwords of an entry: x, y, and the tag.
+/// Number of quadwords of an entry: x, y, and the tag.
 pub(crate) const ROWS: usize = 2 * DIGITS + 1;
 
-/// The kernels and, after them, `table`: the text of the comb's table (see `p256_table.rs`).
+/// Generates the kernels, followed by `table`: the text of the comb's table (see `p256_table.rs`).
 pub(crate) fn kernels(table: &str) -> String {
     let mut asm = Assembly::new(PREFIX);
     asm.export("multiply", |asm| multiply(asm, Stream::multiply));
@@ -37,7 +37,7 @@ pub(crate) fn kernels(table: &str) -> String {
     asm.finish() + table + ".text\n"
 }
 
-/// `(rdi out, rsi a, rdx b)`: out = a * b / R.
+/// Generates `(rdi out, rsi a, rdx b)`: out = a * b / R.
 fn multiply(asm: &mut Assembly, operation: fn(&mut Stream, Place, Place, Place)) {
     load_constants(asm);
     let mut stream = Stream::first();
@@ -46,7 +46,7 @@ fn multiply(asm: &mut Assembly, operation: fn(&mut Stream, Place, Place, Place))
     asm.lines(["vzeroupper", "ret"]);
 }
 
-/// What the comb works on: the sum so far as x / z^2, y / z^3, z^2, the sum of tags, and room.
+/// State of the comb: the sum so far as x / z^2, y / z^3, z^2, the sum of tags, and temporaries.
 struct State {
     x: Place,
     y: Place,
@@ -68,12 +68,12 @@ struct State {
     minus_y: Place,
 }
 
-/// Lanes whose entry counts as it is, and those whose entry is negated.
+/// Masks of lanes with a positive entry, and of lanes with a negated entry.
 pub(crate) const SIGNS: [&str; 2] = ["k1", "k2"];
-/// Lanes whose entry is in the upper half of all entries, of the lower half, and so on; as [`DIGIT_BITS`].
+/// Masks of lanes with an entry in the upper half of all entries, of the lower half, and so on; as [`DIGIT_BITS`].
 pub(crate) const HALVES: [&str; 3] = ["k3", "k4", "k5"];
 
-/// `(rdi state, rsi digits)`: the entries of the first window.
+/// Generates `(rdi state, rsi digits)`: the entries of the first window.
 fn comb_begin(asm: &mut Assembly) {
     let state = State::new();
     load_constants(asm);
@@ -94,8 +94,8 @@ fn comb_begin(asm: &mut Assembly) {
     finish(asm);
 }
 
-/// `(rdi state, rsi digits, rdx offset, ecx count)`: adds the entries of so many windows, the first of which stands
-/// `offset` bytes into the table.
+/// Generates `(rdi state, rsi digits, rdx offset, ecx count)`: adds the entries of `count` windows, the first of
+/// which is `offset` bytes into the table.
 ///
 /// With (x2, y2) for the entry, which is negated by negating s:
 ///
@@ -132,9 +132,10 @@ fn comb_add(asm: &mut Assembly) {
     finish(asm);
 }
 
-/// The entry of the window at `rdx` for the digits at `rsi`, and the sum of tags. A digit's highest bit is one for
-/// positive multiples; the others say which one, all inverted for negative ones. An entry's quadword of all points of a
-/// window is some vectors, from which each lane takes its own by permutations and blends: no address depends on it.
+/// Looks up the entry of the window at `rdx` for the digits at `rsi`, and the sum of tags. A digit's highest bit is
+/// one for positive multiples; the other bits are the index, all inverted for negative ones. An entry's quadword of
+/// all points of a window is some vectors, from which each lane takes its own by permutations and blends: no address
+/// depends on it.
 fn look_up(asm: &mut Assembly, state: &State) {
     let [positive, negative] = SIGNS;
     let halves: &[&str] = &HALVES[..WINDOW_BITS - 5];
@@ -179,7 +180,7 @@ fn look_up(asm: &mut Assembly, state: &State) {
 }
 
 impl State {
-    /// At `rdi`.
+    /// Returns the state at `rdi`.
     fn new() -> Self {
         let slots: [Place; 18] = std::array::from_fn(|i| ("rdi", i * DIGITS));
         let [x, y, z, zz, tags, entry_x, entry_y, u, t, s, h, w, r, hh, v, hhh, fall, minus_y] = slots;
@@ -200,7 +201,7 @@ pub(crate) fn finish(asm: &mut Assembly) {
     asm.lines(["vzeroupper", "ret"]);
 }
 
-/// Generates two operations that do not depend on each other and merges them, in proportion to their lengths.
+/// Generates two independent operations and merges them, in proportion to their lengths.
 pub(crate) fn both(asm: &mut Assembly, one: impl FnOnce(&mut Stream), two: impl FnOnce(&mut Stream)) {
     let (mut first, mut second) = (Stream::first(), Stream::second());
     one(&mut first);

@@ -1,7 +1,7 @@
-//! The kernels for multiples of any points on P-256: doublings, additions, and windows of both.
+//! Generates the kernels for multiples of arbitrary points on P-256: doublings, additions, and windows of both.
 //!
-//! A point is x / z^2, v / (2 z^3): v, which is 2y, spares the doubling a halving and the addition nothing. A doubling
-//! leaves the point's negative, which is as good: there are four of them in a window, and nobody asks for the sign of y.
+//! A point is x / z^2, v / (2 z^3): v, which is 2y, saves the doubling a halving and costs the addition nothing. A
+//! doubling yields the point's negative, which suffices: a window has four of them, and the sign of y is not used.
 
 use crate::asm::Assembly;
 use crate::p256::{HALVES, SIGNS, both, finish, load_constants};
@@ -10,11 +10,11 @@ use crate::p256_stream::{
 };
 use crate::x25519_stream::{DIGITS, Place, VECTOR, broadcast, nth};
 
-/// Bits of a window, of which the highest is the sign.
+/// Bits of a window, the highest of which is the sign.
 const WINDOW_BITS: usize = 4;
-/// Points of a lane's table: 1, 3 .. 15 times its point, as x and v with z = 1.
+/// Number of points of a lane's table: 1, 3 .. 15 times its point, as x and v with z = 1.
 const ENTRIES: usize = 1 << (WINDOW_BITS - 1);
-/// Where the sign stands in [`OWN_DIGIT_BITS`].
+/// Position of the sign in [`OWN_DIGIT_BITS`].
 const SIGN: usize = WINDOW_BITS - 1;
 
 /// Appends the functions.
@@ -31,7 +31,7 @@ pub(crate) fn write(asm: &mut Assembly) {
     asm.export("windows_add", windows_add);
 }
 
-/// What all functions work on, at `rdi`: a point with its z^2, another one with z = 1, and room.
+/// State of all functions, at `rdi`: a point with its z^2, another one with z = 1, and temporaries.
 struct State {
     x: Place,
     v: Place,
@@ -39,7 +39,7 @@ struct State {
     zz: Place,
     entry_x: Place,
     entry_v: Place,
-    /// Twice the addition's h, by which it multiplies z.
+    /// Twice the addition's h, the factor of z.
     h2: Place,
     room: [Place; 9],
 }
@@ -52,7 +52,7 @@ impl State {
     }
 }
 
-/// `(rdi state)`: one subroutine, with positive entries only.
+/// Generates `(rdi state)`: one subroutine, with positive entries only.
 fn alone(asm: &mut Assembly, subroutine: &str) {
     load_constants(asm);
     let [positive, negative] = SIGNS;
@@ -62,7 +62,7 @@ fn alone(asm: &mut Assembly, subroutine: &str) {
     finish(asm);
 }
 
-/// Minus twice the point:
+/// Computes minus twice the point:
 ///
 /// ```text
 ///   m = 3 (x - z^2) (x + z^2)      g = v^2      s = x g
@@ -90,7 +90,7 @@ fn doubling(asm: &mut Assembly) {
     both(asm, |one| one.square_and_product(v, g, [m, e]), |two| two.square(zz, z));
 }
 
-/// The sum with the entry (x2, v2), which is negated by negating t:
+/// Computes the sum with the entry (x2, v2), which is negated by negating t:
 ///
 /// ```text
 ///   u = x2 z^2      t = v2 z z^2      h = u - x      i = (2h)^2      j = h i      w = x i      r = t - v
@@ -123,7 +123,7 @@ fn addition(asm: &mut Assembly) {
     both(asm, point, |two| two.square(zz, z));
 }
 
-/// `(rdi state, rsi digits, rdx table)`: the entries of the highest window, which are positive.
+/// Generates `(rdi state, rsi digits, rdx table)`: the entries of the highest window, which are positive.
 fn windows_begin(asm: &mut Assembly) {
     let State { x, v, z, zz, entry_x, entry_v, .. } = State::new();
     load_constants(asm);
@@ -142,7 +142,8 @@ fn windows_begin(asm: &mut Assembly) {
     finish(asm);
 }
 
-/// `(rdi state, rsi digits, rdx table, ecx count)`: for each of so many windows doublings, and the addition of its entry.
+/// Generates `(rdi state, rsi digits, rdx table, ecx count)`: for each of `count` windows doublings, and the addition
+/// of its entry.
 fn windows_add(asm: &mut Assembly) {
     load_constants(asm);
     let next = asm.label();
@@ -157,8 +158,9 @@ fn windows_add(asm: &mut Assembly) {
     finish(asm);
 }
 
-/// The entries of the lanes' tables at `rdx` for the digits at `rsi`. A digit's highest bit is one for positive multiples;
-/// the others say which one, all inverted for negative ones. All of the table is read: no address depends on a digit.
+/// Looks up the entries of the lanes' tables at `rdx` for the digits at `rsi`. A digit's highest bit is one for
+/// positive multiples; the other bits are the index, all inverted for negative ones. The whole table is read: no
+/// address depends on a digit.
 fn look_up(asm: &mut Assembly) {
     let State { entry_x, entry_v, .. } = State::new();
     let [positive, negative] = SIGNS;

@@ -1,5 +1,5 @@
-//! Operations on P-256's numbers on eight lanes, as lines of assembly: Montgomery multiplication with R = 2^260, modulo
-//! the field's prime p and modulo the group's order n, and sums.
+//! Arithmetic of P-256 on eight lanes, as lines of assembly: Montgomery multiplication with R = 2^260, modulo the
+//! field's prime p and modulo the group's order n, and sums.
 //!
 //! ```text
 //! product:  columns c0 .. c9  =  sums of low halves (column i + j) and of high halves (column i + j + 1)
@@ -13,7 +13,7 @@
 
 use crate::x25519_stream::{Constant, DIGITS, Place, broadcast, in_memory, in_register, nth};
 
-/// Registers that no stream uses while it computes.
+/// Registers not used by a stream during a computation.
 pub(crate) const INDEX: &str = "zmm27";
 
 const P1: &str = "zmm28";
@@ -43,9 +43,9 @@ pub(crate) const FIVE_P: Constant = in_memory(
     ".Lquadrille_p256_five_p",
     &[0xf_ffff_ffff_fffb, 0x4fff_ffff_ffff, 0, 0x50_0000_0000, 0x4_ffff_fffb_0000],
 );
-/// The bits of a window's digit that say which half, quarter and so on of the table an entry is in, the highest last.
+/// Bits of a window's digit that select the half, quarter and so on of the table, the highest last.
 pub(crate) const DIGIT_BITS: Constant = in_memory(".Lquadrille_p256_digit_bits", &[16, 32, 64]);
-/// The same for the windows of a table of each lane's own, and behind them the sign.
+/// Bits of a window's digit for per-lane tables, followed by the sign.
 pub(crate) const OWN_DIGIT_BITS: Constant = in_memory(".Lquadrille_p256_own_digit_bits", &[1, 2, 4, 8]);
 const N: Constant = in_memory(
     ".Lquadrille_p256_n",
@@ -65,14 +65,14 @@ pub(crate) const CONSTANTS: [Constant; 14] = [
     OWN_DIGIT_BITS,
     N,
     N_INVERSE,
-    // Digits of (p + 1) / 2^52 that are not zero.
+    // Non-zero digits of (p + 1) / 2^52.
     in_register(".Lquadrille_p256_p1", &[1 << 44], P1),
     in_register(".Lquadrille_p256_p3", &[1 << 36], P3),
     in_register(".Lquadrille_p256_p4", &[(1 << 48) - (1 << 16)], P4),
     in_register(".Lquadrille_p256_mask_52", &[(1 << 52) - 1], MASK_52),
 ];
 
-/// The lines of one operation: ten registers of columns, and three for operands and carries.
+/// Lines of one operation: ten registers of columns, and three for operands and carries.
 pub(crate) struct Stream {
     base: usize,
     pub(crate) lines: Vec<String>,
@@ -87,7 +87,7 @@ impl Stream {
         Self { base: 13, lines: Vec::new() }
     }
 
-    /// out = a * b / R mod p, in clean digits: nothing stands above their 52 bits.
+    /// Computes out = a * b / R mod p, in clean digits: the bits above their 52 are zero.
     pub(crate) fn multiply(&mut self, out: Place, a: Place, b: Place) {
         self.clear();
         self.add_product(a, b);
@@ -95,7 +95,7 @@ impl Stream {
         self.store_clean(out);
     }
 
-    /// out = a^2 / R mod p, in clean digits.
+    /// Computes out = a^2 / R mod p, in clean digits.
     pub(crate) fn square(&mut self, out: Place, a: Place) {
         self.clear();
         self.add_square(a);
@@ -103,7 +103,7 @@ impl Stream {
         self.store_clean(out);
     }
 
-    /// out = (a^2 + b * c) / R mod p, in clean digits.
+    /// Computes out = (a^2 + b * c) / R mod p, in clean digits.
     pub(crate) fn square_and_product(&mut self, out: Place, a: Place, [b, c]: [Place; 2]) {
         self.clear();
         self.add_square(a);
@@ -112,7 +112,7 @@ impl Stream {
         self.store_clean(out);
     }
 
-    /// out = (a * b + c * d) / R mod p, in clean digits.
+    /// Computes out = (a * b + c * d) / R mod p, in clean digits.
     pub(crate) fn products(&mut self, out: Place, [a, b]: [Place; 2], [c, d]: [Place; 2]) {
         self.clear();
         self.add_product(a, b);
@@ -121,7 +121,7 @@ impl Stream {
         self.store_clean(out);
     }
 
-    /// out = a * b / R mod n, in clean digits.
+    /// Computes out = a * b / R mod n, in clean digits.
     pub(crate) fn multiply_modulo_n(&mut self, out: Place, a: Place, b: Place) {
         self.clear();
         self.add_product(a, b);
@@ -129,23 +129,23 @@ impl Stream {
         self.store_clean(out);
     }
 
-    /// out = bias + the terms of plus - the terms of minus, which all are clean; itself not clean: for multiplications,
-    /// which read 52 bits of a digit. The sum must not be negative.
+    /// Computes out = bias + the terms of plus - the terms of minus, which are all clean; the result is not clean,
+    /// and is for multiplications, which read 52 bits of a digit. The sum must not be negative.
     pub(crate) fn sum(&mut self, out: Place, bias: Constant, plus: &[Place], minus: &[Place]) {
         self.add_terms(Some(bias), plus, minus);
         self.carry_signed();
         self.store(out);
     }
 
-    /// out = the sum of the terms, which are clean; itself not clean.
+    /// Computes out = the sum of the terms, which are clean; the result is not clean.
     pub(crate) fn plain_sum(&mut self, out: Place, terms: &[Place]) {
         self.add_terms(None, terms, &[]);
         self.carry_signed();
         self.store(out);
     }
 
-    /// As [`sum`](Self::sum), in clean digits, and below 2^256 (1 + 2^-27) if the sum is below 16p: the multiple of p that
-    /// stands above 256 bits is taken away.
+    /// Like [`sum`](Self::sum), in clean digits, and below 2^256 (1 + 2^-27) if the sum is below 16p: the multiple of
+    /// p given by the bits above 256 is subtracted.
     pub(crate) fn reduced_sum(&mut self, out: Place, bias: Constant, plus: &[Place], minus: &[Place]) {
         self.add_terms(Some(bias), plus, minus);
         let (multiple, part) = (self.register(11), self.register(12));
@@ -183,7 +183,7 @@ impl Stream {
         }
     }
 
-    /// out = bias + b - a, or the other bias - b - a in the lanes of `negative`; `positive` are the others.
+    /// Computes out = bias + b - a, or the other bias - b - a in the lanes of `negative`; `positive` are the others.
     pub(crate) fn signed_difference(
         &mut self,
         out: Place,
@@ -206,7 +206,7 @@ impl Stream {
         self.store(out);
     }
 
-    /// out = a, or 3p - a in the lanes that are not `positive`, in clean digits.
+    /// Computes out = a, or 3p - a in the lanes that are not `positive`, in clean digits.
     pub(crate) fn negate_unless(&mut self, out: Place, a: Place, positive: &str) {
         for k in 0..DIGITS {
             let c = self.load_constant(THRICE_P, k);
@@ -221,7 +221,7 @@ impl Stream {
         self.store(out);
     }
 
-    /// Ten columns to five digits, in columns 5 .. 9.
+    /// Reduces ten columns to five digits, in columns 5 .. 9.
     fn reduce(&mut self) {
         for i in 0..DIGITS {
             let m = self.column(i);
@@ -260,7 +260,7 @@ impl Stream {
         self.line(format!("vpaddq {above}, {above}, {carry}"));
     }
 
-    /// Carries columns 0 .. 4, which may be negative, the whole of them not.
+    /// Carries columns 0 .. 4, which may be negative, although their total is not.
     fn carry_signed(&mut self) {
         for k in 0..DIGITS - 1 {
             let (carry, c, above) = (self.register(12), self.column(k), self.column(k + 1));
@@ -286,7 +286,7 @@ impl Stream {
         }
     }
 
-    /// a^2 on columns that are zero.
+    /// Adds a^2 to columns that are zero.
     fn add_square(&mut self, a: Place) {
         for i in 0..DIGITS {
             let x = self.load(10, a, i);
@@ -356,7 +356,7 @@ impl Stream {
     }
 }
 
-/// The `i`-th quadword of a constant.
+/// Returns the `i`-th quadword of a constant.
 pub(crate) fn quadword(constant: Constant, i: usize) -> String {
     format!("qword ptr [rip+{}+{}]", constant.label, 8 * i)
 }

@@ -1,4 +1,4 @@
-//! The table of P-256's fixed base: (2 j + 1) 2^(w i) G for windows i of w bits, computed when the crate is built.
+//! Table of P-256's fixed base: (2 j + 1) 2^(w i) G for windows i of w bits, computed when the crate is built.
 
 use crate::asm::write_quads;
 use crate::p256::{ENTRIES, WINDOW_BITS, WINDOWS};
@@ -8,11 +8,11 @@ use crate::x25519_stream::DIGITS;
 const TABLE_BITS: usize = 52;
 /// p = 2^256 - 2^224 + 2^192 + 2^96 - 1, the lowest word first.
 const P: [u64; 4] = [u64::MAX, 0xffff_ffff, 0, 0xffff_ffff_0000_0001];
-/// The prime modulo which entries are tagged, 2^56 - 5.
+/// Prime modulus of the tags, 2^56 - 5.
 const TAG_MODULUS: u128 = (1 << 56) - 5;
 
-/// The text of the data at `quadrille_p256_table`: for each window, for each of the five digits of x and of y in Montgomery
-/// form, and for the tag, which is the multiple modulo 2^56 - 5: that of all points.
+/// Returns the text of the data at `quadrille_p256_table`: for each window, for each of the five digits of x and of y
+/// in Montgomery form, and for the tag, which is the multiple modulo 2^56 - 5: the quadwords of all points.
 pub(crate) fn text() -> String {
     let mut power = Point::base();
     let mut points = Vec::new();
@@ -44,7 +44,7 @@ pub(crate) fn text() -> String {
     text
 }
 
-/// A point as x / z^2, y / z^3.
+/// Point as x / z^2, y / z^3.
 #[derive(Clone)]
 struct Point {
     x: Element,
@@ -78,7 +78,7 @@ impl Point {
         Self { x: new_x, y: new_y, z: yz.plus(&yz) }
     }
 
-    /// Of points that differ, and not in their sign alone.
+    /// Adds points that differ in more than their sign.
     fn plus(&self, other: &Self) -> Self {
         let (zz, other_zz) = (self.z.times(&self.z), other.z.times(&other.z));
         let (u, v) = (self.x.times(&other_zz), other.x.times(&zz));
@@ -92,7 +92,7 @@ impl Point {
     }
 }
 
-/// The points' coordinates, by one inversion (Montgomery's trick).
+/// Returns the points' affine coordinates, by one inversion (Montgomery's trick).
 fn affine(points: &[Point]) -> Vec<(Element, Element)> {
     let mut product = Element::one();
     let mut products = Vec::new();
@@ -112,7 +112,7 @@ fn affine(points: &[Point]) -> Vec<(Element, Element)> {
     coordinates
 }
 
-/// A number below p, times 2^256, the lowest word first.
+/// Number below p, times 2^256, the lowest word first.
 #[derive(Clone)]
 struct Element([u64; 4]);
 
@@ -158,7 +158,7 @@ impl Element {
         Self::reduced([t[0], t[1], t[2], t[3]], t[4])
     }
 
-    /// self^(p - 2).
+    /// Computes self^(p - 2).
     fn inverse(&self) -> Self {
         let (exponent, _) = subtract(&P, &[2, 0, 0, 0]);
         (0..256).rev().fold(Self::one(), |result, bit| {
@@ -167,13 +167,13 @@ impl Element {
         })
     }
 
-    /// A number below 2p, of which `above` is the fifth word.
+    /// Reduces a number below 2p with `above` as its fifth word.
     fn reduced(number: [u64; 4], above: u64) -> Self {
         let (less, borrow) = subtract(&number, &P);
         Self(if above == 0 && borrow { number } else { less })
     }
 
-    /// The number times 2^260 below p.
+    /// Returns the number times 2^260, reduced below p.
     fn digits(&self) -> [u64; DIGITS] {
         let words = (0..4).fold(self.clone(), |number, _| number.plus(&number)).0;
         let bit = |i: usize| if i < 256 { words[i / 64] >> (i % 64) & 1 } else { 0 };
@@ -190,7 +190,7 @@ fn add_multiple(sum: &mut [u64; 6], factor: u64, number: &[u64; 4]) {
     }
 }
 
-/// a - b, and whether b was larger.
+/// Returns a - b, and whether b was larger.
 fn subtract(a: &[u64; 4], b: &[u64; 4]) -> ([u64; 4], bool) {
     let mut borrow = false;
     let difference = std::array::from_fn(|i| {

@@ -1,9 +1,9 @@
 //! Generates the AVX-512 IFMA kernels of X25519: the Montgomery ladder and the fixed-base comb, eight scalars at once.
 //!
-//! A field element is five digits of 52 bits, each a vector of eight lanes. `x25519_stream.rs` has the operations on them,
-//! `docs/kernels/x25519.md` the bounds. The carry chain that ends a multiplication is a long sequence of short
-//! instructions: so two operations that do not depend on each other, or two whole ladders, are generated as two
-//! [`Stream`]s, with registers of their own, and merged line by line.
+//! A field element is five digits of 52 bits, each a vector of eight lanes. `x25519_stream.rs` has the operations on
+//! them, `docs/kernels/x25519.md` the bounds. The carry chain at the end of a multiplication is a long sequence of
+//! short instructions; two independent operations, or two whole ladders, are therefore generated as two [`Stream`]s,
+//! with separate registers, and merged line by line.
 
 use crate::asm::Assembly;
 use crate::x25519_step::{STATE, Step};
@@ -12,12 +12,12 @@ use crate::x25519_stream::{
     broadcast, nth,
 };
 
-/// What every name begins with.
+/// Prefix of all names.
 const PREFIX: &str = "quadrille_x25519";
-/// Additions of the comb, whose windows have five bits.
+/// Number of additions of the comb, which has windows of five bits.
 pub(crate) const WINDOWS: usize = 51;
 
-/// The kernels and, after them, `table`: the text of the comb's table (see `x25519_table.rs`).
+/// Generates the kernels, followed by `table`: the text of the comb's table (see `x25519_table.rs`).
 pub(crate) fn kernels(table: &str) -> String {
     let mut asm = Assembly::new(PREFIX);
     asm.export("multiply", multiply);
@@ -33,7 +33,7 @@ pub(crate) fn kernels(table: &str) -> String {
     asm.finish() + table + ".text\n"
 }
 
-/// `(rdi out, rsi a, rdx b)`: out = a * b.
+/// Generates `(rdi out, rsi a, rdx b)`: out = a * b.
 fn multiply(asm: &mut Assembly) {
     load_constants(asm);
     let mut stream = Stream::first();
@@ -42,8 +42,8 @@ fn multiply(asm: &mut Assembly) {
     asm.lines(["vzeroupper", "ret"]);
 }
 
-/// `(rdi x, rsi count)`: squares x in place, `count` times. Each squaring waits for the one before: so the digits stay
-/// in registers.
+/// Generates `(rdi x, rsi count)`: squares x in place, `count` times. Each squaring depends on the previous one, so
+/// the digits stay in registers.
 fn square(asm: &mut Assembly) {
     const KEPT: usize = 16;
     load_constants(asm);
@@ -61,13 +61,14 @@ fn square(asm: &mut Assembly) {
     asm.lines(["vzeroupper", "ret"]);
 }
 
-/// `(rdi state, rsi differences)`: 256 steps of the ladder, from bit 255 of the scalars, a zero, down to bit 0.
+/// Generates `(rdi state, rsi differences)`: 256 steps of the ladder, from bit 255 of the scalars, a zero, down to
+/// bit 0.
 ///
-/// The state is x1, x2, z2, x3, z3 and room for 15 more elements. `differences` are four vectors, the highest word first,
-/// whose bits say whether a bit of the scalar differs from the one above.
+/// The state is x1, x2, z2, x3, z3 and room for 15 more elements. `differences` are four vectors, the highest word
+/// first, with a set bit where a bit of the scalar differs from the one above.
 ///
-/// The point that was doubled is x2 : z2, the sum x3 : z3. The sum is symmetric in the two up to a sign that is squared
-/// away, so nothing is swapped: only the operand of the next doubling is chosen.
+/// The doubled point is x2 : z2, the sum x3 : z3. The sum is symmetric in the two up to a sign that is squared away,
+/// so there is no swap: only the operand of the next doubling is chosen.
 fn ladder(asm: &mut Assembly) {
     let step = Step::new(0, "k1", WORDS[0]);
     load_constants(asm);
@@ -91,9 +92,9 @@ fn ladder(asm: &mut Assembly) {
     asm.lines(["kxorw k1, k1, k1", "vzeroupper", "ret"]);
 }
 
-/// `(rdi states, rsi differences)`: two ladders, of one state after the other and of four vectors of differences after
-/// the other. The second ladder is half a step ahead, so that the carries of each hide behind the products of the other;
-/// so the second differences begin with bit 254, and what it computes after the last step is not used.
+/// Generates `(rdi states, rsi differences)`: two ladders, with consecutive states and consecutive groups of four
+/// vectors of differences. The second ladder is half a step ahead, so that the carries of each overlap the products
+/// of the other; its differences therefore begin with bit 254, and its computation after the last step is not used.
 fn ladders(asm: &mut Assembly) {
     let steps = [Step::new(0, "k1", WORDS[0]), Step::new(STATE, "k2", WORDS[1])];
     load_constants(asm);
@@ -117,11 +118,12 @@ fn ladders(asm: &mut Assembly) {
     asm.lines(["kxorw k1, k1, k1", "kxorw k2, k2, k2", "vzeroupper", "ret"]);
 }
 
-/// `(rdi state, rsi digits)`: the sum of digit_i 32^i B over 51 vectors of digits from -16 to 15, and of 32^51 B.
+/// Generates `(rdi state, rsi digits)`: the sum of digit_i 32^i B over 51 vectors of digits from -16 to 15, and of
+/// 32^51 B.
 ///
-/// The state is x, y, z, t in extended twisted Edwards coordinates and room for 12 more elements. It leaves z + y in place
-/// of x and z - y in place of t. The addition is that of Hisil, Wong, Carter and Dawson (2008), section 3.1, with a = -1
-/// and a second operand of which the table holds y + x, y - x and 2dxy.
+/// The state is x, y, z, t in extended twisted Edwards coordinates and room for 12 more elements. The result is z + y
+/// in place of x and z - y in place of t. The addition is that of Hisil, Wong, Carter and Dawson (2008), section 3.1,
+/// with a = -1 and a second operand stored in the table as y + x, y - x and 2dxy.
 fn comb(asm: &mut Assembly) {
     let [x, y, z, t, plus, minus, product, lower, upper, a, b, c, e, f, g, h] = slots();
     load_constants(asm);
@@ -155,9 +157,9 @@ fn comb(asm: &mut Assembly) {
     asm.lines(["kxorw k1, k1, k1", "kxorw k2, k2, k2", "kxorw k3, k3, k3", "vzeroupper", "ret"]);
 }
 
-/// The entry of the window at `rdx` for the digits at `rsi`. Negative digits, which k1 then marks, exchange y + x and y - x;
-/// a zero takes the neutral element: 1, 1, 0. A digit of all 16 points is two vectors, from which each lane takes its
-/// own by a permutation: no address depends on it.
+/// Looks up the entry of the window at `rdx` for the digits at `rsi`. Negative digits, which k1 then marks, exchange
+/// y + x and y - x; a zero takes the neutral element: 1, 1, 0. A digit of all 16 points is two vectors, from which
+/// each lane takes its own by a permutation: no address depends on it.
 fn look_up(asm: &mut Assembly, [plus, minus, product]: [Place; 3]) {
     let [index, one, first, second] = SPARE;
     asm.lines([
@@ -185,8 +187,8 @@ fn look_up(asm: &mut Assembly, [plus, minus, product]: [Place; 3]) {
     }
 }
 
-/// Stores f and g, which the two streams have left in their columns, exchanged where the point is negative: its 2dxy, and
-/// with it c, has the other sign.
+/// Stores f and g, which the two streams have left in their columns, exchanged where the point is negative: its 2dxy,
+/// and with it c, has the other sign.
 fn store_swapped_where_negative(asm: &mut Assembly, f: Place, g: Place) {
     let [_, _, first, second] = SPARE;
     let (one, two) = (Stream::first(), Stream::second());
@@ -209,12 +211,12 @@ fn load_constants(asm: &mut Assembly) {
     }
 }
 
-/// The elements of a state, which begins at `rdi`.
+/// Returns the elements of a state, which begins at `rdi`.
 fn slots<const N: usize>() -> [Place; N] {
     std::array::from_fn(|i| ("rdi", i * DIGITS))
 }
 
-/// Generates two operations that do not depend on each other and merges them, in proportion to their lengths.
+/// Generates two independent operations and merges them, in proportion to their lengths.
 fn both(
     asm: &mut Assembly,
     mut one: Stream,

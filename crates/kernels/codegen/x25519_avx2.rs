@@ -1,9 +1,9 @@
 //! Generates the AVX2 kernels of X25519: the Montgomery ladder and the fixed-base comb, four scalars at once.
 //!
-//! They compute what those of `x25519.rs` do, in the arithmetic of `x25519_avx2_field.rs`. Sixteen registers hold the
-//! columns of one multiplication and no more, so nothing is merged here: the CPU overlaps the carries of one operation
-//! with the products of the next. Products and squares are subroutines, so that a step of the ladder fits the cache of
-//! decoded instructions of any CPU.
+//! They compute the same as those of `x25519.rs`, in the arithmetic of `x25519_avx2_field.rs`. Sixteen registers only
+//! hold the columns of one multiplication, so nothing is merged here: the CPU overlaps the carries of one operation
+//! with the products of the next. Products and squares are subroutines, so that a step of the ladder fits the cache
+//! of decoded instructions of any CPU.
 
 use crate::asm::Assembly;
 use crate::x25519::WINDOWS;
@@ -12,18 +12,18 @@ use crate::x25519_avx2_field::{
     digit, load_constants, multiply, nineteenfold, square, subtract, twice_p,
 };
 
-/// What every name begins with.
+/// Prefix of all names.
 pub(crate) const PREFIX: &str = "quadrille_x25519_avx2";
 
-/// Where subroutines find their operands: these registers point four vectors behind the beginning, since offsets below
-/// 128 are a byte long.
+/// Locations of subroutine operands: these registers point four vectors past the beginning, since offsets below 128
+/// are one byte long.
 const OUT: Place = ("r9", -BIAS);
 const A: Place = ("r10", -BIAS);
 const B: Place = ("r11", -BIAS);
 const SCRATCH: Place = ("rdx", -BIAS);
 const BIAS: isize = 4;
 
-/// The kernels and, after them, `table`: the text of the comb's table (see `x25519_table.rs`).
+/// Generates the kernels, followed by `table`: the text of the comb's table (see `x25519_table.rs`).
 pub(crate) fn kernels(table: &str) -> String {
     let mut asm = Assembly::new(PREFIX);
     asm.export("multiply", multiply_once);
@@ -41,7 +41,7 @@ pub(crate) fn kernels(table: &str) -> String {
     asm.finish() + table + ".text\n"
 }
 
-/// `(rdi out, rsi a, rdx b, rcx scratch)`: out = a b; the scratch is one element.
+/// Generates `(rdi out, rsi a, rdx b, rcx scratch)`: out = a b; the scratch is one element.
 fn multiply_once(asm: &mut Assembly) {
     load_constants(asm);
     nineteenfold(asm, ("rcx", 0), ("rdx", 0), 1);
@@ -49,7 +49,7 @@ fn multiply_once(asm: &mut Assembly) {
     asm.lines(["vzeroupper", "ret"]);
 }
 
-/// `(rdi x, rsi count, rdx scratch)`: squares x in place, `count` times; the scratch is one element.
+/// Generates `(rdi x, rsi count, rdx scratch)`: squares x in place, `count` times; the scratch is one element.
 fn square_repeatedly(asm: &mut Assembly) {
     load_constants(asm);
     let next = asm.label();
@@ -59,12 +59,12 @@ fn square_repeatedly(asm: &mut Assembly) {
     asm.lines(["vzeroupper", "ret"]);
 }
 
-/// `(rdi state, rsi differences)`: 256 steps of the ladder, of a state of twenty elements that begins with x1, x2, z2,
-/// x3, z3; see `ladder` in `x25519.rs`.
+/// Generates `(rdi state, rsi differences)`: 256 steps of the ladder, on a state of twenty elements that begins with
+/// x1, x2, z2, x3, z3; see `ladder` in `x25519.rs`.
 fn ladder(asm: &mut Assembly) {
     let [x1, x2, z2, x3, z3, a, b, c, d, chosen_a, chosen_b, aa, bb, da, cb, x1_nineteen, scratch, bits] =
         slots();
-    // With the names of RFC 7748, in places that are free by then; g is AA + a24 E, and s, t are DA + CB and DA - CB.
+    // Names of RFC 7748, in places that are free by then; g is AA + a24 E, and s, t are DA + CB and DA - CB.
     let [s, t, e, g, tt] = [a, b, c, d, chosen_a];
     let word = PRODUCTS[0];
     load_constants(asm);
@@ -100,11 +100,11 @@ fn ladder(asm: &mut Assembly) {
     asm.lines(["vzeroupper", "ret"]);
 }
 
-/// `(rdi state, rsi digits)`: the sum of digit_i 32^i B over 51 vectors of digits from -16 to 15, and of 32^51 B, of a
-/// state of sixteen elements; see `comb` in `x25519.rs`.
+/// Generates `(rdi state, rsi digits)`: the sum of digit_i 32^i B over 51 vectors of digits from -16 to 15, and of
+/// 32^51 B, on a state of sixteen elements; see `comb` in `x25519.rs`.
 fn comb(asm: &mut Assembly) {
     let [x, y, z, t, plus, minus, product, lower, upper, a, b, c, scratch] = slots();
-    // In places that are free by then.
+    // Uses places that are free by then.
     let [e, h, f, g] = [lower, upper, plus, minus];
     load_constants(asm);
     asm.line(format!("lea rax, [rip+{PREFIX}_start]"));
@@ -126,7 +126,7 @@ fn comb(asm: &mut Assembly) {
     add_and_subtract(asm, h, e, b, a);
     double(asm, z);
     add_and_subtract(asm, g, f, z, c);
-    // The second operand is taken 19 times, and f is too large for that.
+    // The second operand is multiplied by 19, for which f is too large.
     call_multiply(asm, x, f, e, scratch);
     call_multiply(asm, z, f, g, scratch);
     call_multiply(asm, y, g, h, scratch);
@@ -137,9 +137,10 @@ fn comb(asm: &mut Assembly) {
     asm.lines(["vzeroupper", "ret"]);
 }
 
-/// The entry of the window at `rax` for the digits at `rsi`. Negative digits exchange y + x and y - x and take 2p - 2dxy; a
-/// zero takes the neutral element: 1, 1, 0. A digit of eight points is a vector of 32-bit words, from which each lane takes
-/// its own by a permutation: no address depends on it. What comes into the upper half of a lane is multiplied by nothing.
+/// Looks up the entry of the window at `rax` for the digits at `rsi`. Negative digits exchange y + x and y - x and
+/// take 2p - 2dxy; a zero takes the neutral element: 1, 1, 0. A digit of eight points is a vector of 32-bit words,
+/// from which each lane takes its own by a permutation: no address depends on it. The upper half of a lane is ignored
+/// by multiplications.
 fn look_up(asm: &mut Assembly, [plus, minus, product]: [Place; 3]) {
     let [index, negative, zero, upper] = ["ymm10", "ymm11", "ymm12", "ymm13"];
     asm.lines([
@@ -180,7 +181,7 @@ fn look_up(asm: &mut Assembly, [plus, minus, product]: [Place; 3]) {
     }
 }
 
-/// x = 2 x, not carried.
+/// Computes x = 2 x, not carried.
 fn double(asm: &mut Assembly, x: Place) {
     for i in 0..DIGITS {
         asm.line(format!("vmovdqa ymm{i}, {}", digit(x, i)));
@@ -189,20 +190,20 @@ fn double(asm: &mut Assembly, x: Place) {
     }
 }
 
-/// out = a b; the scratch is left with b's digits but the lowest, 19 times each.
+/// Computes out = a b; the scratch then holds b's digits except the lowest, 19 times each.
 fn call_multiply(asm: &mut Assembly, out: Place, a: Place, b: Place, scratch: Place) {
     nineteenfold(asm, scratch, b, 1);
     call_prepared(asm, out, a, b, scratch);
 }
 
-/// The same, with the 19-fold digits there already.
+/// Like `call_multiply`, with the 19-fold digits already computed.
 fn call_prepared(asm: &mut Assembly, out: Place, a: Place, b: Place, nineteen: Place) {
     let operands = [(OUT, out), (A, a), (B, b), (SCRATCH, nineteen)];
     operands.into_iter().for_each(|(register, place)| point(asm, register, place));
     asm.call("product");
 }
 
-/// out = x^2
+/// Computes out = x^2.
 fn call_square(asm: &mut Assembly, out: Place, x: Place, scratch: Place) {
     let operands = [(OUT, out), (A, x), (SCRATCH, scratch)];
     operands.into_iter().for_each(|(register, place)| point(asm, register, place));
@@ -213,7 +214,7 @@ fn point(asm: &mut Assembly, (register, _): Place, (base, vectors): Place) {
     asm.line(format!("lea {register}, [{base}+{}]", (vectors + BIAS) * VECTOR as isize));
 }
 
-/// The elements of a state, which begins at `rdi`.
+/// Returns the elements of a state, which begins at `rdi`.
 fn slots<const N: usize>() -> [Place; N] {
     std::array::from_fn(|i| ("rdi", (i * DIGITS) as isize))
 }

@@ -1,33 +1,34 @@
-//! Arithmetic modulo 2^255 - 19 for AVX2: four numbers at once, ten digits each of 26 and 25 bits in turn, a vector a digit.
+//! Arithmetic modulo 2^255 - 19 for AVX2: four numbers at once, ten digits each of alternately 26 and 25 bits, a
+//! vector per digit.
 //!
-//! `vpmuludq` multiplies 32 bits by 32. So sums and differences are not carried before they are multiplied, and a digit
-//! may be taken 19 times beforehand, which brings what stands above 2^255 into its column (`docs/kernels/x25519.md` has
-//! the bounds).
+//! `vpmuludq` multiplies 32 bits by 32. Sums and differences are therefore not carried before multiplication, and a
+//! digit may be multiplied by 19 beforehand, which moves the part above 2^255 into its column
+//! (`docs/kernels/x25519.md` has the bounds).
 
 use crate::asm::Assembly;
 
-/// Digits of a number.
+/// Number of digits.
 pub(crate) const DIGITS: usize = 10;
-/// Bytes of a vector.
+/// Size of a vector in bytes.
 pub(crate) const VECTOR: usize = 32;
 
-/// A number in memory: how many vectors from the register.
+/// Location of a number in memory: a register, and an offset in vectors.
 pub(crate) type Place = (&'static str, isize);
 
-/// The digit that is multiplied, twice that (or four times), and room for products. `ymm0` .. `ymm9` are the columns.
+/// Registers of the multiplied digit, its double (or quadruple), and products. `ymm0` .. `ymm9` are the columns.
 const ONCE: &str = "ymm10";
 const MORE: &str = "ymm11";
 pub(crate) const PRODUCTS: [&str; 3] = ["ymm12", "ymm13", "ymm14"];
 /// 19 in every lane.
 const NINETEEN: &str = "ymm15";
 
-/// The constants, four times each, at these labels.
+/// Constants, four times each, at these labels.
 const EVEN_MASK: (&str, u64) = (".Lx25519_avx2_even_mask", (1 << 26) - 1);
 const ODD_MASK: (&str, u64) = (".Lx25519_avx2_odd_mask", (1 << 25) - 1);
 const A24: (&str, u64) = (".Lx25519_avx2_a24", 121_665);
 pub(crate) const ONE: (&str, u64) = (".Lx25519_avx2_one", 1);
 const NINETEENS: (&str, u64) = (".Lx25519_avx2_nineteen", 19);
-/// 2p, digit by digit: the lowest, and the others at even and at odd positions.
+/// Digits of 2p: the lowest, and the others at even and at odd positions.
 const TWICE_P: [(&str, u64); 3] = [
     (".Lx25519_avx2_twice_p_lowest", (1 << 27) - 38),
     (".Lx25519_avx2_twice_p_even", (1 << 27) - 2),
@@ -43,12 +44,12 @@ pub(crate) fn constants(asm: &mut Assembly) {
     }
 }
 
-/// What a constant is read as.
+/// Memory operand of a constant.
 pub(crate) fn constant((label, _): (&str, u64)) -> String {
     format!("ymmword ptr [rip+{label}]")
 }
 
-/// What a multiplication needs in a register.
+/// Loads the register constants of a multiplication.
 pub(crate) fn load_constants(asm: &mut Assembly) {
     asm.line(format!("vmovdqa {NINETEEN}, {}", constant(NINETEENS)));
 }
@@ -61,7 +62,7 @@ fn column(i: usize) -> String {
     format!("ymm{i}")
 }
 
-/// out = a - b + 2p, not carried.
+/// Computes out = a - b + 2p, not carried.
 pub(crate) fn subtract(asm: &mut Assembly, out: Place, a: Place, b: Place) {
     for i in 0..DIGITS {
         let difference = column(i);
@@ -72,7 +73,7 @@ pub(crate) fn subtract(asm: &mut Assembly, out: Place, a: Place, b: Place) {
     }
 }
 
-/// sum = a + b and difference = a - b + 2p, not carried.
+/// Computes sum = a + b and difference = a - b + 2p, not carried.
 pub(crate) fn add_and_subtract(asm: &mut Assembly, sum: Place, difference: Place, a: Place, b: Place) {
     for i in 0..DIGITS {
         let (more, less) = (column(2 * (i % 5)), column(2 * (i % 5) + 1));
@@ -86,12 +87,12 @@ pub(crate) fn add_and_subtract(asm: &mut Assembly, sum: Place, difference: Place
     }
 }
 
-/// The digit of 2p.
+/// Returns digit `i` of 2p.
 pub(crate) fn twice_p(i: usize) -> String {
     constant(TWICE_P[if i == 0 { 0 } else { 1 + i % 2 }])
 }
 
-/// out = `other` in lanes where the highest bit of the vector in `word` is set, otherwise `usual`.
+/// Computes out = `other` in lanes where the highest bit of the vector in `word` is set, otherwise `usual`.
 pub(crate) fn choose(asm: &mut Assembly, word: &str, out: Place, usual: Place, other: Place) {
     for i in 0..DIGITS {
         let chosen = column(i);
@@ -101,7 +102,7 @@ pub(crate) fn choose(asm: &mut Assembly, word: &str, out: Place, usual: Place, o
     }
 }
 
-/// out = the digits of b from `first` on, 19 times each.
+/// Computes out = the digits of b from `first` on, 19 times each.
 pub(crate) fn nineteenfold(asm: &mut Assembly, out: Place, b: Place, first: usize) {
     for i in first..DIGITS {
         let product = PRODUCTS[i % 3];
@@ -110,11 +111,11 @@ pub(crate) fn nineteenfold(asm: &mut Assembly, out: Place, b: Place, first: usiz
     }
 }
 
-/// out = a b, carried, where `nineteen` has b's digits but the lowest, 19 times each.
+/// Computes out = a b, carried, where `nineteen` has b's digits except the lowest, 19 times each.
 pub(crate) fn multiply(asm: &mut Assembly, out: Place, a: Place, b: Place, nineteen: Place) {
     for i in 0..DIGITS {
         asm.line(format!("vmovdqa {ONCE}, {}", digit(a, i)));
-        // Digits at odd positions stand half a bit higher than their place says: two of them count twice.
+        // Digits at odd positions are half a bit above their nominal position: a product of two of them counts twice.
         if i % 2 == 1 {
             asm.line(format!("vpaddq {MORE}, {ONCE}, {ONCE}"));
         }
@@ -128,11 +129,11 @@ pub(crate) fn multiply(asm: &mut Assembly, out: Place, a: Place, b: Place, ninet
     store(asm, out);
 }
 
-/// out = x^2, carried. `scratch` is left with x's upper digits, 19 times each.
+/// Computes out = x^2, carried. `scratch` then holds x's upper digits, 19 times each.
 pub(crate) fn square(asm: &mut Assembly, out: Place, x: Place, scratch: Place) {
     nineteenfold(asm, scratch, x, DIGITS / 2);
     for i in 0..DIGITS {
-        // Each product but those of a digit with itself counts twice, and once more as in a multiplication.
+        // Each product except the squares of digits counts twice, and once more as in a multiplication.
         asm.line(format!("vmovdqa {ONCE}, {}", digit(x, i)));
         if i % 2 == 1 {
             asm.line(format!("vpaddq {ONCE}, {ONCE}, {ONCE}"));
@@ -148,7 +149,7 @@ pub(crate) fn square(asm: &mut Assembly, out: Place, x: Place, scratch: Place) {
     store(asm, out);
 }
 
-/// out = a + 121665 b, carried.
+/// Computes out = a + 121665 b, carried.
 pub(crate) fn add_small_multiple(asm: &mut Assembly, out: Place, a: Place, b: Place) {
     asm.line(format!("vmovdqa {ONCE}, {}", constant(A24)));
     for i in 0..DIGITS {
@@ -170,7 +171,7 @@ fn accumulate(asm: &mut Assembly, to: usize, first: bool, factor: &str, operand:
     }
 }
 
-/// Brings the columns down to 26 and 25 bits, and a little more in the second one, by two chains at once.
+/// Reduces the columns to 26 and 25 bits, and slightly more in the second one, by two chains at once.
 fn carry(asm: &mut Assembly) {
     for from in [0, 4, 1, 5, 2, 6, 3, 7, 4, 8, 9, 0] {
         let (digit, next) = (column(from), column((from + 1) % DIGITS));

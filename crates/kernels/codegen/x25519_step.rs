@@ -1,12 +1,12 @@
-//! One step of the Montgomery ladder (RFC 7748, section 5), in parts for whoever merges them.
+//! One step of the Montgomery ladder (RFC 7748, section 5), in parts for merging.
 
 use crate::asm::Assembly;
 use crate::x25519_stream::{DIGITS, Place, Stream, TOP_BIT, broadcast};
 
-/// Vectors of a ladder's state: twenty elements.
+/// Number of vectors of a ladder's state: twenty elements.
 pub(crate) const STATE: usize = 20 * DIGITS;
 
-/// A ladder's state, with the names of RFC 7748.
+/// State of a ladder, with the names of RFC 7748.
 pub(crate) struct Step {
     x1: Place,
     x2: Place,
@@ -30,14 +30,14 @@ pub(crate) struct Step {
     s: Place,
     t: Place,
     tt: Place,
-    /// The mask of lanes that double the sum of the step before.
+    /// Mask of lanes that double the sum of the previous step.
     mask: &'static str,
-    /// The register with the differences' bits to come.
+    /// Register with the remaining bits of the differences.
     pub(crate) word: &'static str,
 }
 
 impl Step {
-    /// Of the state that begins `vectors` from `rdi`.
+    /// Returns the step for the state that begins `vectors` from `rdi`.
     pub(crate) fn new(vectors: usize, mask: &'static str, word: &'static str) -> Self {
         let slots: [Place; 20] = std::array::from_fn(|i| ("rdi", vectors + i * DIGITS));
         let [x1, x2, z2, x3, z3, a, b, c, d, chosen_a, chosen_b, aa, bb, da, cb, e, g, s, t, tt] = slots;
@@ -74,7 +74,7 @@ impl Step {
         asm.line(format!("vpaddq {word}, {word}, {word}"));
     }
 
-    /// Up to the products of sums and differences; the state's x2 .. z3 are only read.
+    /// Computes up to the products of sums and differences; the state's x2 .. z3 are only read.
     pub(crate) fn first_half(&self, stream: &mut Stream) {
         self.sums(stream);
         self.differences(stream);
@@ -86,7 +86,7 @@ impl Step {
         self.bb(stream);
     }
 
-    /// The rest, in an order that keeps results apart from those who wait for them.
+    /// Computes the rest, in an order that separates results from their uses.
     pub(crate) fn second_half(&self, stream: &mut Stream) {
         self.t_and_s(stream);
         self.e(stream);

@@ -7,17 +7,17 @@
 //!
 //! The bounds are argued in `docs/kernels/x25519.md`.
 
-/// Vectors of a field element: digits of 52 bits.
+/// Number of vectors of a field element: digits of 52 bits.
 pub(crate) const DIGITS: usize = 5;
-/// Bytes of one vector: eight lanes of 64 bits.
+/// Size of a vector in bytes: eight lanes of 64 bits.
 pub(crate) const VECTOR: usize = 64;
 
-/// Where a vector stands: a register, and the number of vectors from there. An element is five of them.
+/// Location of a vector: a register, and an offset in vectors. An element is five vectors.
 pub(crate) type Place = (&'static str, usize);
 
-/// Registers that no stream uses while it computes a sum or a lookup.
+/// Registers not used by a stream during a sum or a lookup.
 pub(crate) const SPARE: [&str; 4] = ["zmm25", "zmm24", "zmm23", "zmm22"];
-/// Registers for the bits that are left of a word, of each ladder.
+/// Registers for the remaining bits of a word, for each ladder.
 pub(crate) const WORDS: [&str; 2] = ["zmm26", "zmm27"];
 
 /// Quadwords in memory, and the register that holds the first of them in every lane.
@@ -37,7 +37,7 @@ pub(crate) const TOP_BIT: Constant = in_memory(".Lquadrille_x25519_top_bit", &[1
 pub(crate) const MINUS_ONE: Constant = in_memory(".Lquadrille_x25519_minus_one", &[u64::MAX]);
 pub(crate) const ONE: Constant = in_memory(".Lquadrille_x25519_one", &[1]);
 const A24: Constant = in_memory(".Lquadrille_x25519_a24", &[121_665]);
-/// 2p in digits that exceed those of every reduced element.
+/// Digits of 2p that exceed those of every reduced element.
 const TWICE_P: Constant = in_memory(
     ".Lquadrille_x25519_twice_p",
     &[(1 << 53) - 38, (1 << 53) - 2, (1 << 53) - 2, (1 << 53) - 2, (1 << 48) - 2],
@@ -69,7 +69,7 @@ pub(crate) const fn in_register(
 
 pub(crate) enum Operand {
     Memory(Place),
-    /// Five registers from this one.
+    /// Five registers, beginning with this one.
     Registers(usize),
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Term {
     Minus(Place),
 }
 
-/// The lines of one operation: ten registers of columns, and three for operands and carries.
+/// Lines of one operation: ten registers of columns, and three for operands and carries.
 pub(crate) struct Stream {
     base: usize,
     pub(crate) lines: Vec<String>,
@@ -93,7 +93,7 @@ impl Stream {
         Self { base: 13, lines: Vec::new() }
     }
 
-    /// out = a * b, in clean digits: nothing stands above their 52 bits.
+    /// Computes out = a * b, in clean digits: the bits above their 52 are zero.
     pub(crate) fn multiply(&mut self, out: Place, a: Place, b: Place) {
         self.clear();
         for i in 0..DIGITS {
@@ -107,13 +107,13 @@ impl Stream {
         self.store_clean(out);
     }
 
-    /// out = a^2, in clean digits.
+    /// Computes out = a^2, in clean digits.
     pub(crate) fn square(&mut self, out: Place, a: Place) {
         self.square_of(&Operand::Memory(a));
         self.store_clean(out);
     }
 
-    /// a^2, left in the columns, not clean.
+    /// Computes a^2, left in the columns, not clean.
     pub(crate) fn square_of(&mut self, a: &Operand) {
         self.clear();
         for i in 0..DIGITS {
@@ -134,7 +134,8 @@ impl Stream {
         self.reduce();
     }
 
-    /// out = a + b of clean digits, itself not clean: for multiplications, which read 52 bits of a digit.
+    /// Computes out = a + b of clean digits; the result is not clean, and is for multiplications, which read 52 bits
+    /// of a digit.
     pub(crate) fn add(&mut self, out: Place, a: Place, b: Place) {
         for k in 0..DIGITS {
             let c = self.load_column(a, k);
@@ -144,7 +145,7 @@ impl Stream {
         self.store(out);
     }
 
-    /// out = a - b of clean digits, itself not clean.
+    /// Computes out = a - b of clean digits; the result is not clean.
     pub(crate) fn subtract(&mut self, out: Place, a: Place, b: Place) {
         for k in 0..DIGITS {
             let c = self.load_column(a, k);
@@ -154,7 +155,7 @@ impl Stream {
         self.store(out);
     }
 
-    /// 2 a + c or 2 a - c of clean digits, left in the columns, not clean.
+    /// Computes 2 a + c or 2 a - c of clean digits, left in the columns, not clean.
     pub(crate) fn double_and(&mut self, a: Place, term: Term) {
         for k in 0..DIGITS {
             let c = self.load_column(a, k);
@@ -167,7 +168,7 @@ impl Stream {
         self.carry();
     }
 
-    /// out = a + 121665 b, a in clean digits, out not.
+    /// Computes out = a + 121665 b, a in clean digits, out not.
     pub(crate) fn add_small_multiple(&mut self, out: Place, a: Place, b: Place) {
         let (beyond, excess, last) = (self.register(12), self.register(11), self.column(4));
         self.line(format!("vpxorq {beyond}, {beyond}, {beyond}"));
@@ -187,7 +188,7 @@ impl Stream {
         self.store(out);
     }
 
-    /// out = b in the lanes of the mask, a in the others
+    /// Computes out = b in the lanes of the mask, a in the others.
     pub(crate) fn choose(&mut self, mask: &str, out: Place, a: Place, b: Place) {
         for k in 0..DIGITS {
             let c = self.load_column(a, k);
@@ -205,12 +206,12 @@ impl Stream {
         self.store(out);
     }
 
-    /// The register of column `k`.
+    /// Returns the register of column `k`.
     pub(crate) fn column(&self, k: usize) -> String {
         self.register(k)
     }
 
-    /// Ten columns to five digits, the last below 2^47 + 2^4.
+    /// Reduces ten columns to five digits, the last below 2^47 + 2^4.
     fn reduce(&mut self) {
         for k in DIGITS..2 * DIGITS - 1 {
             self.carry_from(k);
@@ -220,7 +221,7 @@ impl Stream {
             self.line(format!("vpmadd52luq {}, {high}, {FOLD}", self.column(k)));
             self.line(format!("vpmadd52huq {}, {high}, {FOLD}", self.column(k + 1)));
         }
-        // 608 c9 may have more than 52 bits, 19 c9 has not.
+        // 608 c9 may have more than 52 bits, 19 c9 does not.
         let (excess, last) = (self.register(12), self.column(4));
         self.line(format!("vpxorq {excess}, {excess}, {excess}"));
         self.line(format!("vpmadd52luq {excess}, {}, {NINETEEN}", self.column(9)));
@@ -230,7 +231,7 @@ impl Stream {
         self.fold_excess(&excess);
     }
 
-    /// Brings the bits from 255 up, which `excess` holds, down to the first digit, and carries.
+    /// Folds the bits from 255 up, which `excess` holds, into the first digit, and carries.
     fn fold_excess(&mut self, excess: &str) {
         let last = self.column(4);
         self.line(format!("vpandq {last}, {last}, {MASK_47}"));
@@ -280,7 +281,7 @@ impl Stream {
         c
     }
 
-    /// The register that holds digit `i` of the operand: its own, or `register` after a load.
+    /// Returns the register that holds digit `i` of the operand: its own, or `register` after a load.
     fn load(&mut self, register: usize, operand: &Operand, i: usize) -> String {
         match operand {
             Operand::Registers(first) => format!("zmm{}", first + i),
@@ -301,12 +302,12 @@ impl Stream {
     }
 }
 
-/// The `i`-th quadword of a constant, in every lane.
+/// Returns the `i`-th quadword of a constant, in every lane.
 pub(crate) fn broadcast(constant: Constant, i: usize) -> String {
     format!("qword ptr [rip+{}+{}]{{1to8}}", constant.label, 8 * i)
 }
 
-/// The `i`-th vector from a place.
+/// Returns the `i`-th vector from a place.
 pub(crate) fn nth((register, vectors): Place, i: usize) -> String {
     at((register, vectors + i))
 }

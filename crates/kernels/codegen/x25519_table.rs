@@ -1,25 +1,25 @@
-//! The table of X25519's fixed base: j 32^i B for windows i and j from 1 to 16, B being the base point of edwards25519
+//! Table of X25519's fixed base: j 32^i B for windows i and j from 1 to 16, B being the base point of edwards25519
 //! (RFC 8032, section 5.1), computed when the crate is built.
 
 use crate::asm::{write_longs, write_quads};
 use crate::x25519::WINDOWS;
 
-/// Points of one window.
+/// Number of points of one window.
 const ENTRIES: usize = 16;
-/// Bits of a digit in here.
+/// Bits of a digit in this module.
 const BITS: usize = 51;
 const MASK: u64 = (1 << BITS) - 1;
 
-/// Where the digits of eight lanes end, by bits: five of 52.
+/// End positions of the digits of eight lanes, in bits: five of 52.
 const EIGHT_LANES: [usize; 5] = [52, 104, 156, 208, 256];
-/// The same of four lanes: of 26 and 25 bits in turn.
+/// End positions of the digits of four lanes: alternately of 26 and 25 bits.
 const FOUR_LANES: [usize; 10] = [26, 51, 77, 102, 128, 153, 179, 204, 230, 256];
 
-/// The points, for whoever writes them.
+/// Points, independent of the output format.
 pub(crate) struct Table {
     /// 32^51 B
     start: [Element; 4],
-    /// Of each window, of each of the sixteen points: y + x, y - x and 2dxy.
+    /// Points of each window, sixteen of them: y + x, y - x and 2dxy.
     windows: Vec<Vec<[Element; 3]>>,
 }
 
@@ -43,15 +43,15 @@ impl Table {
         Self { start: [x, y, Element::one(), product], windows }
     }
 
-    /// The text for eight lanes: `quadrille_x25519_start` is 32^51 B as x, y, z, t, each five quadwords; at
-    /// `quadrille_x25519_table`, for each window, for each of y + x, y - x and 2dxy, for each of the five digits: that of
-    /// the sixteen points.
+    /// Returns the text for eight lanes: `quadrille_x25519_start` is 32^51 B as x, y, z, t, each five quadwords; at
+    /// `quadrille_x25519_table`, for each window, for each of y + x, y - x and 2dxy, for each of the five digits: the
+    /// quadwords of the sixteen points.
     pub(crate) fn for_eight_lanes(&self) -> String {
         self.text("quadrille_x25519", &EIGHT_LANES, write_quads)
     }
 
-    /// The text for four lanes: the same at `quadrille_x25519_avx2_start` and `quadrille_x25519_avx2_table`, in ten digits,
-    /// which are doublewords in the table.
+    /// Returns the text for four lanes: `quadrille_x25519_avx2_start` and `quadrille_x25519_avx2_table` in the same
+    /// order, in ten digits, which are doublewords in the table.
     pub(crate) fn for_four_lanes(&self) -> String {
         self.text("quadrille_x25519_avx2", &FOUR_LANES, write_longs)
     }
@@ -72,7 +72,7 @@ impl Table {
     }
 }
 
-/// A point in extended twisted Edwards coordinates: x z, y z, z, x y z.
+/// Point in extended twisted Edwards coordinates: x z, y z, z, x y z.
 #[derive(Clone)]
 struct Point {
     x: Element,
@@ -95,7 +95,7 @@ impl Point {
         Self { t: x.times(&y), x, y, z: Element::one() }
     }
 
-    /// Complete, so it doubles too (Hisil, Wong, Carter and Dawson, 2008, section 3.1).
+    /// Complete addition, so it doubles too (Hisil, Wong, Carter and Dawson, 2008, section 3.1).
     fn plus(&self, other: &Self, twice_d: &Element) -> Self {
         let a = self.y.minus(&self.x).times(&other.y.minus(&other.x));
         let b = self.y.plus(&self.x).times(&other.y.plus(&other.x));
@@ -112,7 +112,7 @@ impl Point {
     }
 }
 
-/// A number modulo 2^255 - 19: digits of 51 bits and a little more.
+/// Number modulo 2^255 - 19: digits of slightly more than 51 bits.
 #[derive(Clone)]
 struct Element([u64; 5]);
 
@@ -158,7 +158,7 @@ impl Element {
         Self(digits).carried()
     }
 
-    /// self^(p - 2).
+    /// Computes self^(p - 2).
     fn inverse(&self) -> Self {
         let mut result = Self::one();
         for bit in (0..255).rev() {
@@ -180,7 +180,7 @@ impl Element {
         self
     }
 
-    /// The number below p, in digits that end there.
+    /// Returns the number, reduced below p, in digits with these end positions.
     fn digits(&self, ends: &[usize]) -> Vec<u64> {
         let mut number = self.clone().carried().carried();
         // Adding 19 carries out of bit 254 exactly if the number is p or more.

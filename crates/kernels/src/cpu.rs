@@ -1,30 +1,30 @@
-//! Which instruction sets may be used: found once, proved by tokens, and deniable for tests.
+//! Detection of instruction sets: done once, proved by tokens, and restrictable for tests.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The environment variable that denies instruction sets: see [`Ceiling`].
+/// Environment variable that restricts instruction sets: see [`Ceiling`].
 pub const CEILING_VARIABLE: &str = "QUADRILLE_CPU";
 
-/// The best tier that may be chosen; a machine that has more is treated as if it had not.
+/// Best tier that may be chosen; better tiers of a machine are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Ceiling {
-    /// A scalar library only.
+    /// Scalar library only.
     Portable,
     /// AVX2 and FMA, four lanes.
     Avx2,
-    /// AVX-512 IFMA, eight lanes: nothing is denied.
+    /// AVX-512 IFMA, eight lanes: no restriction.
     #[default]
     Ifma,
 }
 
-/// `QUADRILLE_CPU` has a value that names no tier.
+/// `QUADRILLE_CPU` does not name a tier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{CEILING_VARIABLE} is {0:?}, which is none of portable, avx2, ifma")]
+#[error("{CEILING_VARIABLE} is {0:?}; expected one of portable, avx2, ifma")]
 pub struct UnknownTier(String);
 
 impl Ceiling {
-    /// The ceiling that `QUADRILLE_CPU` sets; none if it is unset or empty.
+    /// Reads the ceiling from `QUADRILLE_CPU`; the best tier if it is unset or empty.
     pub fn from_environment() -> Result<Self, UnknownTier> {
         match std::env::var_os(CEILING_VARIABLE) {
             Some(value) if !value.is_empty() => value.to_string_lossy().parse(),
@@ -56,7 +56,7 @@ impl fmt::Display for Ceiling {
     }
 }
 
-/// Proof that this CPU has AVX2 and FMA3, and that the system saves their registers.
+/// Proof that this CPU has AVX2 and FMA3, and that the operating system saves their registers.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HaveAvx2Fma(());
@@ -69,7 +69,7 @@ impl HaveAvx2Fma {
     }
 }
 
-/// Proof that this CPU has AVX-512 F and IFMA, and that the system saves their registers.
+/// Proof that this CPU has AVX-512 F and IFMA, and that the operating system saves their registers.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HaveIfma(());
@@ -82,7 +82,8 @@ impl HaveIfma {
     }
 }
 
-/// Proof that this CPU has AVX-512 with its instructions on bytes and words, and that the system saves their registers.
+/// Proof that this CPU has AVX-512 with byte and word instructions, and that the operating system saves their
+/// registers.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HaveAvx512(());

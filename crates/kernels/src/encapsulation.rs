@@ -4,8 +4,8 @@ use crate::lanes::Lanes;
 use crate::ml_kem::Encapsulation;
 
 impl Lanes {
-    /// How many of [`encapsulate`](Self::encapsulate)'s operations are computed at once; 1 if there are no lanes. Fewer
-    /// take less time, though not by as much.
+    /// Number of [`encapsulate`](Self::encapsulate)'s operations that are computed at once; 1 if there are no lanes.
+    /// Fewer operations take less time, though not in proportion.
     pub fn ml_kem_width(&self) -> usize {
         #[cfg(target_arch = "x86_64")]
         if self.ml_kem().is_some() {
@@ -14,8 +14,8 @@ impl Lanes {
         1
     }
 
-    /// Encapsulates for each client of the batch, in time that depends on public keys and on how many they are alone.
-    /// An invalid key is marked, and does no harm to its neighbours. On tiers without lanes nothing is computed.
+    /// Encapsulates for each client of the batch, in time that depends only on public keys and their number. An
+    /// invalid key is marked, and does not affect others. On tiers without lanes nothing is computed.
     pub fn encapsulate(&self, batch: &mut [Encapsulation<'_>]) {
         #[cfg(target_arch = "x86_64")]
         if let Some(pool) = self.ml_kem() {

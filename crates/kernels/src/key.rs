@@ -1,4 +1,4 @@
-//! An RSA private key, taken apart and checked once so that every operation after can be fast.
+//! RSA private keys, parsed and checked once so that every later operation can be fast.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -9,8 +9,8 @@ use crate::portable::ScalarKey;
 use crate::x86_64::{fma47::Fma47, ifma::Ifma};
 use quadrille_rsa_numbers::{Components, KeyError, KeySize, Modulus, Numbers, RsaKey};
 
-/// An RSA private key ready for [`Lanes`](crate::Lanes). Prepare it once and share it; its secrets are
-/// cleared from memory when it is dropped.
+/// RSA private key for [`Lanes`](crate::Lanes). Prepare it once and share it; its secrets are cleared from memory on
+/// drop.
 pub struct PrivateKey {
     pub(crate) numbers: Numbers,
     pub(crate) scalar: ScalarKey,
@@ -21,7 +21,7 @@ pub struct PrivateKey {
 }
 
 impl PrivateKey {
-    /// Checks that the numbers make one RSA key (any odd e from 3 to n) of a size that lanes compute.
+    /// Checks that the numbers form an RSA key (any odd e from 3 to n) of a size that lanes support.
     ///
     /// # Errors
     /// See [`KeyError`].
@@ -36,7 +36,7 @@ impl PrivateKey {
         })
     }
 
-    /// The size of the modulus.
+    /// Size of the modulus.
     pub fn size(&self) -> KeySize {
         self.numbers.size
     }
@@ -49,7 +49,7 @@ impl RsaKey for PrivateKey {
 }
 
 impl fmt::Debug for PrivateKey {
-    /// Says the size and nothing of the key.
+    /// Shows the size, but not the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PrivateKey").field("size", &self.size()).finish_non_exhaustive()
     }

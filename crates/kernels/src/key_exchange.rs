@@ -9,9 +9,9 @@ use crate::x25519::{Agreement, X25519_BYTES, scalar};
 use crate::x25519::{Eight, Four, Layout, batch};
 
 impl Lanes {
-    /// How many of [`agree`](Self::agree)'s operations run at once: 8, 4 or 1. Up to this many cost the same, whatever
-    /// their number, except that one alone is computed by BoringSSL; twice as many, which share an inversion, cost less
-    /// than twice the time.
+    /// Number of [`agree`](Self::agree)'s operations that run at once: 8, 4 or 1. Any number up to this costs the
+    /// same, except that a single operation is computed by BoringSSL; twice as many, which share an inversion, cost
+    /// less than twice the time.
     pub fn x25519_width(&self) -> usize {
         match self.backend() {
             #[cfg(target_arch = "x86_64")]
@@ -22,8 +22,8 @@ impl Lanes {
         }
     }
 
-    /// Computes every secret of the batch, in time that does not depend on scalars or points. A secret that is all zeros
-    /// is written as it is, and marked.
+    /// Computes every secret of the batch, in time that does not depend on scalars or points. An all-zero secret is
+    /// written, and marked.
     pub fn agree(&self, batch: &mut [Agreement<'_>]) {
         match self.backend() {
             #[cfg(target_arch = "x86_64")]
@@ -38,7 +38,8 @@ impl Lanes {
         }
     }
 
-    /// The public keys of X25519 scalars: `public_keys[i]` = X25519(`scalars[i]`, 9). Best are multiples of eight, up to 64.
+    /// Computes the public keys of X25519 scalars: `public_keys[i]` = X25519(`scalars[i]`, 9). Multiples of eight, up
+    /// to 64, are fastest.
     ///
     /// # Panics
     /// If the slices differ in length.
@@ -56,9 +57,9 @@ impl Lanes {
             _ => scalars.iter().zip(public_keys).for_each(|(scalar, key)| scalar::public_key(scalar, key)),
         }
     }
-    /// Computes every secret of the batch whose scalar and point allow it, in time that does not depend on scalars. Up to
-    /// [`p256_width`](Self::p256_width) cost the same, whatever their number; twice as many, which share inversions, cost
-    /// less than twice the time. Without lanes BoringSSL computes, one at a time.
+    /// Computes every secret of the batch with a valid scalar and point, in time that does not depend on scalars. Any
+    /// number up to [`p256_width`](Self::p256_width) costs the same; twice as many, which share inversions, cost less
+    /// than twice the time. Without lanes BoringSSL computes, one at a time.
     pub fn agree_p256(&self, batch: &mut [P256Agreement<'_>]) {
         match self.backend() {
             #[cfg(target_arch = "x86_64")]
@@ -67,8 +68,8 @@ impl Lanes {
         }
     }
 
-    /// The public keys of scalars on P-256, uncompressed. Best are multiples of eight, up to 64. A scalar that is zero or
-    /// not below the group's order gets 65 zeros, which are no key.
+    /// Computes the public keys of scalars on P-256, uncompressed. Multiples of eight, up to 64, are fastest. The
+    /// result for a scalar that is zero or not below the group's order is 65 zeros, which is not a valid key.
     ///
     /// # Panics
     /// If the slices differ in length.

@@ -1,4 +1,4 @@
-//! The safe entrance: choose a tier once, then run batches.
+//! Safe interface: chooses a tier once, then runs batches.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -17,19 +17,19 @@ use quadrille_rsa_numbers::{
     words::{self, Secret},
 };
 
-/// A result of the private operation that was computed elsewhere, for [`Lanes::confirm`].
+/// Externally computed result of the private operation, for [`Lanes::confirm`].
 #[derive(Clone, Copy)]
 pub struct Computed<'a> {
-    /// The key that it was computed with.
+    /// Key with which it was computed.
     pub key: &'a PrivateKey,
-    /// Big-endian, as long as the modulus, and below it.
+    /// Input, big-endian, as long as the modulus, and below it.
     pub input: &'a [u8],
-    /// Big-endian, as long as the modulus.
+    /// Result, big-endian, as long as the modulus.
     pub result: &'a [u8],
 }
 
 impl Computed<'_> {
-    /// Input and result as words, if both are below the modulus.
+    /// Parses input and result into words, if both are below the modulus.
     fn parse(&self) -> Option<(Secret, Secret)> {
         let modulus = self.key.modulus();
         modulus.parse(self.input).ok().zip(modulus.parse(self.result).ok())
@@ -37,17 +37,17 @@ impl Computed<'_> {
 }
 
 impl fmt::Debug for Computed<'_> {
-    /// Says the size and nothing of key, input or result.
+    /// Shows the size, but not key, input or result.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Computed").field("size", &self.key.size()).finish_non_exhaustive()
     }
 }
 
-/// The chosen tier, with the memory of its batches. Share one between threads.
+/// Chosen tier, with the memory of its batches. Share it between threads.
 #[derive(Debug)]
 pub struct Lanes {
     backend: Backend,
-    /// Asks for other instructions than the `ifma` tier's RSA, which every CPU with those has nonetheless.
+    /// Requires other instructions than the `ifma` tier's RSA, which are however present on all CPUs of that tier.
     #[cfg(target_arch = "x86_64")]
     ml_kem: Option<ml_kem::Pool<Avx512>>,
 }
@@ -62,12 +62,12 @@ pub(crate) enum Backend {
 }
 
 impl Lanes {
-    /// The best tier of this CPU that `QUADRILLE_CPU` allows.
+    /// Returns the best tier of this CPU that `QUADRILLE_CPU` allows.
     pub fn detect() -> Result<Self, UnknownTier> {
         Ceiling::from_environment().map(Self::up_to)
     }
 
-    /// The best tier of this CPU that `ceiling` allows.
+    /// Returns the best tier of this CPU that `ceiling` allows.
     pub fn up_to(ceiling: Ceiling) -> Self {
         let backend = Backend::up_to(ceiling);
         #[cfg(target_arch = "x86_64")]
@@ -91,7 +91,7 @@ impl Lanes {
         self.ml_kem.as_ref()
     }
 
-    /// The tier: `portable`, `avx2` or `ifma`.
+    /// Name of the tier: `portable`, `avx2` or `ifma`.
     pub fn name(&self) -> &'static str {
         match &self.backend {
             Backend::Portable => "portable",
@@ -102,9 +102,9 @@ impl Lanes {
         }
     }
 
-    /// How many operations run at once: 1, 4 or 8. Up to half as many take about half the time, since both halves
-    /// of an operation (modulo p and modulo q) then run at once too; between the two, a batch costs the same
-    /// whatever its fill.
+    /// Number of operations that run at once: 1, 4 or 8. Up to half as many take about half the time, since both
+    /// halves of an operation (modulo p and modulo q) then run at once too; between the two, a batch costs the same
+    /// at any fill.
     pub fn width(&self) -> usize {
         match &self.backend {
             Backend::Portable => 1,
@@ -115,8 +115,8 @@ impl Lanes {
         }
     }
 
-    /// Computes what depends on the key alone, which the key's first operation does otherwise (some hundred
-    /// microseconds).
+    /// Precomputes the values that depend on the key alone, which the key's first operation does otherwise (some
+    /// hundred microseconds).
     pub fn prepare(&self, key: &PrivateKey) {
         match &self.backend {
             Backend::Portable => {}
@@ -127,9 +127,9 @@ impl Lanes {
         }
     }
 
-    /// Which of the results are right: result^e = input mod n, both below n and as long as the modulus.
+    /// Returns which of the results are right: result^e = input mod n, both below n and as long as the modulus.
     ///
-    /// It is for results that were computed elsewhere with keys of this process, by a GPU for instance. It costs about a
+    /// It is for results computed elsewhere with keys of this process, for instance by a GPU. It costs about a
     /// thirtieth of computing them here.
     pub fn confirm(&self, results: &[Computed<'_>]) -> Vec<bool> {
         match &self.backend {
@@ -141,10 +141,10 @@ impl Lanes {
         }
     }
 
-    /// Runs every operation of the batch and sets its outcome. Best are [`width`](Self::width) operations
-    /// with keys of one size; more, fewer and mixed sizes work too.
+    /// Runs every operation of the batch and sets its outcome. The best batch has [`width`](Self::width) operations
+    /// with keys of one size; other numbers and mixed sizes work too.
     ///
-    /// Every result is checked with the public key before it is written. No operation affects another.
+    /// Every result is checked with the public key before it is written. Operations do not affect each other.
     pub fn private_operations(&self, batch: &mut [PrivateOperation<'_, PrivateKey>]) {
         match &self.backend {
             Backend::Portable => batch.iter_mut().for_each(run_scalar),
@@ -188,9 +188,9 @@ fn confirm_scalar(computed: &Computed<'_>) -> bool {
     computed.parse().is_some() && computed.key.scalar.confirms(computed.input, computed.result)
 }
 
-/// An instruction set whose constants a key can hold.
+/// Instruction set with constants that a key can hold.
 pub(crate) trait Tier: Arithmetic {
-    /// The key's constants, computed if they are not yet there.
+    /// Returns the key's constants, computed on first use.
     fn constants_of(key: &PrivateKey) -> &KeyConstants<Self>;
 }
 
@@ -208,7 +208,7 @@ impl Tier for Fma47 {
     }
 }
 
-/// A tier and the idle memory of earlier batches, by key size.
+/// Tier with the idle memory of earlier batches, by key size.
 pub(crate) struct Pool<A: Arithmetic> {
     arithmetic: A,
     idle: [Mutex<Vec<Workspace<A>>>; KeySize::ALL.len()],

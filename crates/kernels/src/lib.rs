@@ -1,8 +1,8 @@
 //! Several RSA private-key operations at once, one in each lane of a vector register; or several key exchanges.
 //!
-//! A TLS server spends most of a handshake's CPU on one RSA private operation. One operation cannot fill a
-//! vector unit; several independent ones can. This crate takes operations (each with its own key and input),
-//! runs them side by side, checks every result with the public key, and hands them back:
+//! A TLS server spends most of a handshake's CPU on one RSA private operation. One operation cannot fill a vector
+//! unit; several independent ones can. This crate takes operations (each with its own key and input), runs them side
+//! by side, checks every result with the public key, and returns them:
 //!
 //! | tier | CPU | operations at once | arithmetic |
 //! |---|---|---|---|
@@ -14,7 +14,7 @@
 //! P-256 (ECDSA: [`P256Signature`], ECDH: [`P256Agreement`]) and ML-KEM-768 ([`Encapsulation`]) have lanes in the `ifma`
 //! tier alone.
 //!
-//! It does not collect operations (`quadrille-engine` does), knows nothing of padding or TLS, and makes no
+//! It does not collect operations (`quadrille-engine` does), implements neither padding nor TLS, and generates no
 //! keys.
 //!
 //! ```
@@ -31,12 +31,18 @@
 //! # }
 //! ```
 //!
-//! # What stands behind it
+//! # Guarantees
 //!
-//! - **Secrets**: no branch and no address depends on a key, an input or an intermediate value
-//!   (`src/secrecy.rs` has valgrind prove it, `src/x86_64/` reads the kernels' text); memory that held one is cleared.
-//! - **Faults**: a result leaves only if raising it to the public exponent gives the input back.
-//! - **Bounds**: `docs/kernels/` argues why no digit overflows.
+//! - **Secrets**: no branch and no address depends on a key, an input or an intermediate value (verified by valgrind
+//!   in `src/secrecy.rs`, and by inspection of the kernels' text in `src/x86_64/`); memory with secrets is cleared.
+//! - **Faults**: a result is released only if raising it to the public exponent yields the input.
+//! - **Bounds**: `docs/kernels/` proves that no digit overflows.
+//!
+//! # Files
+//!
+//! `codegen/` generates the assembly when the crate is built, and `x86_64` wraps it. `batch` holds the parts that
+//! all RSA tiers share; `x25519`, `p256` and `ml_kem` compute the other algorithms. `portable` is the oracle of all
+//! tests.
 
 #[cfg_attr(
     not(target_arch = "x86_64"),

@@ -1,4 +1,4 @@
-//! One operation at a time with BoringSSL: the tier that runs everywhere, and the oracle of the tests.
+//! RSA with BoringSSL, one operation at a time: the tier for all CPUs, and the oracle of the tests.
 
 use std::ptr;
 
@@ -6,11 +6,11 @@ use boring_sys as ffi;
 
 use quadrille_rsa_numbers::{Components, KeyError, PrivateOperationError};
 
-/// The key as BoringSSL holds it. BoringSSL clears the memory when the key is freed.
+/// Key in BoringSSL's form. BoringSSL clears the memory when the key is freed.
 pub(crate) struct ScalarKey(ptr::NonNull<ffi::RSA>);
 
-// SAFETY: BoringSSL's RSA objects may be used from several threads once their fields are set; the fields are
-// set in `new` alone, and the lazily computed Montgomery contexts are behind a lock of its own.
+// SAFETY: BoringSSL's RSA objects may be used from several threads after their fields are set; the fields are set in
+// `new` alone, and the lazily computed Montgomery contexts are behind a lock of its own.
 unsafe impl Send for ScalarKey {}
 // SAFETY: as above.
 unsafe impl Sync for ScalarKey {}
@@ -19,8 +19,8 @@ impl ScalarKey {
     /// Imports and checks a key.
     pub(crate) fn new(components: &Components<'_>) -> Result<Self, KeyError> {
         let key = Self::import(components);
-        // A refusal leaves entries in this thread's error queue, where they would puzzle whoever calls
-        // BoringSSL next.
+        // A rejected key leaves entries in this thread's error queue, where the next caller of BoringSSL would see
+        // them.
         // SAFETY: no arguments, touches the calling thread's queue only.
         unsafe { ffi::ERR_clear_error() };
         key.ok_or(KeyError::Inconsistent)
@@ -49,15 +49,15 @@ impl ScalarKey {
         (unsafe { ffi::RSA_check_key(key.0.as_ptr()) } == 1).then_some(key)
     }
 
-    /// output = input^d mod n; both are as long as the modulus. BoringSSL checks the result with the public
-    /// exponent and refuses inputs from n upwards, which the caller has excluded.
+    /// Computes output = input^d mod n; both are as long as the modulus. BoringSSL checks the result with the public
+    /// exponent and rejects inputs from n upwards, which the caller has excluded.
     pub(crate) fn private_operation(
         &self,
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), PrivateOperationError> {
         let mut written = 0;
-        // SAFETY: the key is valid and is not changed by the call but for what BoringSSL locks; the buffers
+        // SAFETY: the key is valid and is not changed by the call except for fields that BoringSSL locks; the buffers
         // have the lengths given.
         let ok = unsafe {
             ffi::RSA_sign_raw(
@@ -80,12 +80,12 @@ impl ScalarKey {
 }
 
 impl ScalarKey {
-    /// Whether result^e = input mod n; both are as long as the modulus and below it.
+    /// Returns whether result^e = input mod n; both are as long as the modulus and below it.
     pub(crate) fn confirms(&self, input: &[u8], result: &[u8]) -> bool {
         let mut raised = vec![0; input.len()];
         let mut written = 0;
-        // SAFETY: the key is valid and is not changed by the call but for what BoringSSL locks; the buffers have the
-        // lengths given.
+        // SAFETY: the key is valid and is not changed by the call except for fields that BoringSSL locks; the buffers
+        // have the lengths given.
         let ok = unsafe {
             ffi::RSA_verify_raw(
                 self.0.as_ptr(),
@@ -110,7 +110,7 @@ impl Drop for ScalarKey {
     }
 }
 
-/// d = e^-1 mod (p - 1)(q - 1). BoringSSL wants it, although nothing here computes with it.
+/// Computes d = e^-1 mod (p - 1)(q - 1), which BoringSSL requires although it is not used here.
 fn private_exponent(e: &Number, p: &Number, q: &Number) -> Option<Number> {
     let (mut d, mut totient) = (Number::zero()?, Number::zero()?);
     let (mut p1, mut q1) = (Number::zero()?, Number::zero()?);
@@ -129,12 +129,12 @@ fn private_exponent(e: &Number, p: &Number, q: &Number) -> Option<Number> {
     }
 }
 
-/// A BoringSSL number, cleared when dropped.
+/// BoringSSL number, cleared on drop.
 struct Number(ptr::NonNull<ffi::BIGNUM>);
 
 impl Number {
     fn new(bytes: &[u8]) -> Option<Self> {
-        // SAFETY: the bytes are readable; a null destination asks for a new number.
+        // SAFETY: the bytes are readable; a null destination requests a new number.
         let number = unsafe { ffi::BN_bin2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut()) };
         ptr::NonNull::new(number).map(Self)
     }
@@ -160,7 +160,7 @@ impl Drop for Number {
     }
 }
 
-/// x y mod n by BoringSSL, for tests of the kernels.
+/// Computes x y mod n by BoringSSL, for tests of the kernels.
 #[cfg(test)]
 pub(crate) fn multiply_mod(x: &[u64], y: &[u64], n: &[u64]) -> quadrille_rsa_numbers::words::Secret {
     use quadrille_rsa_numbers::words;
@@ -168,10 +168,10 @@ pub(crate) fn multiply_mod(x: &[u64], y: &[u64], n: &[u64]) -> quadrille_rsa_num
     let number = |value: &[u64]| {
         let mut bytes = vec![0; 8 * value.len()];
         words::to_be_bytes(value, &mut bytes);
-        Number::new(&bytes).expect("there is memory")
+        Number::new(&bytes).expect("memory is available")
     };
     let (x, y, modulus) = (number(x), number(y), number(n));
-    let mut product = Number::zero().expect("there is memory");
+    let mut product = Number::zero().expect("memory is available");
     let mut bytes = vec![0; 8 * n.len()];
     // SAFETY: all numbers are valid; the bytes have the length given.
     unsafe {

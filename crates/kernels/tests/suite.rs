@@ -1,7 +1,7 @@
-//! One suite, every tier: each case runs on every tier this CPU has, and the portable tier is the oracle.
+//! Test suite for all tiers: each case runs on every tier of this CPU, with the portable tier as the oracle.
 //!
-//! `TEST_OPERATIONS` sets how many random operations a tier computes (1,000 by default). `TEST_TIERS`, a list,
-//! says which tiers to run, and makes it a failure if one cannot.
+//! `TEST_OPERATIONS` sets the number of random operations of a tier (1,000 by default). `TEST_TIERS`, a list, selects
+//! the tiers to run, and makes a missing one a failure.
 
 mod support;
 
@@ -44,7 +44,7 @@ fn edge_inputs(key: &TestKey) -> Vec<Vec<u8>> {
     inputs.push(last);
     inputs.extend([&key.p, &key.q].map(|prime| shifted(prime, len, len / 2 - 1)));
     inputs.extend([&key.p, &key.q].map(|prime| shifted(prime, len, 1)));
-    // All ones up to a bit, and one bit alone, about the borders of words, digits and halves.
+    // All ones up to a bit, and one bit alone, around the borders of words, digits and halves.
     for bit in [46, 47, 51, 52, 63, 64, 8 * len / 2 - 1, 8 * len / 2, 8 * len - 2] {
         inputs.push(power_of_two(bit, len, 0));
         inputs.push(power_of_two(bit, len, 0xff));
@@ -52,14 +52,14 @@ fn edge_inputs(key: &TestKey) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// number * 256^bytes, which is a multiple of it; the factor is chosen so that it stays below n.
+/// Returns number * 256^bytes, with a factor such that it stays below n.
 fn shifted(number: &[u8], len: usize, bytes: usize) -> Vec<u8> {
     let mut wide = padded(number, len - bytes);
     wide.extend(vec![0; bytes]);
     wide
 }
 
-/// 2^bit, or with `below` = 0xff all the ones below it.
+/// Returns 2^bit, or with `below` = 0xff all ones below it.
 fn power_of_two(bit: usize, len: usize, below: u8) -> Vec<u8> {
     let mut out = vec![0; len];
     let index = len - 1 - bit / 8;
@@ -68,7 +68,7 @@ fn power_of_two(bit: usize, len: usize, below: u8) -> Vec<u8> {
     out
 }
 
-/// 1 to width() operations, each with its own key.
+/// Batches of 1 to width() operations, each with its own key.
 fn partial_fills(lanes: &Lanes) {
     let mut random = Random::new(1);
     for size in KeySize::ALL {
@@ -101,7 +101,7 @@ fn mixed_sizes(lanes: &Lanes) {
     check(lanes, &batch);
 }
 
-/// An input that is too large or has the wrong length spoils its own lane only.
+/// An input that is too large or has the wrong length affects its own lane only.
 fn bad_inputs(lanes: &Lanes) {
     let keys = keys_of(KeySize::Rsa2048);
     let mut random = Random::new(4);
@@ -131,7 +131,7 @@ fn bad_inputs(lanes: &Lanes) {
     }
 }
 
-/// Threads may share lanes and keys.
+/// Threads share lanes and keys.
 fn threads(lanes: &Lanes) {
     let key = keys_of(KeySize::Rsa2048).remove(0);
     let input = Random::new(5).residue(&key.n);
@@ -153,10 +153,10 @@ fn threads(lanes: &Lanes) {
 /// Random inputs and random assignments of keys to lanes.
 fn random(lanes: &Lanes) {
     let total: usize = std::env::var("TEST_OPERATIONS").map_or(1_000, |n| n.parse().expect("a number"));
-    // The oracle beside itself needs no more than a sign of life.
+    // The oracle against itself only needs a smoke test.
     let total = if lanes.name() == "portable" { total / 20 } else { total };
     let mut random = Random::new(6);
-    // RSA-2048 takes the bulk: it is what servers use, and the oracle is slow beyond it.
+    // Most operations are RSA-2048: servers use it most, and the oracle is slow beyond it.
     for (size, operations) in KeySize::ALL.into_iter().zip([total, total / 20, total / 40]) {
         let keys = keys_of(size);
         let mut left = operations;
@@ -175,7 +175,7 @@ fn random(lanes: &Lanes) {
     }
 }
 
-/// The memory of a batch is reused: nothing of one batch may reach the next.
+/// The memory of a batch is reused: no data of one batch may reach the next.
 fn repeatable(lanes: &Lanes) {
     let keys = keys_of(KeySize::Rsa3072);
     let mut random = Random::new(7);
@@ -187,8 +187,8 @@ fn repeatable(lanes: &Lanes) {
 }
 
 /// Every result of a batch equals the oracle's.
-/// Right results of all sizes are confirmed beside wrong ones: a bit off, of another input, not below the modulus, or of
-/// another length.
+/// Right results of all sizes are confirmed beside wrong ones: a bit off, for another input, not below the modulus,
+/// or of another length.
 fn confirmed(lanes: &Lanes) {
     let keys = keys();
     let mut random = Random::new(7);
@@ -220,7 +220,7 @@ fn confirmed(lanes: &Lanes) {
     assert_eq!(lanes.confirm(&[]), [false; 0]);
 }
 
-/// a + b, in as many bytes as a, or one more.
+/// Returns a + b, in as many bytes as a, or one more.
 fn plus(a: &[u8], b: &[u8]) -> Vec<u8> {
     let mut carry = 0;
     let mut sum: Vec<u8> = a
@@ -245,7 +245,7 @@ fn check(lanes: &Lanes, batch: &[(&PrivateKey, &[u8])]) {
     }
 }
 
-/// What is not a key of a supported size is refused.
+/// Invalid or unsupported keys are rejected.
 #[test]
 fn unsound_keys() {
     let keys = keys_of(KeySize::Rsa2048);

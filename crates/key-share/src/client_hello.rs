@@ -1,14 +1,14 @@
-//! Which group BoringSSL will choose, and the client's share of it.
+//! Prediction of the group that BoringSSL will choose, with the client's share of it.
 
 use quadrille_engine::{ClientShare, Group};
 
-/// The client's share of the group in which BoringSSL will exchange keys with it, if the engine computes that group.
+/// Returns the client's share of the group that BoringSSL will choose, if the engine computes that group.
 ///
-/// `extension` gives the body of an extension of the ClientHello by its code point. `groups` are those of the server, the
-/// preferred one first: it chooses by its own order (`SSL_OP_CIPHER_SERVER_PREFERENCE`). `computes` says whether
-/// a share of a group is to be handed in ([`Engine::awaits`](quadrille_engine::Engine::awaits)), and is asked once at most. `None` for a client that does not get TLS
-/// 1.3, that has to be asked for another share (HelloRetryRequest), or whose key shares BoringSSL refuses. The server must
-/// allow TLS 1.3.
+/// `extension` returns the body of a ClientHello extension by its code point. `groups` are the server's, in its order
+/// of preference, which determines the choice (`SSL_OP_CIPHER_SERVER_PREFERENCE`). `computes` returns whether to
+/// submit a share of a group ([`Engine::awaits`](quadrille_engine::Engine::awaits)), and is called at most once.
+/// `None` for a client that does not negotiate TLS 1.3, that needs a HelloRetryRequest, or that sends key shares that
+/// BoringSSL rejects. The server must allow TLS 1.3.
 pub fn predict<'a>(
     extension: impl Fn(u16) -> Option<&'a [u8]>,
     groups: &[u16],
@@ -24,7 +24,7 @@ pub fn predict<'a>(
     ClientShare::new(group, share(extension(KEY_SHARE)?, group)?)
 }
 
-/// The server's first group that the client supports (RFC 8446 section 4.2.7).
+/// Returns the server's first group that the client supports (RFC 8446 section 4.2.7).
 fn chosen(versions: &[u8], offered: &[u8], groups: &[u16]) -> Option<Group> {
     const TLS_1_3: [u8; 2] = [3, 4];
     if !versions.get(1..)?.chunks_exact(2).any(|version| version == TLS_1_3) {
@@ -35,7 +35,7 @@ fn chosen(versions: &[u8], offered: &[u8], groups: &[u16]) -> Option<Group> {
     groups.iter().find(has).copied().and_then(Group::from_code_point)
 }
 
-/// The client's only share of this group (RFC 8446 section 4.2.8).
+/// Returns the client's only share of this group (RFC 8446 section 4.2.8).
 fn share(extension: &[u8], group: Group) -> Option<&[u8]> {
     let (mut rest, behind) = vector(extension)?;
     if !behind.is_empty() {
@@ -56,7 +56,7 @@ fn share(extension: &[u8], group: Group) -> Option<&[u8]> {
     found
 }
 
-/// What has its length, in two bytes, in front of it; and what comes behind it.
+/// Splits off a vector with a two-byte length prefix, and returns it with the rest.
 fn vector(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = bytes.split_first_chunk()?;
     rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))
@@ -91,11 +91,11 @@ mod tests {
         let chosen = |groups: &[u16]| chosen(&versions, &offered, groups);
         assert_eq!(chosen(&[HYBRID, X25519]), Some(Group::X25519MlKem768));
         assert_eq!(chosen(&[X25519, HYBRID]), Some(Group::X25519));
-        assert_eq!(chosen(&[24, X25519]), Some(Group::X25519), "the client does not have P-384");
+        assert_eq!(chosen(&[24, X25519]), Some(Group::X25519), "the client does not support P-384");
         assert_eq!(chosen(&[P256, X25519]), Some(Group::P256));
         assert_eq!(chosen(&[24]), None);
         let offered = list(&[24, X25519]);
-        assert_eq!(super::chosen(&versions, &offered, &[24, X25519]), None, "P-384 is BoringSSL's");
+        assert_eq!(super::chosen(&versions, &offered, &[24, X25519]), None, "BoringSSL computes P-384");
     }
 
     #[test]
@@ -133,6 +133,6 @@ mod tests {
         for len in 0..whole.len() {
             assert_eq!(share(&whole[..len], Group::X25519), None, "cut after {len} bytes");
         }
-        assert_eq!(share(&[&whole[..], &[0]].concat(), Group::X25519), None, "with a byte behind it");
+        assert_eq!(share(&[&whole[..], &[0]].concat(), Group::X25519), None, "a trailing byte");
     }
 }

@@ -1,4 +1,4 @@
-//! Handshake hints: BoringSSL's own way to be told a result that it would compute (`SSL_set_handshake_hints`).
+//! Handshake hints: BoringSSL's interface for precomputed results (`SSL_set_handshake_hints`).
 
 use boring::{error::ErrorStack, ssl::SslRef};
 use boring_sys as ffi;
@@ -6,9 +6,9 @@ use foreign_types::ForeignTypeRef;
 use quadrille_engine::ServerShare;
 use zeroize::Zeroizing;
 
-/// Gives a connection, in its handshake, the server's share and the shared secret. BoringSSL takes them if it chooses
-/// their group in TLS 1.3, and computes its own otherwise. It must be the answer to the share in this connection's
-/// ClientHello.
+/// Passes the server's share and the shared secret to a connection in its handshake. BoringSSL uses them if it
+/// chooses their group in TLS 1.3, and computes its own otherwise. They must be the response to the share in this
+/// connection's ClientHello.
 ///
 /// # Errors
 /// If BoringSSL has no memory.
@@ -21,19 +21,19 @@ pub fn hand_over(ssl: &mut SslRef, share: &ServerShare) -> Result<(), ErrorStack
     }
 }
 
-/// In DER: `SEQUENCE { [1] { INTEGER group, OCTET STRING public, OCTET STRING secret } }`, as `ssl/handoff.cc` describes
-/// `HandshakeHints`. All other hints are optional.
+/// Encodes the DER form `SEQUENCE { [1] { INTEGER group, OCTET STRING public, OCTET STRING secret } }`, described as
+/// `HandshakeHints` in `ssl/handoff.cc`. All other hints are optional.
 fn encode(group: u16, public: &[u8], secret: &[u8]) -> Zeroizing<Vec<u8>> {
     const SEQUENCE: u8 = 0x30;
     const KEY_SHARE: u8 = 0xa1;
     const INTEGER: u8 = 0x02;
     const OCTET_STRING: u8 = 0x04;
     let group = group.to_be_bytes();
-    // The shortest form, and without a sign: a group from 0x8000 on would need a zero in front of it.
+    // Minimal unsigned form: a group from 0x8000 on would need a leading zero.
     let group = if group[0] == 0 { &group[1..] } else { &group[..] };
     let parts = [(INTEGER, group), (OCTET_STRING, public), (OCTET_STRING, secret)];
     let inner = parts.iter().map(|(_, part)| element_len(part.len())).sum();
-    // With room for all of it: a vector that grows would leave a copy of the secret behind.
+    // Allocates the full size: a vector that grows would leave a copy of the secret behind.
     let mut der = Zeroizing::new(Vec::with_capacity(element_len(element_len(inner))));
     begin_element(&mut der, SEQUENCE, element_len(inner));
     begin_element(&mut der, KEY_SHARE, inner);
@@ -44,7 +44,7 @@ fn encode(group: u16, public: &[u8], secret: &[u8]) -> Zeroizing<Vec<u8>> {
     der
 }
 
-/// Bytes of an element with so many bytes inside, of which there are less than 64 Ki.
+/// Returns the length of an element with contents of `inside` bytes, less than 64 Ki.
 fn element_len(inside: usize) -> usize {
     let length = match inside {
         0..0x80 => 1,

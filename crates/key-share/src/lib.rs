@@ -1,18 +1,19 @@
-//! The way between BoringSSL's handshake and a key exchange that is computed elsewhere.
+//! Bridge between BoringSSL's handshake and an externally computed key exchange.
 //!
-//! BoringSSL computes the server's key share inside of `SSL_do_handshake`, where nothing can wait. So it is computed
-//! before: when BoringSSL asks for a certificate it has read the ClientHello, and waits as long as it takes.
+//! BoringSSL computes the server's key share inside of `SSL_do_handshake`, which cannot suspend there. It is
+//! therefore computed earlier: in the certificate selection callback BoringSSL has read the ClientHello, and can
+//! wait.
 //!
 //! ```text
 //!  select_certificate callback: ClientHello ── predict ──> ClientShare ──> the engine ──> ServerShare
 //!                               "retry" ...                                                   │
 //!  select_certificate callback: handshake hint  <────────────────── hand_over ────────────────┘
-//!  resolve_ecdhe_secret:        takes the hint if it is of the group that it has chosen, or else computes
+//!  resolve_ecdhe_secret:        uses the hint if it is for the chosen group, or else computes
 //! ```
 //!
-//! The hint belongs to the connection, and only to a handshake of TLS 1.3 in the group that it names
-//! ([why like this](../../../docs/decisions/key-exchange.md)). What the engine refuses, a point of small order for
-//! instance, BoringSSL gets without a hint, so that the alert is its own.
+//! The hint belongs to the connection, and only to a TLS 1.3 handshake in the group that it names
+//! ([reasons](../../../docs/decisions/key-exchange.md)). If the engine rejects a share, such as a point of small
+//! order, BoringSSL gets no hint, and sends its own alert.
 
 mod client_hello;
 mod hint;

@@ -1,4 +1,4 @@
-//! What BoringSSL makes of a hint: its own client and server, in one thread, over memory.
+//! BoringSSL's handling of hints: its own client and server, in one thread, over memory.
 
 use boring::{
     pkey::PKey,
@@ -22,10 +22,10 @@ const X25519: u16 = 0x001d;
 const HYBRID: u16 = 0x11ec;
 const P256: u16 = 0x0017;
 
-/// What is done to the engine's answer before it is handed over.
+/// Modification of the engine's response before it is passed on.
 type Change = fn(&mut ServerShare);
 
-/// The server predicts by `groups`.
+/// Server that predicts by `groups`.
 fn server(groups: &'static [u16], change: Change) -> SslContext {
     let key = rcgen::KeyPair::generate().expect("a key");
     let parameters = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
@@ -40,8 +40,8 @@ fn server(groups: &'static [u16], change: Change) -> SslContext {
     context.set_select_certificate_callback(move |mut hello| {
         let extension = |code| hello.get_extension(ExtensionType::from(code));
         if let Some(share) = predict(extension, groups, |group| engine.exchanges(group)) {
-            // So many that lanes answer them.
-            let mut answer = engine.answer(vec![share; 8]).swap_remove(0).expect("an answer");
+            // Enough shares for lanes to compute them.
+            let mut answer = engine.answer(vec![share; 8]).swap_remove(0).expect("a response");
             change(&mut answer);
             hand_over(hello.ssl_mut(), &answer).expect("memory");
         }
@@ -67,7 +67,7 @@ fn with_groups(groups: &str) -> SslContext {
     client(|context| context.set_curves_list(groups).expect("groups"))
 }
 
-/// The group, if both ends complete the handshake.
+/// Returns the group, if both ends complete the handshake.
 fn shake_hands(server: &SslContext, client: &SslContext) -> Option<u16> {
     let (near, far) = pipe();
     let mut client = begun(Ssl::new(client).expect("a client").setup_connect(near).handshake())?;
@@ -114,19 +114,19 @@ fn both_ends_agree() {
 }
 
 #[test]
-fn the_answer_is_what_boringssl_takes() {
-    // With another secret than the client's, the handshake cannot be completed.
+fn boringssl_uses_the_response() {
+    // With a secret that differs from the client's, the handshake cannot be completed.
     let server = server(&[HYBRID, X25519], |answer| answer.secret[0] ^= 1);
     assert_eq!(shake_hands(&server, &with_groups("X25519")), None);
     assert_eq!(shake_hands(&server, &with_groups("X25519MLKEM768")), None);
-    assert_eq!(shake_hands(&server, &with_groups("P-256")), Some(P256), "nothing was handed over");
+    assert_eq!(shake_hands(&server, &with_groups("P-256")), Some(P256), "no hint was passed");
 }
 
 #[test]
 fn on_p256_the_answer_is_taken_if_there_are_lanes() {
     let lanes = engine().exchanges(Group::P256);
     if !lanes {
-        println!("P-256 is not in lanes: this CPU has none for it");
+        println!("P-256 not tested: this CPU has no lanes for it");
     }
     let changes: [Change; 2] = [|answer| answer.secret[0] ^= 1, |answer| answer.public[40] ^= 1];
     for change in changes {
@@ -134,16 +134,17 @@ fn on_p256_the_answer_is_taken_if_there_are_lanes() {
         let expected = if lanes { None } else { Some(P256) };
         assert_eq!(shake_hands(&server, &with_groups("P-256")), expected);
         assert_eq!(shake_hands(&server, &with_groups("P-256:P-384")), expected);
-        // It has sent a share of another group, which the server does not have, and is asked for one on P-256.
+        // The client sends a share of a group that the server does not support, and gets a HelloRetryRequest for
+        // P-256.
         assert_eq!(shake_hands(&server, &with_groups("P-384:P-256")), Some(P256));
     }
-    // X25519 comes first: the hint for P-256 is of no use.
+    // X25519 comes first: the hint for P-256 is not used.
     let wrong = server(&[P256], |answer| answer.secret[0] ^= 1);
     assert_eq!(shake_hands(&wrong, &with_groups("P-256:X25519")), Some(X25519));
 }
 
 #[test]
-fn an_answer_for_another_group_or_version_is_not_taken() {
+fn a_response_for_another_group_or_version_is_not_used() {
     // A wrong prediction: the server prefers X25519MLKEM768.
     let wrong: Change = |answer| answer.secret[0] ^= 1;
     let other = server(&[X25519], wrong);
@@ -155,15 +156,15 @@ fn an_answer_for_another_group_or_version_is_not_taken() {
 }
 
 #[test]
-fn a_client_that_is_asked_for_another_share_is_boringssls() {
-    // Its share is of a group that the server does not have.
+fn boringssl_computes_after_a_hello_retry_request() {
+    // Its share is of a group that the server does not support.
     let server = server(&[HYBRID, X25519], |answer| answer.secret[0] ^= 1);
     assert_eq!(shake_hands(&server, &with_groups("P-384:X25519")), Some(X25519));
 }
 
 type Bytes = Rc<RefCell<VecDeque<u8>>>;
 
-/// One end of two that talk through memory; never blocks.
+/// One of two ends that communicate through memory; never blocks.
 #[derive(Debug)]
 struct Pipe {
     from: Bytes,

@@ -1,4 +1,4 @@
-//! The private key on another machine.
+//! Private keys on another machine: wire protocol, client and key server.
 //!
 //! ```text
 //!  gateway                                         key server
@@ -10,10 +10,10 @@
 //! - [`wire`]: messages to bytes and back, without I/O. The protocol is described in `wire.md` beside the sources.
 //! - [`session`]: the two ends of a connection, without I/O.
 //! - [`client`]: one pool for a process, a connection of each event loop to each server, failover, hedged requests.
-//!   What it decides, it decides in pure state machines that take `now`.
-//! - [`server`]: answers operations through the engine for clients whom a policy knows.
+//!   Decisions are made in pure state machines that take `now`.
+//! - [`server`]: computes operations through the engine for the clients that a policy names.
 //!
-//! It knows no TLS certificates to serve and no configuration files: those are the gateway's.
+//! It handles neither server certificates nor configuration files: those belong to the gateway.
 
 pub mod client;
 mod io;

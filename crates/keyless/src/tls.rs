@@ -11,7 +11,7 @@ use boring::{
     x509::{X509, store::X509StoreBuilder},
 };
 
-/// The certificate chain, leaf first, and the key with which an end shows who it is.
+/// Certificate chain, leaf first, and private key of this end.
 #[derive(Clone)]
 pub struct Credentials {
     /// Leaf first.
@@ -20,19 +20,19 @@ pub struct Credentials {
     pub key: PKey<Private>,
 }
 
-/// The CAs whose certificates the other end may show.
+/// CAs that the peer's certificate may chain to.
 #[derive(Clone)]
 pub struct Trust(pub Vec<X509>);
 
-/// Post-quantum first; then what other implementations have.
+/// Post-quantum first; then the groups of other implementations.
 const GROUPS: &str = "X25519MLKEM768:X25519:P-256:P-384";
 
-/// TLS 1.2 for ends other than ours: forward secrecy and AEAD only.
+/// TLS 1.2 for foreign peers: forward secrecy and AEAD only.
 const CIPHERS: &str = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
                        ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:\
                        ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
-/// The server's side: every client must show a certificate of these CAs.
+/// Server side: every client must present a certificate of these CAs.
 pub(crate) fn server(credentials: &Credentials, clients: &Trust) -> Result<SslContext, ErrorStack> {
     let mut builder = SslContext::builder(SslMethod::tls())?;
     common(&mut builder, credentials, clients, SslVersion::TLS1_2)?;
@@ -42,8 +42,8 @@ pub(crate) fn server(credentials: &Credentials, clients: &Trust) -> Result<SslCo
     builder.set_options(SslOptions::NO_TICKET | SslOptions::CIPHER_SERVER_PREFERENCE);
     builder.set_session_cache_mode(SslSessionCacheMode::OFF);
     builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
-    // The choice is a part of the client's list, which outlives the callback. Clients that offer nothing we know are
-    // served in the compatible mode, as those are that offer nothing at all.
+    // The choice is a part of the client's list, which outlives the callback. Clients without a known protocol are
+    // served in the compatible mode, as are clients without ALPN.
     builder.set_alpn_select_callback(|_, client| {
         let ours = wire_alpn();
         select_next_proto(&ours, client)
@@ -53,8 +53,7 @@ pub(crate) fn server(credentials: &Credentials, clients: &Trust) -> Result<SslCo
     Ok(builder.build())
 }
 
-/// The client's side. With `only_ours` nothing but our own mode over TLS 1.3 will do; with `offer_ours` it is
-/// preferred.
+/// Client side. With `only_ours` only the batched mode over TLS 1.3 is accepted; with `offer_ours` it is preferred.
 pub(crate) fn client(
     credentials: &Credentials,
     servers: &Trust,
@@ -77,8 +76,8 @@ fn common(
     trust: &Trust,
     least: SslVersion,
 ) -> Result<(), ErrorStack> {
-    // A write that waits for the other end goes on with more behind it, and at another address (otherwise
-    // `BAD_WRITE_RETRY` would end the connection of everybody who reads slowly).
+    // A blocked write may be retried with more data, and at another address (otherwise `BAD_WRITE_RETRY` would end
+    // the connections of all slow readers).
     builder.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
     builder.set_min_proto_version(Some(least))?;
     builder.set_max_proto_version(Some(SslVersion::TLS1_3))?;
@@ -99,7 +98,7 @@ fn common(
     Ok(())
 }
 
-/// Length-prefixed (RFC 7301 section 3.1).
+/// Length-prefixed ALPN name (RFC 7301 section 3.1).
 fn wire_alpn() -> Vec<u8> {
     let mut wire = vec![u8::try_from(ALPN.len()).unwrap_or(0)];
     wire.extend(ALPN.as_bytes());

@@ -1,4 +1,4 @@
-//! Keys that are made and removed over a connection, as a policy allows.
+//! Generation and removal of keys over a connection, as a policy allows.
 
 use quadrille_engine::{Engine, Key, KeyType, Operation, Scalar, SignatureScheme, Unobserved};
 use quadrille_keyless::{
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const KIND: KeyType = KeyType::EcdsaP256;
 
-/// A key server with a directory of its own, at a Unix socket.
+/// Key server with its own directory, on a Unix socket.
 struct KeyServer {
     directory: TempDir,
     server: Server,
@@ -38,7 +38,7 @@ impl KeyServer {
         self.directory.path().join("keys")
     }
 
-    /// This process may do this with keys of this name.
+    /// Allows this process operations on keys of this name.
     fn allow(&self, keys: &str, generate: bool, most: usize) {
         let limits = Limits { generated_keys: NonZeroUsize::new(most).expect("one"), ..Limits::default() };
         let (client, keys) = (ClientPattern::new("uid:*").expect("a name"), Pattern::new(keys));
@@ -92,17 +92,17 @@ async fn keys_are_made_and_removed_as_far_as_the_policy_says() {
     assert!(signs(&client, &one).await && signs(&client, &two).await, "at once");
     assert_eq!(refusal(client.generate(KIND, "ab").await), Some(ErrorCode::TooManyKeys));
 
-    // What was put there stays, and so does what another rule covers.
+    // Keys installed by the operator stay, and so do keys that another rule covers.
     assert_eq!(refusal(client.remove(own.ski()).await), Some(ErrorCode::Denied));
     all.allow("other", true, 2);
-    client.remove(one.ski()).await.expect("to this client there is none");
+    client.remove(one.ski()).await.expect("the key does not exist for this client");
     all.allow("a*", true, 2);
     assert!(signs(&client, &own).await && signs(&client, &one).await);
-    client.remove(one.ski()).await.expect("it was made for this client");
+    client.remove(one.ski()).await.expect("the key belongs to this client");
     assert!(!signs(&client, &one).await && signs(&client, &two).await);
     assert_eq!(fs::read_dir(all.keys()).expect("a directory").count(), 2);
-    client.remove(one.ski()).await.expect("what is gone is gone");
-    // There is room again; and what is read again is what was there.
+    client.remove(one.ski()).await.expect("removing a removed key succeeds");
+    // There is room again; and a re-read key is the same.
     client.generate(KIND, "ab").await.expect("a key");
     all.server.load_keys(&all.keys()).expect("keys");
     assert!(signs(&client, &two).await && signs(&client, &own).await);

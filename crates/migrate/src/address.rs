@@ -1,4 +1,4 @@
-//! Where the database is.
+//! Addresses of databases.
 
 use crate::Error;
 use postgres::config::Host;
@@ -7,8 +7,8 @@ use std::{fmt, net::IpAddr, str::FromStr};
 /// A database's URL: `mysql://user:password@localhost/app?socket=/run/mysqld/mysqld.sock`,
 /// `postgresql://user:password@localhost:5432/app`, `postgresql:///app?host=/run/postgresql&user=app`.
 ///
-/// Connections are not encrypted, so what is on them is visible to whoever is between: use sockets, loopback, or a
-/// tunnel. Shown without the password.
+/// Connections are not encrypted, so any party on the network path can read them: use sockets, loopback, or a tunnel.
+/// Shown without the password.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Address {
     /// MariaDB or MySQL.
@@ -18,14 +18,15 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether the address is on this machine: a socket, or a loopback address, as whoever connects there reads it.
+    /// Returns whether the address is on this machine: a socket, or a loopback address, as the database clients parse
+    /// it.
     pub fn is_local(&self) -> bool {
         match self {
             Self::MariaDb(url) => mysql::Opts::from_url(url).is_ok_and(|options| {
                 options.get_socket().is_some() || is_this_machine(&options.get_ip_or_hostname())
             }),
             Self::PostgreSql(url) => url.parse::<postgres::Config>().is_ok_and(|options| {
-                // Where addresses are given, the hosts are only names for them.
+                // If addresses are given, the hosts are only names for them.
                 let addresses = options.get_hostaddrs();
                 let local = |host: &Host| match host {
                     Host::Tcp(name) => is_this_machine(name),
@@ -53,7 +54,7 @@ impl FromStr for Address {
             Some("mysql" | "mariadb") => Ok(Self::MariaDb(url.replacen("mariadb://", "mysql://", 1))),
             Some("postgres" | "postgresql") => Ok(Self::PostgreSql(url.to_owned())),
             _ => Err(Error::Address(
-                "begin it with mysql:// or postgresql://, for instance postgresql://user@localhost/app"
+                "it must begin with mysql:// or postgresql://, for instance postgresql://user@localhost/app"
                     .to_owned(),
             )),
         }
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_addresses_are_told_from_others() {
+    fn local_addresses_are_distinguished() {
         for (url, local) in [
             ("mysql://u:p@localhost/app", true),
             ("mariadb://u:p@127.0.0.1:3307/app", true),

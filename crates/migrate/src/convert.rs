@@ -1,40 +1,40 @@
-//! What becomes of one value: pure, without a database.
+//! Conversion of one value: pure, without a database.
 
 use crate::job::Source;
 use quadrille_field::{Error, Field, envelope};
 use zeroize::Zeroizing;
 
-/// What becomes of one value.
+/// The result of converting one value.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is as it should be.
+    /// The value is up to date.
     Done,
-    /// It is to be replaced by this envelope.
+    /// The value must be replaced by this envelope.
     Replaced {
         /// The envelope under the active key.
         envelope: Vec<u8>,
-        /// The blind index of its value, if one is asked for.
+        /// The blind index of its value, if one is requested.
         index: Option<String>,
     },
-    /// It cannot be read, and stays as it is.
+    /// The value cannot be read, and is left unchanged.
     Unreadable,
 }
 
-/// What one row holds.
+/// The stored values of one row.
 #[derive(Clone, Copy, Debug)]
 pub enum Held<'a> {
-    /// In one column, which is read and written.
+    /// A value in one column, which is read and written.
     InPlace(Option<&'a [u8]>),
-    /// In two.
+    /// Values in two columns.
     Apart {
-        /// In the one for envelopes. An empty one is what `NOT NULL` gives a row that has none yet.
+        /// The value of the envelope column. It is empty if the column is `NOT NULL` and the row has no envelope yet.
         envelope: Option<&'a [u8]>,
-        /// In the one that is read.
+        /// The value of the source column.
         source: Option<&'a [u8]>,
     },
 }
 
-/// Decides about one row's column.
+/// Converts the value of one column of a row.
 pub fn convert(
     field: &Field,
     from: &Source,
@@ -66,12 +66,12 @@ pub fn convert(
     Ok(Outcome::Replaced { envelope, index })
 }
 
-/// The plain text of a value that is no envelope of these keys.
+/// Returns the plain text of a value that is not an envelope of these keys.
 fn older(from: &Source, value: &[u8]) -> Result<Vec<u8>, Error> {
     match from {
-        // Raw ciphertexts begin with any byte, and what is decrypted wrongly is no text.
+        // Raw ciphertexts begin with any byte, and a wrong decryption is not text.
         Source::Mcrypt(mcrypt) if mcrypt.reads_only_text() => mcrypt.decrypt(value),
-        // What looks like an envelope and is none of ours must not be encrypted again: its key is missing.
+        // A value that looks like an envelope of another key must not be encrypted again: its key is missing.
         _ if looks_like_envelope(value) => Err(Error::Unreadable),
         Source::Envelopes => Err(Error::Unreadable),
         Source::Legacy(legacy) => legacy.decrypt(value),
@@ -80,7 +80,7 @@ fn older(from: &Source, value: &[u8]) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// The version and the length of an envelope; neither plain text nor the older form begins with that byte.
+/// Checks the version and the length of an envelope; neither plain text nor the older form begins with that byte.
 fn looks_like_envelope(value: &[u8]) -> bool {
     value.len() >= envelope::OVERHEAD && value[0] == envelope::VERSION
 }
@@ -109,7 +109,7 @@ mod tests {
         Box::new(Legacy::new(&[1; 32], &[2; 32]).expect("keys"))
     }
 
-    /// Of a row without an envelope.
+    /// Returns the values of a row without an envelope.
     fn apart(source: &[u8]) -> Held<'_> {
         Held::Apart { envelope: None, source: Some(source) }
     }
@@ -163,7 +163,7 @@ mod tests {
             encoding: McryptEncoding::Hex,
             is_binary: false,
         };
-        // Of libmcrypt.
+        // Test vector from libmcrypt.
         let key: Vec<u8> = (0..16).map(|i| i * 7 + 3).collect();
         let stored = b"6351bf544ac447de31d5e6270c9f37e9";
         let decide = |key: &[u8], held: Held<'_>| {
@@ -189,7 +189,7 @@ mod tests {
             convert(&new, &Source::Plain, held, None, "1").expect("decides")
         };
         assert_eq!(decide(&current), Outcome::Done);
-        assert_eq!(decide(b"no envelope"), Outcome::Unreadable, "whatever that is, it is not its source");
+        assert_eq!(decide(b"no envelope"), Outcome::Unreadable, "the source is not read in its place");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a run needs of a database.
+//! Database interface of a run.
 
 use crate::Error;
 use std::collections::HashMap;
@@ -6,23 +6,24 @@ use zeroize::Zeroizing;
 
 /// A connection to one kind of database.
 pub trait Database {
-    /// How this database writes names, bytes and types.
+    /// Returns the SQL dialect: the syntax of names, bytes and types.
     fn dialect(&self) -> Dialect;
 
-    /// The columns of a table by their names; empty if there is no such table.
+    /// Returns the columns of a table by name; empty if the table does not exist.
     fn columns(&mut self, table: &str) -> Result<HashMap<String, ColumnType>, Error>;
 
-    /// Whether rows stay locked until their transaction ends, and `id` names one each.
+    /// Checks that rows stay locked until their transaction ends, and that `id` identifies each row.
     ///
     /// # Errors
-    /// Says which is missing.
+    /// If one of these is missing.
     fn can_replace_rows(&mut self, table: &str, id: &str) -> Result<(), Error>;
 
-    /// The one number that a query gives.
+    /// Returns the single number of a query's result.
     fn count(&mut self, query: &str) -> Result<u64, Error>;
 
-    /// One transaction: selects rows, hands them to `convert`, and makes the updates that it wants. Tells how many rows
-    /// there were and the last row's id. `select` takes the id to begin after, if `after` is given.
+    /// Runs one transaction: selects rows, passes them to `convert`, and makes the updates that it returns. The
+    /// result has the number of rows and the last row's id. `select` has a parameter for the id to begin after, if
+    /// `after` is given.
     fn transact(
         &mut self,
         select: &str,
@@ -32,7 +33,7 @@ pub trait Database {
     ) -> Result<Batch, Error>;
 }
 
-/// What SQL looks like.
+/// An SQL dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// MariaDB, MySQL.
@@ -44,13 +45,13 @@ pub enum Dialect {
 /// A column's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnType {
-    /// As the database writes it: `varbinary(255)`, `bigint`.
+    /// The name in the database's syntax: `varbinary(255)`, `bigint`.
     pub name: String,
-    /// Whether it holds bytes as they are.
+    /// Whether it stores raw bytes.
     pub is_binary: bool,
     /// Whether it may be NULL.
     pub is_nullable: bool,
-    /// Whether it adds zeros up to its length.
+    /// Whether it pads values with zeros.
     pub is_padded: bool,
 }
 
@@ -62,7 +63,7 @@ pub struct Row {
     pub values: Vec<Option<Bytes>>,
 }
 
-/// Erased when dropped: it may be plain text.
+/// Bytes that are zeroized when dropped: they may be plain text.
 pub type Bytes = Zeroizing<Vec<u8>>;
 
 /// One row's update.
@@ -75,15 +76,15 @@ pub struct Update {
 
 /// A parameter.
 pub enum Value {
-    /// Bytes, or nothing to write.
+    /// Bytes; `None` writes nothing.
     Bytes(Option<Vec<u8>>),
-    /// Text, or nothing to write.
+    /// Text; `None` writes nothing.
     Text(Option<String>),
     /// Whether the source is cleared.
     Flag(bool),
 }
 
-/// What one transaction did.
+/// The result of one transaction.
 pub struct Batch {
     /// Rows that were selected.
     pub selected: usize,
@@ -93,10 +94,10 @@ pub struct Batch {
     pub last: Option<String>,
 }
 
-/// What an update has to change.
+/// Checks that an update has changed one row.
 ///
 /// # Errors
-/// If it was more, or nothing: the transaction must not be committed.
+/// If it has changed more rows, or none: the transaction must not be committed.
 pub(crate) fn one_row(changed: u64) -> Result<(), Error> {
     if changed == 1 { Ok(()) } else { Err(Error::Rows(changed)) }
 }

@@ -1,4 +1,4 @@
-//! What is to be done.
+//! Description of the work.
 
 use quadrille_field::{KeyRing, Legacy, Mcrypt};
 
@@ -6,28 +6,29 @@ use quadrille_field::{KeyRing, Legacy, Mcrypt};
 pub struct Job {
     /// The keys.
     pub ring: KeyRing,
-    /// The table, and what fields' keys and envelopes name as their table.
+    /// The table, also as the table name in the fields' keys and envelopes.
     pub table: String,
-    /// The column whose value, as text, names a row: its primary key.
+    /// The column whose value, as text, identifies a row: its primary key.
     pub id: String,
     /// The columns.
     pub columns: Vec<Column>,
-    /// What values that are no envelopes are.
+    /// The format of values that are not envelopes.
     pub source: Source,
     /// Rows in one transaction.
     pub batch: u32,
-    /// Sets a source column to NULL in the transaction that writes its envelope, if it is another column.
+    /// Whether a source column is set to NULL in the transaction that writes its envelope, if it is a different
+    /// column.
     pub clear: bool,
-    /// Reads and counts, and writes nothing.
+    /// Whether rows are only read and counted, and nothing is written.
     pub dry_run: bool,
 }
 
-/// Where a field comes from and goes to.
+/// The source and the destination of a field.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// The column that is read.
     pub from: String,
-    /// The column that holds envelopes, and what fields' keys and envelopes name as their column. May be the same.
+    /// The column that holds envelopes, also as the column name in the fields' keys and envelopes. May be the same.
     pub to: String,
     /// A blind index to fill.
     pub index: Option<Index>,
@@ -36,19 +37,19 @@ pub struct Column {
 /// A column for blind indexes.
 #[derive(Clone, Debug)]
 pub struct Index {
-    /// Its name.
+    /// The name of the column.
     pub column: String,
     /// Bits of each index, 8 to 256, a multiple of 8.
     pub bits: u32,
 }
 
-/// What values that are no envelopes are.
+/// The format of values that are not envelopes.
 pub enum Source {
-    /// Nothing that can be read: only envelopes are re-encrypted.
+    /// Unreadable: only envelopes are re-encrypted.
     Envelopes,
     /// The older AES-256-CBC form.
     Legacy(Box<Legacy>),
-    /// What PHP's mcrypt extension has encrypted.
+    /// Ciphertext of PHP's mcrypt extension.
     Mcrypt(Box<Mcrypt>),
     /// Plain text.
     Plain,

@@ -7,12 +7,12 @@
 //!            └──────────────────────── after the last id, until none is left ─────────────────────────┘
 //! ```
 //!
-//! What is done is seen in the envelopes themselves: the key's id stands in front. So there is no state to keep or to
-//! lose. Whatever ends a run, the next one goes on where it was, and a row is never between two forms, because each
-//! batch is one transaction.
+//! The progress is visible in the envelopes themselves, which begin with the key's id. So there is no state to keep
+//! or to lose. After an interruption, the next run continues at the same point, and a row is never between two
+//! formats, because each batch is one transaction.
 //!
-//! - [`Job`]: what is to be done; [`Report`]: what was.
-//! - [`convert`]: what becomes of one value.
+//! - [`Job`]: the work to do; [`Report`]: the work done.
+//! - [`convert`]: conversion of one value.
 //! - [`Database`]: MariaDB or PostgreSQL, by unencrypted connections (see [`Address`]).
 
 mod address;

@@ -16,7 +16,7 @@ impl MariaDb {
     pub(crate) fn connect(url: &str) -> Result<Self, Error> {
         let options = Opts::from_url(url).map_err(|error| Error::Address(error.to_string()))?;
         let mut connection = Conn::new(options).map_err(failed)?;
-        // Without it, the server cuts an envelope that is longer than its column, and only warns.
+        // Without strict mode, the server truncates an envelope that is longer than its column, and only warns.
         let strict = "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')";
         connection.query_drop(strict).map_err(failed)?;
         Ok(Self(connection))
@@ -71,7 +71,7 @@ impl Database for MariaDb {
         update: &str,
         convert: &mut dyn FnMut(Vec<Row>) -> Result<Vec<Update>, Error>,
     ) -> Result<Batch, Error> {
-        // With what it reads locked, and no gaps between: the site goes on inserting.
+        // Locks the rows that it reads, but not the gaps between: the site can continue to insert.
         let options = TxOpts::default()
             .set_isolation_level(Some(IsolationLevel::ReadCommitted))
             .set_access_mode(Some(AccessMode::ReadWrite));

@@ -61,7 +61,7 @@ impl Database for PostgreSql {
         update: &str,
         convert: &mut dyn FnMut(Vec<Row>) -> Result<Vec<Update>, Error>,
     ) -> Result<Batch, Error> {
-        // READ COMMITTED, PostgreSQL's default, with what it reads locked.
+        // READ COMMITTED, PostgreSQL's default; the selected rows are locked.
         let mut transaction = self.0.transaction().map_err(failed)?;
         let rows = match &after {
             Some(id) => transaction.query(select, &[id]),
@@ -121,7 +121,7 @@ fn failed(error: postgres::Error) -> Error {
     }
 }
 
-/// With its cause: postgres itself says "db error" and no more.
+/// Returns the error with its cause: the text of postgres itself is only "db error".
 fn said(error: &postgres::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

@@ -10,29 +10,29 @@ use crate::{
 use quadrille_field::{Field, envelope};
 use std::collections::{BTreeSet, HashMap};
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Rows that had to be done when the run began.
+    /// Rows that needed conversion when the run began.
     pub total: u64,
-    /// Rows done.
+    /// Rows converted.
     pub done: u64,
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Rows that were updated, or would be in a dry run.
     pub updated: u64,
-    /// Ids of rows with a value that cannot be read; each stays as it is.
+    /// Ids of rows with an unreadable value, which is left unchanged.
     pub unreadable: BTreeSet<String>,
 }
 
-/// How often a batch is tried again when the database prefers another transaction.
+/// Maximum number of attempts of a batch when the database aborts its transaction in favor of another.
 const ATTEMPTS: u32 = 20;
 
-/// Does a job, and calls `progress` after each batch. Passes over the table until one finds nothing to do, so that rows
-/// that the site writes meanwhile are done too.
+/// Runs a job, and calls `progress` after each batch. It passes over the table until a pass finds nothing to convert,
+/// so that rows that the site writes meanwhile are converted too.
 pub fn run(
     database: &mut dyn Database,
     job: &Job,
@@ -93,7 +93,7 @@ fn batch(
     Err(Error::Conflict)
 }
 
-/// The update for a row, if there is something to write.
+/// Returns the update of a row, if there is something to write.
 fn converted(
     job: &Job,
     fields: &[Field],
@@ -142,7 +142,7 @@ fn fields(job: &Job) -> Result<Vec<Field>, Error> {
     job.columns.iter().map(field).collect()
 }
 
-/// The table's columns, if they are such as the job needs.
+/// Returns the table's columns, if they fit the job.
 fn checked(database: &mut dyn Database, job: &Job) -> Result<HashMap<String, ColumnType>, Error> {
     let table = &job.table;
     if job.columns.is_empty() || job.batch == 0 {
@@ -180,7 +180,7 @@ fn checked(database: &mut dyn Database, job: &Job) -> Result<HashMap<String, Col
         if job.clear && column.from != column.to && !from.is_nullable {
             let column = &column.from;
             return Err(Error::Table(format!(
-                "{table}.{column} may not be NULL, and cannot be cleared: alter it first, or leave --clear out"
+                "{table}.{column} may not be NULL, and cannot be cleared: alter it first, or omit --clear"
             )));
         }
         if job.clear && column.from != column.to && matches!(job.source, Source::Envelopes) {

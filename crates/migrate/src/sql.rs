@@ -8,13 +8,13 @@ use std::{collections::HashMap, fmt::Write};
 
 /// The statements of a job, for one database.
 pub(crate) struct Statements {
-    /// How many rows need it.
+    /// Counts the rows that need conversion.
     pub(crate) count: String,
-    /// The first rows that need it, locked.
+    /// Selects and locks the first rows that need conversion.
     pub(crate) first: String,
-    /// Those after an id.
+    /// Selects and locks the rows after an id.
     pub(crate) next: String,
-    /// One row's update.
+    /// Updates one row.
     pub(crate) update: String,
 }
 
@@ -76,7 +76,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a column has work: its envelope is missing or does not begin with the active key's `prefix`.
+    /// Returns the condition that a column needs conversion: its envelope is missing or does not begin with the
+    /// active key's `prefix`.
     fn needs(&self, column: &Column, prefix: &[u8]) -> String {
         let to = self.name(&column.to);
         let other = match self.dialect {
@@ -95,7 +96,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The envelope and its source, both as bytes.
+    /// Returns the envelope and its source, both as bytes.
     fn selected(&self, column: &Column) -> [String; 2] {
         [&column.to, &column.from].map(|name| {
             let is_binary = self.types.get(name).is_some_and(|kind| kind.is_binary);
@@ -120,7 +121,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An id that is given as text, in the column's own type, so that an index is used.
+    /// Returns an id parameter that is given as text, cast to the column's own type, so that an index is used.
     fn id_parameter(&self, number: usize) -> String {
         let name = self.types.get(&self.job.id).map_or("", |kind| &kind.name);
         match self.dialect {
@@ -131,8 +132,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Assignments with their parameters: envelope, index, whether the source is cleared. NULL leaves a column as it
-    /// is.
+    /// Returns assignments with their parameters: envelope, index, whether the source is cleared. NULL leaves a
+    /// column unchanged.
     fn set(&self, column: &Column, parameter: &mut usize) -> Vec<String> {
         let mut next = |kind: &str| {
             *parameter += 1;

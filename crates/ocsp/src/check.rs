@@ -1,4 +1,5 @@
-//! Whether an answer may be stapled: it is about this certificate, of the right time, and says that all is well.
+//! Verification of an OCSP response before stapling: it has to be about this certificate, currently valid, and
+//! signed.
 
 use crate::{Failure, Inquiry, UnixTime, Validity, signature};
 use der::{Decode, asn1::ObjectIdentifier};
@@ -7,23 +8,23 @@ use x509_ocsp::{
 };
 
 const ID_PKIX_OCSP_BASIC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1.1");
-/// By which the clocks of responders may be ahead.
+/// Tolerated clock skew of responders, in seconds.
 const SKEW: i64 = 300;
 
-/// What an authority says of a certificate.
+/// Status of a certificate.
 pub(crate) struct Status {
     pub(crate) is_revoked: bool,
     pub(crate) validity: Validity,
 }
 
-/// What the response, in DER, says of the certificate that was asked about.
+/// Returns the status of the queried certificate in a response in DER.
 ///
 /// # Errors
-/// It says nothing, or nobody who may has signed it.
+/// Returns an error if the response does not contain the status, or is not signed by an authorized signer.
 pub(crate) fn check(response: &[u8], inquiry: &Inquiry, now: UnixTime) -> Result<Status, Failure> {
     let response = OcspResponse::from_der(response)?;
     if response.response_status != OcspResponseStatus::Successful {
-        return Err(Failure::unusable(format!("it says `{:?}`", response.response_status)));
+        return Err(Failure::unusable(format!("its status is `{:?}`", response.response_status)));
     }
     let basic = response.response_bytes.filter(|bytes| bytes.response_type == ID_PKIX_OCSP_BASIC);
     let basic = basic.ok_or_else(|| Failure::unusable("it is of another type than id-pkix-ocsp-basic"))?;
@@ -35,11 +36,11 @@ pub(crate) fn check(response: &[u8], inquiry: &Inquiry, now: UnixTime) -> Result
     match about.cert_status {
         CertStatus::Good(_) => Ok(Status { is_revoked: false, validity }),
         CertStatus::Revoked(_) => Ok(Status { is_revoked: true, validity }),
-        CertStatus::Unknown(_) => Err(Failure::unusable("it does not know the certificate")),
+        CertStatus::Unknown(_) => Err(Failure::unusable("it reports the certificate as unknown")),
     }
 }
 
-/// Parameters of the hash may be left out (RFC 5754 section 2).
+/// Compares certificate IDs. Parameters of the hash may be omitted (RFC 5754 section 2).
 fn is_same(one: &CertId, other: &CertId) -> bool {
     let parts = |id: &CertId| {
         let hashes = (id.issuer_name_hash.clone(), id.issuer_key_hash.clone());
@@ -51,12 +52,9 @@ fn is_same(one: &CertId, other: &CertId) -> bool {
 fn validity(single: &SingleResponse, now: UnixTime) -> Result<Validity, Failure> {
     let this_update = unix_time(&single.this_update);
     let next_update = single.next_update.as_ref().map(unix_time);
-    let next_update =
-        next_update.ok_or_else(|| Failure::unusable("it does not say until when it holds (nextUpdate)"))?;
+    let next_update = next_update.ok_or_else(|| Failure::unusable("it has no expiry (nextUpdate)"))?;
     if this_update > now + SKEW {
-        return Err(Failure::unusable(
-            "it holds from a later time on (thisUpdate); is this machine's clock right?",
-        ));
+        return Err(Failure::unusable("it is not valid yet (thisUpdate); check this machine's clock"));
     }
     if next_update <= now || next_update <= this_update {
         return Err(Failure::unusable("it has expired (nextUpdate)"));

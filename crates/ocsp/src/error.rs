@@ -1,38 +1,38 @@
-//! Why there is nothing to staple.
+//! Reasons for a missing OCSP response.
 
-/// Why nobody can be asked about a certificate.
+/// Reason for which a certificate's status cannot be requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unaskable {
-    /// It has no responder.
+    /// The certificate names no responder.
     #[error("it names no OCSP responder")]
     NoResponder,
-    /// Asking over TLS would need an answer of its own, and no other scheme is in use.
-    #[error("its OCSP responder `{0}` is not reached by http://")]
+    /// Requests over TLS would require an OCSP response themselves, and other schemes are not in use.
+    #[error("its OCSP responder `{0}` does not use http://")]
     Scheme(String),
-    /// The answer could not be checked.
-    #[error("its chain lacks the certificate of its issuer; append it to the chain")]
+    /// The response could not be verified.
+    #[error("its chain does not contain the issuer's certificate; append it to the chain")]
     NoIssuer,
-    /// It is not what RFC 5280 says.
-    #[error("it cannot be read: {0}")]
+    /// The certificate is not encoded according to RFC 5280.
+    #[error("it cannot be parsed: {0}")]
     Unreadable(String),
 }
 
-/// Why an answer is not stapled.
+/// Reason for which a response is not stapled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// There was no answer.
+    /// No response was received.
     #[error("{0}")]
     Unreachable(String),
-    /// There was one, of no use.
-    #[error("the responder's answer is of no use: {0}")]
+    /// An unusable response was received.
+    #[error("the response is unusable: {0}")]
     Unusable(String),
-    /// The authority has revoked the certificate.
+    /// The certificate authority has revoked the certificate.
     #[error("the authority has revoked it")]
     Revoked,
 }
 
 impl Failure {
-    /// As metrics call it.
+    /// Returns the value of the metric's label.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "unreachable",
@@ -48,6 +48,6 @@ impl Failure {
 
 impl From<der::Error> for Failure {
     fn from(error: der::Error) -> Self {
-        Self::Unusable(format!("it is no OCSP response in DER: {error}"))
+        Self::Unusable(format!("it is not an OCSP response in DER: {error}"))
     }
 }

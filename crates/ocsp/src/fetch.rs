@@ -1,4 +1,4 @@
-//! A question to a responder, over HTTP (RFC 6960 appendix A).
+//! OCSP over HTTP (RFC 6960 appendix A).
 
 use crate::{Failure, Inquiry};
 use base64ct::{Base64, Encoding};
@@ -11,27 +11,27 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// For all of it.
+/// Timeout of an exchange.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Responses are of one or two kilobytes, and are sent to every client that asks.
+/// Maximum size of a response. Responses have one or two kilobytes, and are sent to every client that requests them.
 const LARGEST: usize = 32 * 1024;
-/// Of a question that fits into an address, so that caches can answer it (RFC 5019 section 5).
+/// Maximum length of a request in a URL, so that caches can serve the response (RFC 5019 section 5).
 const LARGEST_IN_ADDRESS: usize = 255;
 
-/// How to ask.
+/// HTTP method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By GET, if that is possible.
+    /// GET, if the request is short enough.
     Get,
-    /// By POST, which every responder understands.
+    /// POST, which every responder supports.
     Post,
 }
 
-/// The responder's answer, unread.
+/// Returns the responder's response without parsing it.
 pub(crate) async fn fetch(inquiry: &Inquiry, way: Way) -> Result<Bytes, Failure> {
     let responder = &inquiry.responder;
     let asked = tokio::time::timeout(PATIENCE, exchange(responder, &inquiry.request, way)).await;
-    let asked = asked.unwrap_or_else(|_| Err("no answer in 10 s".to_owned()));
+    let asked = asked.unwrap_or_else(|_| Err("no response within 10 s".to_owned()));
     asked.map_err(|problem| Failure::Unreachable(format!("the responder {responder}: {problem}")))
 }
 
@@ -54,7 +54,7 @@ async fn exchange(responder: &Uri, question: &[u8], way: Way) -> Result<Bytes, S
 async fn read(response: Response<Incoming>) -> Result<Bytes, String> {
     let (head, body) = response.into_parts();
     if head.status != StatusCode::OK {
-        return Err(format!("it answers {}", head.status));
+        return Err(format!("status {}", head.status));
     }
     let body = Limited::new(body, LARGEST).collect().await;
     Ok(body.map_err(|error| error.to_string())?.to_bytes())
@@ -62,7 +62,7 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, String> {
 
 fn request(responder: &Uri, question: &[u8], way: Way) -> Result<Request<Full<Bytes>>, String> {
     let authority = responder.authority().map_or("", http::uri::Authority::as_str);
-    // Without what some would see as a password.
+    // Omits userinfo, which may contain a password.
     let host = authority.rsplit('@').next().unwrap_or_default();
     let path = responder.path_and_query().map_or("/", |path| path.as_str());
     let builder = Request::builder().header(header::HOST, host).header(header::CONNECTION, "close");

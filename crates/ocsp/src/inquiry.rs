@@ -1,4 +1,4 @@
-//! What a responder is asked about a certificate.
+//! OCSP request for a certificate.
 
 use crate::Unaskable;
 use boring::{
@@ -20,25 +20,26 @@ use x509_ocsp::{CertId, OcspRequest, Request, TbsRequest};
 const ID_AD_OCSP: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1");
 /// The TLS feature extension (RFC 7633).
 const ID_PE_TLS_FEATURE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.1.24");
-/// What every responder knows (RFC 5019 section 2.1.1). It identifies, and protects nothing.
+/// Hash algorithm that every responder supports (RFC 5019 section 2.1.1). It serves as an identifier, not for
+/// security.
 const ID_SHA1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.14.3.2.26");
 /// `status_request` (RFC 6066 section 8).
 const STATUS_REQUEST: u64 = 5;
 
-/// A certificate whose status can be asked for.
+/// A certificate whose status can be requested.
 pub struct Inquiry {
     pub(crate) responder: Uri,
     pub(crate) id: CertId,
     pub(crate) issuer: X509,
-    /// The request in DER.
+    /// The OCSP request in DER.
     pub(crate) request: Vec<u8>,
 }
 
 impl Inquiry {
-    /// About the first certificate of a chain.
+    /// Creates the request for the first certificate of a chain.
     ///
     /// # Errors
-    /// Nobody can be asked.
+    /// Returns the reason for which its status cannot be requested.
     pub fn new(chain: &[X509]) -> Result<Self, Unaskable> {
         let leaf = chain.first().ok_or(Unaskable::NoResponder)?;
         let parsed = parse(leaf)?;
@@ -52,13 +53,13 @@ impl Inquiry {
         Ok(Self { responder, id, issuer: issuer.clone(), request })
     }
 
-    /// The address of the responder.
+    /// Returns the URL of the responder.
     pub fn responder(&self) -> String {
         self.responder.to_string()
     }
 }
 
-/// Whether clients refuse this certificate without a staple (RFC 7633).
+/// Returns whether clients reject this certificate without a staple (RFC 7633).
 pub fn must_be_stapled(leaf: &X509Ref) -> bool {
     let Ok(parsed) = parse(leaf) else { return false };
     let extensions = parsed.tbs_certificate.extensions.unwrap_or_default();
@@ -72,7 +73,7 @@ pub(crate) fn parse(certificate: &X509Ref) -> Result<Certificate, Unaskable> {
     Certificate::from_der(&der).map_err(|error| unreadable(&error))
 }
 
-/// By name and signature.
+/// Returns whether `issuer` has issued the certificate, by name and signature.
 pub(crate) fn has_issued(issuer: &X509Ref, certificate: &X509Ref) -> bool {
     let is_signed = || issuer.public_key().and_then(|key| certificate.verify(&key));
     issuer.issued(certificate) == Ok(()) && is_signed().unwrap_or(false)
@@ -98,7 +99,7 @@ fn responder(leaf: &Certificate) -> Result<Uri, Unaskable> {
     })
 }
 
-/// RFC 6960 section 4.1.1.
+/// Returns the certificate ID (RFC 6960 section 4.1.1).
 fn identify(leaf: &Certificate, issuer: &Certificate) -> Result<CertId, Unaskable> {
     let name = issuer.tbs_certificate.subject.to_der().map_err(|error| unreadable(&error))?;
     let key = issuer.tbs_certificate.subject_public_key_info.subject_public_key.raw_bytes();

@@ -1,5 +1,5 @@
-//! Responses in files, which outlive a process. Who reads one checks it as if it had just come: whoever can write here
-//! can do no more than a responder can.
+//! Persistent storage of responses. A stored response is verified like a fetched one: write access to the files gives
+//! no more power than a responder has.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -9,19 +9,20 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// As large as what a responder may send.
+/// Maximum size of a file, as for a fetched response.
 const LARGEST: u64 = 32 * 1024;
-/// Responses hold for days. A file that nobody has written for so long is of a certificate that is not served any more.
+/// Age at which a file is removed. Responses are valid for days; a file not written for this long belongs to a
+/// certificate that is no longer served.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// What a file holds, if it is there.
+/// Returns the content of a file, if it exists.
 pub(crate) fn read(file: &Path) -> Option<Vec<u8>> {
     let mut der = Vec::new();
     File::open(file).ok()?.take(LARGEST).read_to_end(&mut der).ok()?;
     Some(der)
 }
 
-/// Replaces a file, or makes it with its directory, and removes those that have been forgotten.
+/// Replaces or creates a file, with its directory, and removes expired files.
 pub(crate) fn write(file: &Path, der: &[u8]) -> io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("."));
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;

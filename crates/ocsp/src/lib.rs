@@ -1,15 +1,17 @@
-//! OCSP responses that a server staples to its certificates (RFC 6960, RFC 6066 section 8): asked for, checked, and kept
-//! fresh.
+//! OCSP responses for stapling (RFC 6960, RFC 6066 section 8): fetched, verified, and renewed in time.
 //!
 //! ```text
 //!  certificates ── Staple ──> Runner ── schedule: which is due? ── fetch ──> the authority's responder
 //!                    │                                                │
-//!                    │                                          check: who signed it, and for what?
+//!                    │                                          check: signature and certificate ID
 //!                    └── response(now) <── handshakes                 └──> Staple
 //! ```
 //!
-//! It serves nothing: a [`Staple`] is asked in each handshake for what it has just now. What decides by time takes `now`,
-//! in seconds since 1970.
+//! It serves nothing: each handshake takes the current response from a [`Staple`]. Functions that depend on time take
+//! `now`, in seconds since 1970.
+//!
+//! - `inquiry`, `fetch`, `check`, `signature`: the request, and the verification of the response.
+//! - `staple`, `kept`, `runner`, `schedule`: current responses, stored and renewed. `schedule` is pure.
 
 mod check;
 mod error;
@@ -29,10 +31,10 @@ pub use staple::{Staple, State};
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A moment, in seconds since 1970.
+/// Time in seconds since 1970.
 pub type UnixTime = i64;
 
-/// The system's clock.
+/// Returns the system time.
 pub fn unix_now() -> UnixTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! Keeps the staples of a configuration fresh, whatever that becomes.
+//! Background renewal of the staples of a configuration, across reloads.
 
 use crate::{
     Failure, Staple, State, UnixTime, Validity,
@@ -11,40 +11,40 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Questions at a time.
+/// Maximum number of concurrent requests.
 const AT_A_TIME: usize = 16;
-/// Clocks are set, and machines sleep: no wait is longer than this.
+/// Maximum sleep time, as clocks are adjusted and machines are suspended.
 const LONGEST_WAIT: i64 = 60;
 
-/// Fetches what staples need.
+/// Renews the wanted staples.
 pub struct Runner {
     wanted: watch::Receiver<Vec<Arc<Staple>>>,
-    /// Told of every answer, and of each that did not come.
+    /// Called for every response and every failed request.
     observe: fn(Result<(), &Failure>),
     places: Arc<Semaphore>,
 }
 
-/// A staple that is kept, and what has happened to it.
+/// Renewal state of a staple.
 struct Keeper {
     staple: Arc<Staple>,
     observe: fn(Result<(), &Failure>),
     places: Arc<Semaphore>,
-    /// In a row.
+    /// Number of consecutive failures.
     failures: u32,
     due: UnixTime,
-    /// Whether it has been said that there is one.
+    /// Whether a response was logged.
     announced: bool,
-    /// Whether it has been said that the one that there was has expired.
+    /// Whether the expiry of the response was logged.
     mourned: bool,
 }
 
 impl Runner {
-    /// It keeps those that were sent last.
+    /// Creates a runner that renews the staples sent last.
     pub fn new(wanted: watch::Receiver<Vec<Arc<Staple>>>, observe: fn(Result<(), &Failure>)) -> Self {
         Self { wanted, observe, places: Arc::new(Semaphore::new(AT_A_TIME)) }
     }
 
-    /// Ends with the other end of the channel. What stays wanted is not interrupted.
+    /// Runs until the channel is closed. Renewal of staples that remain wanted is not interrupted.
     pub async fn run(mut self) {
         let mut kept: HashMap<*const Staple, JoinHandle<()>> = HashMap::new();
         loop {
@@ -74,7 +74,7 @@ impl Runner {
             places: Arc::clone(&self.places),
             failures: 0,
             due: staple.validity().map_or(UnixTime::MIN, |known| {
-                // One that a process before has left is as old as it is.
+                // A response from a previous process keeps its age.
                 schedule::renewal(known, known.this_update, fastrand::f64())
             }),
             announced: false,
@@ -98,7 +98,7 @@ impl Keeper {
     }
 
     async fn renew(&mut self) {
-        // Some responders cannot answer by GET.
+        // Some responders do not support GET.
         let way = if self.failures.is_multiple_of(2) { Way::Get } else { Way::Post };
         let fetched = {
             let _place = self.places.acquire().await;
@@ -138,7 +138,7 @@ impl Keeper {
         (self.failures, self.announced, self.mourned) = (0, true, false);
     }
 
-    /// Says so once, until it succeeds again.
+    /// Logs the first failure until the next success.
     fn failed(&mut self, failure: &Failure, now: UnixTime) {
         self.failures = self.failures.saturating_add(1);
         let pause = schedule::pause(self.failures, fastrand::f64());
@@ -156,10 +156,10 @@ impl Keeper {
                 );
             }
             (_, State::Valid(not_after), _) => {
-                tracing::warn!(certificate, %failure, not_after, "no newer OCSP response; the one that is there is stapled");
+                tracing::warn!(certificate, %failure, not_after, "no newer OCSP response; stapling the current one");
             }
             (_, _, true) => {
-                tracing::error!(certificate, %failure, "no OCSP response to staple, and clients refuse this certificate without one");
+                tracing::error!(certificate, %failure, "no OCSP response to staple, and clients reject this certificate without one");
             }
             (_, _, false) => tracing::warn!(certificate, %failure, "no OCSP response to staple"),
         }
@@ -175,7 +175,7 @@ impl Keeper {
         if self.staple.is_required {
             tracing::error!(
                 certificate,
-                "its OCSP response has expired, and clients refuse this certificate without one"
+                "its OCSP response has expired, and clients reject this certificate without one"
             );
         } else {
             tracing::warn!(certificate, "its OCSP response has expired, and there is no newer one to staple");

@@ -1,24 +1,25 @@
-//! When a responder is asked. All of it is pure: time comes in as an argument.
+//! Schedule of renewals. All functions are pure: time is an argument.
 
 use crate::UnixTime;
 
-/// From when and until when a response holds.
+/// Validity period of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// When the authority has known it.
+    /// Time at which the status was known to be correct.
     pub this_update: UnixTime,
-    /// When it knows more.
+    /// Time at which newer information is available.
     pub next_update: UnixTime,
 }
 
-/// However long a response holds, a newer one is asked for after this time.
+/// Maximum time until a newer response is requested, even if the current one is valid for longer.
 const LONGEST: i64 = 4 * 24 * 3600;
-/// After a failure, and after many.
+/// Minimum and maximum pause after failures.
 const FIRST_PAUSE: i64 = 5;
 const LONGEST_PAUSE: i64 = 3600;
 
-/// When a newer response is asked for: at half of the validity of the one that was `fetched_at` this time. `chance`,
-/// from 0 to 1, spreads many. A response that was old when it came, as caches have them, is not asked for again at once.
+/// Returns when to request a newer response: at half of the validity of the one that was `fetched_at` this time.
+/// `chance`, from 0 to 1, spreads requests. A response that was old when received, as from a cache, is not requested
+/// again at once.
 pub(crate) fn renewal(validity: Validity, fetched_at: UnixTime, chance: f64) -> UnixTime {
     let Validity { this_update, next_update } = validity;
     let life = next_update.saturating_sub(this_update);
@@ -28,7 +29,7 @@ pub(crate) fn renewal(validity: Validity, fetched_at: UnixTime, chance: f64) -> 
     half.clamp(soonest, soonest.max(fetched_at.saturating_add(LONGEST)))
 }
 
-/// How long to wait after so many failures in a row.
+/// Returns the pause after this number of consecutive failures.
 pub(crate) fn pause(failures: u32, chance: f64) -> i64 {
     let pause = FIRST_PAUSE << failures.saturating_sub(1).min(16);
     let pause = pause.min(LONGEST_PAUSE);
@@ -38,7 +39,7 @@ pub(crate) fn pause(failures: u32, chance: f64) -> i64 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    reason = "a point of time, at random"
+    reason = "a randomly chosen point in time"
 )]
 fn portion(of: i64, chance: f64) -> i64 {
     (of as f64 * chance.clamp(0.0, 1.0)) as i64
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_an_authority_says_the_next_question_is_within_days_and_not_at_once() {
+    fn odd_validity_periods_are_renewed_within_days_and_not_at_once() {
         let odd = [
             Validity { this_update: 0, next_update: i64::MAX },
             Validity { this_update: i64::MIN, next_update: i64::MAX },

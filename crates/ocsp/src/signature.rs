@@ -1,5 +1,5 @@
-//! Who has signed a response: the certificate's issuer, or somebody whom it has charged with that (RFC 6960 section
-//! 4.2.2.2).
+//! Signature verification: a response is signed by the certificate's issuer, or by a responder that it has authorized
+//! (RFC 6960 section 4.2.2.2).
 
 use crate::{
     Failure, UnixTime,
@@ -22,10 +22,10 @@ use x509_cert::{
 };
 
 const ID_KP_OCSP_SIGNING: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.9");
-/// Certificates that are tried.
+/// Maximum number of certificates tried.
 const MOST_SIGNERS: usize = 4;
 
-/// BasicOCSPResponse, with what is signed as it was sent.
+/// BasicOCSPResponse, with the signed data as received.
 #[derive(Sequence)]
 struct Signed<'a> {
     data: AnyRef<'a>,
@@ -35,7 +35,7 @@ struct Signed<'a> {
     certificates: Option<Vec<AnyRef<'a>>>,
 }
 
-/// What a BasicOCSPResponse says, in DER, if somebody has signed it who may.
+/// Returns the data of a BasicOCSPResponse, in DER, if an authorized signer has signed it.
 pub(crate) fn signed_data(basic: &[u8], issuer: &X509Ref, now: UnixTime) -> Result<Vec<u8>, Failure> {
     let signed = Signed::from_der(basic)?;
     let data = signed.data.to_der()?;
@@ -46,7 +46,7 @@ pub(crate) fn signed_data(basic: &[u8], issuer: &X509Ref, now: UnixTime) -> Resu
     };
     if !is_known(signed.algorithm.oid) {
         return Err(Failure::unusable(format!(
-            "its signature is of a kind ({}) that is not accepted",
+            "its signature algorithm ({}) is not accepted",
             signed.algorithm.oid
         )));
     }
@@ -59,7 +59,7 @@ pub(crate) fn signed_data(basic: &[u8], issuer: &X509Ref, now: UnixTime) -> Resu
     if charged.any(|signer| is_by(&signer)) {
         return Ok(data);
     }
-    Err(Failure::unusable("neither the issuer nor a responder that the issuer has charged has signed it"))
+    Err(Failure::unusable("it is signed neither by the issuer nor by an authorized responder"))
 }
 
 fn may_sign(signer: &X509Ref, issuer: &X509Ref, now: UnixTime) -> bool {
@@ -75,10 +75,10 @@ fn may_sign(signer: &X509Ref, issuer: &X509Ref, now: UnixTime) -> bool {
     is_for_ocsp && signs && holds && has_issued(issuer, signer)
 }
 
-/// An identifier, the type of the key, and the hash, if it is not part of the signature's own.
+/// An identifier, the type of the key, and the hash, unless it is part of the signature algorithm.
 type Algorithm = (&'static str, Id, Option<fn() -> MessageDigest>);
 
-/// Algorithms of signatures. SHA-1 is none of them.
+/// Accepted signature algorithms. SHA-1 is not accepted.
 const ALGORITHMS: [Algorithm; 7] = [
     ("1.2.840.113549.1.1.11", Id::RSA, Some(MessageDigest::sha256)),
     ("1.2.840.113549.1.1.12", Id::RSA, Some(MessageDigest::sha384)),

@@ -1,4 +1,4 @@
-//! What is stapled to one certificate, now.
+//! The stapled response of a certificate.
 
 use crate::{
     Failure, Inquiry, UnixTime, Validity,
@@ -15,48 +15,49 @@ use std::{
     },
 };
 
-/// The response that is stapled to a certificate: none at first, and from then on the newest that is good.
+/// OCSP response that is stapled to a certificate: none at first, then the newest valid one.
 pub struct Staple {
-    /// For logs.
+    /// Name of the certificate in logs.
     pub(crate) title: String,
     pub(crate) inquiry: Inquiry,
-    /// Whether clients refuse the certificate without one.
+    /// Whether clients reject the certificate without a response.
     pub(crate) is_required: bool,
     current: ArcSwapOption<Response>,
-    /// Where it outlives this process.
+    /// File in which the response is stored across restarts.
     file: Option<PathBuf>,
-    /// When the authority has known it to be revoked, or [`NEVER`].
+    /// Time of the revocation response, or [`NEVER`].
     revoked: AtomicI64,
 }
 
 const NEVER: UnixTime = UnixTime::MIN;
 
-/// A response that was checked.
+/// A verified response.
 struct Response {
     der: Box<[u8]>,
     validity: Validity,
 }
 
-/// Whether there is something to staple.
+/// Availability of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Until this time.
+    /// Valid until this time.
     Valid(UnixTime),
-    /// Nothing has been obtained, or it has expired.
+    /// No response was obtained, or it has expired.
     Missing,
-    /// The authority has revoked the certificate.
+    /// The certificate authority has revoked the certificate.
     Revoked,
 }
 
 impl Staple {
-    /// Nothing yet. `title` tells the certificate from others; `is_required` is whether it [must be
+    /// Creates an empty staple. `title` identifies the certificate in logs; `is_required` is whether it [must be
     /// stapled](crate::must_be_stapled).
     pub fn new(inquiry: Inquiry, title: String, is_required: bool) -> Self {
         let (current, revoked) = (ArcSwapOption::empty(), AtomicI64::new(NEVER));
         Self { title, inquiry, is_required, current, file: None, revoked }
     }
 
-    /// With what a process before has left in this file, if it is still good; what comes is kept there.
+    /// Restores the response of a previous process from this file, if it is still valid; new responses are stored
+    /// there.
     #[must_use]
     pub fn kept_in(self, file: PathBuf) -> Self {
         if let Some(der) = kept::read(&file) {
@@ -64,29 +65,29 @@ impl Staple {
             tracing::debug!(
                 certificate = self.title,
                 ok = offered.is_ok(),
-                "an OCSP response was read from its file"
+                "OCSP response restored from its file"
             );
         }
         Self { file: Some(file), ..self }
     }
 
-    /// Has a response outlive this process.
+    /// Stores a response for later processes.
     pub(crate) fn keep(&self, der: &[u8]) {
         if let Some(file) = &self.file
             && let Err(error) = kept::write(file, der)
         {
-            tracing::warn!(certificate = self.title, file = %file.display(), %error, "an OCSP response could not be written to its file");
+            tracing::warn!(certificate = self.title, file = %file.display(), %error, "cannot write an OCSP response to its file");
         }
     }
 
-    /// Hands the response, in DER, to `take`, unless there is none that holds now.
+    /// Passes the current response, in DER, to `take`; returns `None` without a valid response.
     pub fn with_response<T>(&self, now: UnixTime, take: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let current = self.current.load();
         let current = current.as_ref().filter(|current| now < current.validity.next_update)?;
         Some(take(&current.der))
     }
 
-    /// Whether there is a response now.
+    /// Returns the availability of a response.
     pub fn state(&self, now: UnixTime) -> State {
         match self.validity() {
             _ if self.revoked.load(Ordering::Relaxed) != NEVER => State::Revoked,
@@ -95,13 +96,13 @@ impl Staple {
         }
     }
 
-    /// Of the newest response, which may have expired.
+    /// Returns the validity of the newest response, which may have expired.
     pub(crate) fn validity(&self) -> Option<Validity> {
         self.current.load().as_ref().map(|current| current.validity)
     }
 
-    /// Staples this response from now on, if it is good. A certificate that is revoked loses the one that it has, and
-    /// one of before changes nothing any more.
+    /// Staples this response, if it is valid. A revoked certificate loses its response, and responses older than the
+    /// revocation are rejected.
     pub(crate) fn offer(&self, der: &[u8], now: UnixTime) -> Result<Validity, Failure> {
         let Status { is_revoked, validity } = check(der, &self.inquiry, now)?;
         if is_revoked {
@@ -110,10 +111,10 @@ impl Staple {
             return Err(Failure::Revoked);
         }
         if validity.this_update < self.revoked.load(Ordering::Relaxed) {
-            return Err(Failure::unusable("it is older than the one by which the certificate was revoked"));
+            return Err(Failure::unusable("it is older than the response that revoked the certificate"));
         }
         self.revoked.store(NEVER, Ordering::Relaxed);
-        // Caches may answer with an older one than before.
+        // Caches may serve an older response than before.
         if self.validity().is_none_or(|known| known.next_update <= validity.next_update) {
             self.current.store(Some(Arc::new(Response { der: der.into(), validity })));
         }

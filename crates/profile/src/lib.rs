@@ -1,13 +1,13 @@
-//! What HTTPS costs, measured five ways.
+//! Cost of HTTPS, measured five ways.
 //!
 //! - [`load`]: a load generator for handshakes against any HTTPS server, cheap enough that one client core keeps one
 //!   server core busy.
-//! - [`algorithms`]: this machine's rates, algorithm by algorithm, as TLS uses them.
-//! - [`gpu`]: RSA on the GPU, beside all cores.
-//! - [`handshake`]: what a server or a client spends on each message of a handshake, on the thread's CPU clock.
-//! - [`system`]: where the CPU of a running server or client goes, by sampling it.
+//! - [`algorithms`]: rates of this machine by algorithm, as TLS uses them.
+//! - [`gpu`]: RSA on the GPU, compared with all CPU cores.
+//! - [`handshake`]: cost of each handshake message for a server or a client, on the thread's CPU clock.
+//! - [`system`]: CPU use of a running server or client by class, by sampling it.
 //!
-//! It measures, and leaves words and pictures for a terminal to the command line. Nothing of it runs in a gateway.
+//! The crate measures; text and charts for the terminal belong to the command line. It does not run in a gateway.
 
 pub mod algorithms;
 mod clock;

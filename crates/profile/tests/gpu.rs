@@ -1,4 +1,4 @@
-//! Measuring a GPU, whose driver is a fake and whose kernels run on this CPU.
+//! Measurement of a GPU with a fake driver, whose kernels run on this CPU.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows the tests, but not their helpers")]
 
@@ -29,5 +29,5 @@ fn a_gpu_that_lies_has_no_rate() {
     let gpu = Gpu::open(&fake.options()).unwrap();
     fake.set("flip_output", 3);
     let error = measure(&gpu, &[KeySize::Rsa2048], Duration::from_millis(10)).unwrap_err();
-    assert!(error.starts_with("RSA-2048: the GPU passed off a wrong result"), "{error}");
+    assert!(error.starts_with("RSA-2048: the GPU reported a wrong result"), "{error}");
 }

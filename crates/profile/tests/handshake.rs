@@ -1,4 +1,4 @@
-//! The parts of a handshake add up to the whole, and are the parts that the protocol has.
+//! The parts of a handshake add up to the whole, and match the protocol's messages.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whole and parts are taken from handshakes in turn, which other programs disturb by turns: it is measured until it was
-/// not disturbed. What is counted twice or forgotten is so every time.
+/// Whole and parts are taken from alternate handshakes, which other programs may disturb: the measurement is repeated
+/// until it is undisturbed. Double counting or omission would show every time.
 #[test]
 fn parts_add_up_to_the_whole_within_ten_per_cent() {
     for (kind, side) in both_sides() {

@@ -1,4 +1,4 @@
-//! The load client against real servers in this process: good, silent, and rude ones.
+//! The load client against real servers in this process: good, silent and misbehaving ones.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
@@ -27,7 +27,7 @@ use quadrille_profile::load::{
 
 /// Long enough for a loaded machine.
 const LIMIT: Duration = Duration::from_secs(180);
-/// What no test waits for.
+/// A duration that no test waits for.
 const HOURS: Duration = Duration::from_secs(10_000);
 
 #[test]
@@ -41,7 +41,7 @@ fn counts_what_the_server_did() {
         assert_eq!(negotiated.group, "X25519");
         assert_eq!(seen.handshake_us.len(), 40);
         assert!(seen.exchange_us.max() >= seen.handshake_us.min());
-        // This server, unlike those of the comparison, hands out tickets: they are noticed.
+        // This server, unlike those of the comparison, issues tickets: they are counted.
         assert!(seen.tickets >= 40, "{} tickets", seen.tickets);
     }
 }
@@ -52,7 +52,7 @@ fn held_connections_stay_open_until_the_server_closes_them() {
     let (seen, mut held) = load(server, TlsVersion::V1_3, 10).hold().unwrap();
     assert_eq!((seen.ok, held.still_open()), (10, 10));
 
-    // After three requests this server closes.
+    // This server closes after three requests.
     let requests = Load { requests: 3, ..load(server, TlsVersion::V1_3, 5) };
     let (seen, mut held) = requests.hold().unwrap();
     assert_eq!(seen.ok, 5);
@@ -87,14 +87,14 @@ fn a_silent_server_does_not_stop_the_load_from_ending() {
     assert_eq!(
         (seen.ok, seen.failed()),
         (0, 0),
-        "what was under way at the end neither succeeded nor failed"
+        "connections in flight at the end neither succeeded nor failed"
     );
 }
 
 #[test]
 fn ends_in_time_or_when_told() {
     let endless = load(https_server(), TlsVersion::V1_3, u64::MAX);
-    // A machine that is too slow for one handshake in this time has more of it the next time.
+    // A machine that is too slow for one handshake in this time gets a longer time next.
     let mut time_limit = Duration::from_millis(300);
     loop {
         let limited = Load { time_limit, ..endless.clone() };
@@ -127,7 +127,7 @@ fn sessions_are_offered_as_often_as_asked() {
         let half = Load { resumed: 0.5, connections: 1, ..load(server, version, 100) };
         let seen = half.run().unwrap();
         assert_eq!((seen.ok, seen.failed()), (100, 0), "{:?}", seen.failures);
-        assert_eq!(seen.resumed, seen.offered, "this server takes every session");
+        assert_eq!(seen.resumed, seen.offered, "this server accepts every session");
         assert!((49..=50).contains(&seen.resumed), "{version}: {} of 100", seen.resumed);
         assert_eq!(seen.full() + seen.resumed, seen.ok);
     }
@@ -138,11 +138,11 @@ fn sessions_of_one_name_are_not_offered_to_another() {
     let names = (0..10).map(|number| format!("site{number}.example")).collect();
     let load = Load { resumed: 1.0, connections: 1, names, ..load(https_server(), TlsVersion::V1_3, 30) };
     let seen = load.run().unwrap();
-    assert_eq!((seen.ok, seen.offered), (30, 20), "the first of each name has none");
+    assert_eq!((seen.ok, seen.offered), (30, 20), "the first of each name has no session");
 }
 
 #[test]
-fn a_client_comes_back_with_its_sessions() {
+fn a_client_reconnects_with_its_sessions() {
     let server = https_server();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let load = Load { resumed: 1.0, connections: 1, ..load(server, version, 20) };
@@ -150,7 +150,7 @@ fn a_client_comes_back_with_its_sessions() {
         let first = load.run_as(&client).unwrap();
         assert_eq!((first.ok, first.full()), (20, 1), "{version}: only the first has no session");
         let second = load.run_as(&client).unwrap();
-        assert_eq!((second.ok, second.full()), (20, 0), "{version}: all have one of the load before");
+        assert_eq!((second.ok, second.full()), (20, 0), "{version}: all have a session of the previous load");
         assert!(second.tickets <= 40, "{version}: {} tickets, counted for this load alone", second.tickets);
     }
 }
@@ -167,13 +167,13 @@ fn what_has_begun_in_time_is_finished() {
         ..load(server, TlsVersion::V1_3, u64::MAX)
     };
     let seen = soon(move || endless.run().unwrap());
-    // Four begin at once, and are served one after another, the last of them after the time.
+    // Four start at once, and are served one after another, the last of them after the time.
     assert!(seen.ok >= 4 && seen.failed() == 0, "{} and {:?}", seen.ok, seen.failures);
     assert!(seen.elapsed >= Duration::from_millis(1600), "{:?}", seen.elapsed);
 }
 
-/// A server that needs 20 ms for each connection, one after another, cannot answer a hundred a second: the wait of
-/// those that are due counts, although they could not begin.
+/// A server that needs 20 ms for each connection, one after another, cannot serve a hundred a second: the wait of
+/// connections that are due counts, although they could not start.
 #[test]
 fn an_open_loop_counts_from_when_a_connection_was_due() {
     let server = slow_server(Duration::from_millis(20));
@@ -182,7 +182,7 @@ fn an_open_loop_counts_from_when_a_connection_was_due() {
     let (closed, open) = (closed.run().unwrap(), open.run().unwrap());
     assert_eq!((closed.ok, open.ok), (40, 40), "{:?} {:?}", closed.failures, open.failures);
     let last = open.handshake_us.max();
-    assert!(last >= 300_000, "the last was due at 0.4 s and answered after 0.8 s, not {last} us later");
+    assert!(last >= 300_000, "the last was due at 0.4 s and served after 0.8 s, not {last} us later");
     assert!(closed.handshake_us.value_at_percentile(50.0) < last / 2, "a closed loop does not see it");
 }
 
@@ -201,20 +201,20 @@ fn an_open_loop_keeps_its_rate_when_the_server_is_fast() {
 #[test]
 fn preflight_says_what_is_wrong() {
     let server = load(https_server(), TlsVersion::V1_3, 1);
-    assert_eq!(preflight(&server, &Trust::Anybody).unwrap().version, "TLSv1.3");
+    assert_eq!(preflight(&server, &Trust::Any).unwrap().version, "TLSv1.3");
     assert!(matches!(preflight(&server, &Trust::System), Err(Refusal::Untrusted(_))));
     let missing = Trust::File("no such file".into());
     assert!(matches!(preflight(&server, &missing), Err(Refusal::Authorities { .. })));
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = load(nobody, TlsVersion::V1_3, 1);
-    assert!(matches!(preflight(&nobody, &Trust::Anybody), Err(Refusal::Connect(_))));
+    let absent = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let absent = load(absent, TlsVersion::V1_3, 1);
+    assert!(matches!(preflight(&absent, &Trust::Any), Err(Refusal::Connect(_))));
     let plain = each_connection(|mut stream| {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
-    let refused = preflight(&load(plain, TlsVersion::V1_3, 1), &Trust::Anybody);
+    let refused = preflight(&load(plain, TlsVersion::V1_3, 1), &Trust::Any);
     assert!(matches!(refused, Err(Refusal::Handshake(_))), "{refused:?}");
     let unknown = Load { offer: Offer { groups: Some("P-1".into()), ..Offer::default() }, ..server };
-    assert!(preflight(&unknown, &Trust::Anybody).unwrap_err().to_string().contains("`P-1`"));
+    assert!(preflight(&unknown, &Trust::Any).unwrap_err().to_string().contains("`P-1`"));
 }
 
 fn load(target: SocketAddr, version: TlsVersion, count: u64) -> Load {
@@ -232,7 +232,7 @@ fn load(target: SocketAddr, version: TlsVersion, count: u64) -> Load {
 fn soon<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = mpsc::channel();
     thread::spawn(move || done.send(what()));
-    wait.recv_timeout(LIMIT).expect("it hangs, or has panicked")
+    wait.recv_timeout(LIMIT).expect("it hangs or panicked")
 }
 
 fn protocol_name(version: TlsVersion) -> &'static str {
@@ -242,7 +242,7 @@ fn protocol_name(version: TlsVersion) -> &'static str {
     }
 }
 
-/// Answers up to three requests on each connection, in two pieces.
+/// Responds to up to three requests on each connection, in two pieces.
 fn https_server() -> SocketAddr {
     let acceptor = acceptor();
     each_connection(move |stream| {
@@ -266,7 +266,7 @@ fn https_server() -> SocketAddr {
     })
 }
 
-/// Handshakes one after another, each after a pause.
+/// Performs handshakes one after another, each after a pause.
 fn slow_server(pause: Duration) -> SocketAddr {
     let acceptor = acceptor();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,24 +1,24 @@
-//! When to stop asking somebody who does not answer.
+//! Circuit breaker for a session store that does not respond.
 
 use std::time::{Duration, Instant};
 
-/// Opens after several failures in a row, then lets one question through now and then until one is answered. Time is an
-/// argument.
+/// A circuit breaker: opens after several failures in a row, then allows one request in each pause until one
+/// succeeds. Time is an argument.
 #[derive(Clone, Debug, Default)]
 pub struct Breaker {
     failures: u32,
-    /// When the next question may be asked; `None` while it is closed.
+    /// Time of the next trial request; `None` while the breaker is closed.
     retry: Option<Instant>,
 }
 
-/// Failures in a row that open it.
+/// Consecutive failures that open the breaker.
 const PATIENCE: u32 = 5;
 /// The first pause, doubled by each failure after it up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 impl Breaker {
-    /// Whether to ask now. While it is open, one question in each pause is let through.
+    /// Returns whether a request may be sent now. An open breaker allows one request in each pause.
     pub fn allows(&mut self, now: Instant) -> bool {
         match self.retry {
             None => true,
@@ -30,14 +30,14 @@ impl Breaker {
         }
     }
 
-    /// Somebody answered: it closes. True if it was open.
+    /// Records a success and closes the breaker. Returns whether it was open.
     pub fn answered(&mut self) -> bool {
         let was_open = self.retry.is_some();
         *self = Self::default();
         was_open
     }
 
-    /// Nobody answered. True if this opens it.
+    /// Records a failure. Returns whether this failure opens the breaker.
     pub fn failed(&mut self, now: Instant) -> bool {
         self.failures = self.failures.saturating_add(1);
         if self.failures < PATIENCE {
@@ -48,7 +48,7 @@ impl Breaker {
         opens
     }
 
-    /// Whether it is open.
+    /// Returns whether the breaker is open.
     pub fn is_open(&self) -> bool {
         self.retry.is_some()
     }
@@ -83,12 +83,12 @@ mod tests {
     }
 
     #[test]
-    fn an_open_one_asks_once_a_pause_and_closes_with_the_first_answer() {
+    fn an_open_breaker_allows_one_request_per_pause_and_closes_on_success() {
         let start = Instant::now();
         let mut breaker = opened(start);
         assert!(!breaker.allows(start + FIRST_PAUSE / 2));
         assert!(breaker.allows(start + FIRST_PAUSE));
-        assert!(!breaker.allows(start + FIRST_PAUSE), "one question only");
+        assert!(!breaker.allows(start + FIRST_PAUSE), "one request only");
         assert!(breaker.answered());
         assert!(breaker.allows(start + FIRST_PAUSE) && breaker.allows(start + FIRST_PAUSE));
     }
@@ -105,7 +105,7 @@ mod tests {
             }
             now += Duration::from_millis(50);
         }
-        assert!((14..25).contains(&questions), "{questions} questions in a minute");
+        assert!((14..25).contains(&questions), "{questions} requests in a minute");
         assert!(!breaker.allows(now));
         assert!(breaker.allows(now + LONGEST_PAUSE));
     }

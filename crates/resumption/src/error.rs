@@ -1,21 +1,21 @@
-//! What can go wrong with Redis.
+//! Errors of the fleet's Redis.
 
 use std::sync::Arc;
 
-/// Why the fleet's Redis is of no help.
+/// Reason that an operation on the fleet's Redis failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum FleetError {
-    /// No connection.
+    /// Redis cannot be reached.
     #[error("cannot be reached: {0}")]
     Unreachable(String),
-    /// It answered with an error, such as a wrong password.
+    /// Redis returned an error, such as a wrong password.
     #[error("{0}")]
     Redis(Arc<redis::RedisError>),
-    /// There is no ring.
+    /// Redis has no ring of this fleet.
     #[error("holds no ticket keys of this fleet (fleet {0}); is a gateway with this fleet secret running?")]
     NoRing(String),
-    /// Others changed the ring again and again meanwhile.
-    #[error("others keep changing the ticket keys; try again")]
+    /// Other members changed the ring during every attempt.
+    #[error("other members keep changing the ticket keys; try again")]
     Busy,
 }
 

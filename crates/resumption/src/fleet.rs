@@ -1,4 +1,5 @@
-//! The ring that a fleet shares: published in Redis, sealed with the fleet secret, changed by compare-and-set.
+//! The ring of ticket keys that a fleet shares: published in Redis, sealed with the fleet secret, changed by
+//! compare-and-set.
 
 use crate::{
     FleetError, FleetSecret, Redis,
@@ -15,28 +16,28 @@ pub struct Fleet {
     name: String,
 }
 
-/// Somebody else's change between reading and writing is rare; many of them are a fault.
+/// Maximum number of attempts. A change by another member between read and write is rare; many in a row are a fault.
 const TRIES: usize = 8;
 const PURPOSE: &[u8] = b"ticket keys";
 
-/// Replaces the value if it is still the one that was read; an empty one stands for none.
+/// Replaces the value if it is still the one that was read; an empty string means that there was no value.
 const COMPARE_AND_SET: &str = "
     if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
     redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
     return 1";
 
 impl Fleet {
-    /// The ring of the fleet that has this secret.
+    /// Returns a handle to the ring of the fleet with this secret.
     pub fn new(redis: Redis, secret: FleetSecret) -> Self {
         let name = format!("quadrille:{}:ticket-keys", secret.namespace());
         Self { redis, secret, name }
     }
 
-    /// What the ring should be now, for somebody who has `own`: merged with what is published, advanced, and published
-    /// again if that changed it. What is published and cannot be opened counts as nothing.
+    /// Returns the current ring for a member that holds `own`: merged with the published ring, advanced, and
+    /// published again if that changed it. A published ring that cannot be opened is ignored.
     ///
     /// # Errors
-    /// If Redis cannot be reached or does not answer as it should.
+    /// If Redis cannot be reached or sends an unexpected response.
     pub async fn agree(
         &self,
         own: Option<&Ring>,
@@ -46,19 +47,19 @@ impl Fleet {
         self.change(schedule, |published| Ok(Ring::agreed(own, published, now, schedule))).await
     }
 
-    /// Publishes a new key that takes over as soon as every gateway has seen it.
+    /// Publishes a new key that takes over once every gateway has seen it.
     ///
     /// # Errors
-    /// As [`agree`](Self::agree), and if there is no ring.
+    /// The errors of [`agree`](Self::agree), and `NoRing` if no ring is published.
     pub async fn rotate(&self, now: UnixTime, schedule: Schedule) -> Result<Ring, FleetError> {
         let none = || FleetError::NoRing(self.secret.namespace().to_owned());
         self.change(schedule, |published| Ok(published.ok_or_else(none)?.rotated(now, schedule))).await
     }
 
-    /// The ring as it is published.
+    /// Returns the published ring.
     ///
     /// # Errors
-    /// As [`rotate`](Self::rotate).
+    /// The errors of [`rotate`](Self::rotate).
     pub async fn published(&self) -> Result<Ring, FleetError> {
         let none = || FleetError::NoRing(self.secret.namespace().to_owned());
         self.opened(&self.read().await?).ok_or_else(none)
@@ -95,7 +96,7 @@ impl Fleet {
         ring
     }
 
-    /// Kept while anybody may need it: a fleet that sleeps for longer begins anew.
+    /// Writes the ring with an expiry of four rotations: a fleet that is down for longer starts with a new ring.
     async fn replace(&self, read: &[u8], ring: &Ring, schedule: Schedule) -> Result<bool, FleetError> {
         let keep = (schedule.rotation * 4).as_millis().max(60_000);
         let sealed = self.secret.seal(PURPOSE, &encode(ring)).ok_or(FleetError::Busy)?;
@@ -108,7 +109,7 @@ impl Fleet {
     }
 }
 
-/// Which one, and where.
+/// Shows the namespace and the address.
 impl fmt::Display for Fleet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}", self.secret.namespace(), self.redis)

@@ -1,22 +1,22 @@
-//! The fleet secret: what every gateway of a fleet knows and Redis does not.
+//! The fleet secret, which every gateway of a fleet has and Redis does not.
 
 use boring::{hash::MessageDigest, hkdf::HkdfSuite, symm::Cipher};
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// Keys everything that leaves the process (AES-256-GCM under keys derived by HKDF-SHA256, RFC 5869).
+/// The root key for all data that leaves the process (AES-256-GCM under keys derived by HKDF-SHA256, RFC 5869).
 #[derive(Clone)]
 pub struct FleetSecret {
     root: Zeroizing<[u8; 32]>,
     namespace: String,
 }
 
-/// Why bytes are no fleet secret. Says nothing about their content.
+/// Reason that bytes are not a fleet secret. Does not reveal their content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// Too few bytes to be unguessable.
+    /// There are too few bytes to be unguessable.
     #[error(
-        "holds {0} bytes, and a fleet secret needs at least 32 random ones: make one with `quadrille tickets generate FILE`, and give all gateways the same"
+        "holds {0} bytes; a fleet secret has at least 32 random bytes: make one with `quadrille tickets generate FILE`, and use the same file on all gateways"
     )]
     Short(usize),
 }
@@ -26,13 +26,13 @@ const NONCE: usize = 12;
 const TAG: usize = 16;
 
 impl FleetSecret {
-    /// The secret that a file holds. White space at its end does not count: tools add and remove it.
+    /// Parses a secret file. Trailing white space is ignored: tools add and remove it.
     ///
     /// # Errors
-    /// If it has fewer than 32 bytes.
+    /// If there are fewer than 32 bytes.
     ///
     /// # Panics
-    /// Never: HKDF-SHA256 fails for no input.
+    /// Never: HKDF-SHA256 accepts any input.
     pub fn new(bytes: &[u8]) -> Result<Self, SecretError> {
         let bytes = bytes.trim_ascii_end();
         if bytes.len() < SHORTEST {
@@ -47,18 +47,18 @@ impl FleetSecret {
         Ok(this)
     }
 
-    /// Tells fleets apart that share one Redis: what everything of this fleet is called there begins with it.
+    /// Returns the namespace, which distinguishes fleets that share one Redis: all keys of this fleet begin with it.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// A key for something else that all gateways of the fleet have in common.
+    /// Derives a key for another purpose that all gateways of the fleet share.
     #[must_use]
     pub fn key_for(&self, purpose: &[u8]) -> Zeroizing<[u8; 32]> {
         self.derive(&[b"key for ", purpose].concat())
     }
 
-    /// Seals what only this fleet may read, and only as `purpose`.
+    /// Seals content for this fleet and this purpose.
     pub(crate) fn seal(&self, purpose: &[u8], content: &[u8]) -> Option<Vec<u8>> {
         let mut nonce = [0; NONCE];
         boring::rand::rand_bytes(&mut nonce).ok()?;
@@ -68,20 +68,21 @@ impl FleetSecret {
         Some([&nonce[..], &sealed.ok()?, &tag].concat())
     }
 
-    /// What was sealed as `purpose`; `None` if anything about it is wrong.
+    /// Opens content that was sealed for `purpose`; `None` if it is not authentic.
     pub(crate) fn open(&self, purpose: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, rest) = sealed.split_at_checked(NONCE)?;
         let (content, tag) = rest.split_at_checked(rest.len().checked_sub(TAG)?)?;
         let key = self.derive(purpose);
         let opened = boring::symm::decrypt_aead(Cipher::aes_256_gcm(), &*key, Some(nonce), &[], content, tag);
         if opened.is_err() {
-            // BoringSSL's error queue is the thread's, and somebody else would find this there.
+            // BoringSSL's error queue is per thread; a later operation would find this error there.
             drop(boring::error::ErrorStack::get());
         }
         opened.ok().map(Zeroizing::new)
     }
 
-    /// A key for each purpose, so that no two of them share nonces, and nothing can be passed off as something else.
+    /// Derives a key for each purpose, so that purposes share no nonces and content cannot be passed off for another
+    /// purpose.
     fn derive(&self, purpose: &[u8]) -> Zeroizing<[u8; 32]> {
         let mut key = Zeroizing::new([0; 32]);
         hkdf().expand(&*self.root, purpose, &mut *key).expect("HKDF-Expand gives 32 bytes");
@@ -93,7 +94,7 @@ fn hkdf() -> HkdfSuite {
     HkdfSuite::new(MessageDigest::sha256())
 }
 
-/// Never the secret.
+/// Shows the namespace, never the secret.
 impl fmt::Debug for FleetSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "FleetSecret(of fleet {})", self.namespace)

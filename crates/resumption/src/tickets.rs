@@ -1,4 +1,4 @@
-//! The ticket keys of one process: what handshakes ask, and the task that keeps them right.
+//! The ticket keys of one process: the interface for handshakes, and the task that keeps the keys current.
 
 use crate::{
     Fleet,
@@ -20,7 +20,7 @@ pub struct Tickets {
     ring: ArcSwap<Ring>,
     schedule: Schedule,
     source: Source,
-    /// Somebody has seen a key that is not in the ring.
+    /// Notified when a ticket names a key that is not in the ring.
     unknown: Arc<Notify>,
 }
 
@@ -31,31 +31,32 @@ enum Source {
     Fleet(Fleet),
 }
 
-/// How long a start waits for the fleet before it goes on alone.
+/// Time that startup waits for the fleet before it continues with its own key.
 const JOIN: Duration = Duration::from_millis(700);
-/// Between two looks at the published ring, whatever strangers send.
+/// Minimum time between two reads of the published ring, regardless of the tickets that clients send.
 const LEAST: Duration = Duration::from_millis(100);
 
 impl Tickets {
-    /// Keys that somebody else looks after: the first encrypts, the others decrypt. `None` without any.
+    /// Creates a set of externally managed keys: the first encrypts, the others decrypt. `None` without any.
     pub fn fixed(keys: Vec<TicketKey>) -> Option<Arc<Self>> {
         let schedule = Schedule { rotation: Duration::MAX };
         Ring::fixed(keys).map(|ring| Self::new(ring, schedule, Source::Fixed))
     }
 
-    /// Random keys that nobody else knows, rotated while [`run`](Self::run) does.
+    /// Creates random keys known only to this process, rotated while [`run`](Self::run) runs.
     pub fn local(schedule: Schedule) -> Arc<Self> {
         let now = unix_now();
         Self::new(Ring::provisional().begun(now).advanced(now, schedule), schedule, Source::Local)
     }
 
-    /// The fleet's keys, once [`join`](Self::join) or [`run`](Self::run) has reached the fleet. Until then this process
-    /// has a key of its own.
+    /// Creates the fleet's keys, available once [`join`](Self::join) or [`run`](Self::run) has reached the fleet.
+    /// Until then this process uses a key of its own.
     pub fn fleet(fleet: Fleet, schedule: Schedule) -> Arc<Self> {
         Self::new(Ring::provisional(), schedule, Source::Fleet(fleet))
     }
 
-    /// Gets the fleet's keys before the first handshake, and gives up in a moment: a gateway starts without its fleet.
+    /// Fetches the fleet's keys before the first handshake. Gives up after a short time: a gateway starts without its
+    /// fleet.
     pub async fn join(&self) {
         let Source::Fleet(fleet) = &self.source else { return };
         match timeout(JOIN, fleet.agree(None, unix_now(), self.schedule)).await {
@@ -64,7 +65,7 @@ impl Tickets {
                 self.ring.store(Arc::new(ring));
             }
             failed => {
-                let error = failed.map_or_else(|_| "no answer".to_owned(), |joined| why(&joined));
+                let error = failed.map_or_else(|_| "no response".to_owned(), |joined| why(&joined));
                 tracing::warn!(%fleet, error, "no ticket keys from the fleet yet; tickets are this gateway's own");
             }
         }
@@ -74,12 +75,13 @@ impl Tickets {
         Arc::new(Self { ring: ArcSwap::from_pointee(ring), schedule, source, unknown: Arc::default() })
     }
 
-    /// The key for a new ticket.
+    /// Returns the key for a new ticket.
     pub fn encrypting(&self, now: UnixTime) -> Arc<TicketKey> {
         Arc::clone(&self.ring.load().encrypting(now).key)
     }
 
-    /// The key of a ticket, if it is still accepted. In a fleet, an unknown name makes this process look for news.
+    /// Returns the key of a ticket, if it is still accepted. In a fleet, an unknown name triggers a read of the
+    /// published ring.
     pub fn find(&self, name: &[u8], now: UnixTime) -> Option<Arc<TicketKey>> {
         let found = self.ring.load().find(name, now, self.schedule).map(Arc::clone);
         if found.is_none() {
@@ -88,18 +90,18 @@ impl Tickets {
         found
     }
 
-    /// Whether others have the keys too.
+    /// Returns whether other processes have the keys too.
     pub fn is_shared(&self) -> bool {
         !matches!(self.source, Source::Local)
     }
 
-    /// The keys as they are.
+    /// Returns the current ring.
     pub fn ring(&self) -> Arc<Ring> {
         self.ring.load_full()
     }
 
-    /// How long the key that encrypts has been doing so, and when the next one takes over; `None` for what is not
-    /// known.
+    /// Returns the age of the key that encrypts, and the time until the next one takes over; `None` for an unknown
+    /// value.
     pub fn ages(&self, now: UnixTime) -> (Option<Duration>, Option<Duration>) {
         let ring = self.ring.load();
         let known = |scheduled: &&Scheduled| !scheduled.from.is_zero();
@@ -107,7 +109,7 @@ impl Tickets {
         (age, ring.next(now).map(|next| next.from.saturating_sub(now)))
     }
 
-    /// Keeps the keys right until they are dropped. Spawn it.
+    /// Keeps the keys current until they are dropped. Spawn it as a task.
     pub async fn run(this: Weak<Self>) {
         let mut failing = false;
         loop {
@@ -133,11 +135,11 @@ impl Tickets {
                         }
                         Err(error) if !failing => {
                             failing = true;
-                            tracing::warn!(%error, %fleet, "the fleet's ticket keys cannot be renewed; the known ones go on");
+                            tracing::warn!(%error, %fleet, "the fleet's ticket keys cannot be renewed; the known ones stay in use");
                         }
                         Err(_) => {}
                     }
-                    // A key that this gateway has not heard of ends the pause: it must have slept.
+                    // An unknown key ends the pause: this gateway must have been suspended.
                     let unknown = Arc::clone(&tickets.unknown);
                     drop(tickets);
                     sleep(LEAST.min(pause)).await;

@@ -1,4 +1,4 @@
-//! Records that one member of a fleet at a time writes, in a real Redis.
+//! Records in a real Redis, written by one member of a fleet at a time.
 
 use quadrille_resumption::{FleetSecret, Record, Records, Redis, RedisOptions, Version};
 use std::{
@@ -13,7 +13,7 @@ const TERM: Duration = Duration::from_secs(600);
 const PATIENCE: Duration = Duration::from_secs(180);
 const NAMES: [&str; 2] = ["one", "two"];
 
-/// A redis-server; ended with the test.
+/// A redis-server process; terminated with the test.
 struct Server {
     child: Child,
     port: u16,
@@ -60,9 +60,9 @@ fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test);
 }
 
-/// Each record as it is.
+/// Reads each record.
 async fn read(member: &Records) -> [Option<(Version, Vec<u8>)>; 2] {
-    let records = member.read(&NAMES.map(str::to_owned)).await.expect("an answer");
+    let records = member.read(&NAMES.map(str::to_owned)).await.expect("a response");
     let mut records = records.into_iter().map(|record| match record {
         Record::Sealed(version, content) => Some((version, content.to_vec())),
         Record::Absent => None,
@@ -72,14 +72,14 @@ async fn read(member: &Records) -> [Option<(Version, Vec<u8>)>; 2] {
 }
 
 #[test]
-fn whoever_had_the_lease_before_writes_nothing_any_more() {
+fn a_former_lease_holder_cannot_write() {
     let server = Server::start();
     run(async {
         let [first, second] = [server.member(1), server.member(1)];
         let lease = first.acquire(Version::default(), TERM).await.unwrap().unwrap();
         assert!(second.acquire(Version::default(), TERM).await.unwrap().is_none(), "one at a time");
         let early = first.write(&lease, "one", b"early").await.unwrap().unwrap();
-        // It ends by itself.
+        // The lease expires by itself.
         assert!(first.renew(&lease, Duration::from_millis(50)).await.unwrap());
         let end = Instant::now() + PATIENCE;
         let after = loop {
@@ -88,19 +88,19 @@ fn whoever_had_the_lease_before_writes_nothing_any_more() {
             }
             assert!(Instant::now() < end, "the lease does not end");
         };
-        // The first has slept, and does not know.
+        // The first member was suspended, and has not noticed.
         assert!(first.write(&lease, "one", b"too late").await.unwrap().is_none());
         assert!(!first.renew(&lease, TERM).await.unwrap());
         first.release(lease).await.unwrap();
         let late = second.write(&after, "one", b"late").await.unwrap().unwrap();
         assert!(late > early);
         assert_eq!(read(&first).await, [Some((late, b"late".to_vec())), None]);
-        assert!(second.renew(&after, TERM).await.unwrap(), "no other has ended it");
+        assert!(second.renew(&after, TERM).await.unwrap(), "no other member has ended it");
     });
 }
 
 #[test]
-fn tokens_grow_whatever_redis_forgets() {
+fn tokens_grow_even_if_redis_loses_data() {
     let server = Server::start();
     run(async {
         let member = server.member(1);
@@ -116,7 +116,7 @@ fn tokens_grow_whatever_redis_forgets() {
                 "it is lost with the rest"
             );
         }
-        // A lease without an end is none: somebody else has written it.
+        // A lease without an expiry is invalid: it was not written by a member.
         server.cli(&[
             "EVAL",
             "for _, name in ipairs({'lease', 'token'}) do redis.call('SET', ARGV[1] .. name, 'x') end",
@@ -140,7 +140,7 @@ fn a_record_is_good_under_its_name_in_its_version_and_for_its_fleet_only() {
         assert_eq!(read(&member).await, [Some((one, b"1".to_vec())), damaged.clone()], "another name");
         server.cli(&["SETRANGE", &key("one"), "1", "1"]);
         assert_eq!(read(&member).await[0], damaged, "another version");
-        for bytes in ["", "x", "00000000000000070000", "00000000000000070000sealed by nobody"] {
+        for bytes in ["", "x", "00000000000000070000", "00000000000000070000not sealed"] {
             server.cli(&["SET", &key("one"), bytes]);
             assert_eq!(read(&member).await[0].is_some(), !bytes.is_empty(), "{bytes}");
         }

@@ -1,11 +1,11 @@
-//! The input of a private operation.
+//! Input of a private operation.
 
 use crate::{
     KeySize,
     words::{self, Secret},
 };
 
-/// Why an operation cannot be computed. The caller is at fault.
+/// Reason for which an operation cannot be computed: an error of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// Input or output is not as long as the modulus.
@@ -16,17 +16,17 @@ pub enum InputError {
     TooLarge,
 }
 
-/// The modulus of a key: what inputs are as long as, and below.
+/// Modulus of a key, which determines the length and the range of inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Modulus<'a> {
-    /// By the modulus.
+    /// Size of the modulus.
     pub size: KeySize,
-    /// [`KeySize::words`] of them, least significant first.
+    /// Modulus as [`KeySize::words`] words, least significant first.
     pub n: &'a [u64],
 }
 
 impl Modulus<'_> {
-    /// The big-endian input of a private operation, as [`KeySize::words`] words.
+    /// Parses the big-endian input of a private operation into [`KeySize::words`] words.
     ///
     /// # Errors
     /// See [`check`](Self::check).
@@ -35,8 +35,7 @@ impl Modulus<'_> {
         words::from_be_bytes(input, self.size.words()).ok_or(InputError::Length)
     }
 
-    /// Checks the big-endian input of a private operation where it is. Whether it is below the modulus becomes known,
-    /// and nothing else of it.
+    /// Checks the big-endian input of a private operation in place. Reveals only whether it is below the modulus.
     ///
     /// # Errors
     /// See [`InputError`].
@@ -48,8 +47,8 @@ impl Modulus<'_> {
     }
 }
 
-/// Whether big-endian bytes, as a number, are below n, which has as many: by subtraction, so that the time says nothing
-/// of where they differ.
+/// Returns whether big-endian bytes, as a number, are below n, which has the same length: by subtraction, so that the
+/// time does not depend on where they differ.
 fn is_below(bytes: &[u8], n: &[u64]) -> bool {
     let words = bytes.as_rchunks().1.iter().rev().map(|word| u64::from_be_bytes(*word));
     let borrow = |borrow, (word, n): (u64, &u64)| {

@@ -1,6 +1,6 @@
-//! The sizes of keys that kernels compute.
+//! Key sizes that kernels support.
 
-/// The size of an RSA key, by its modulus.
+/// Size of an RSA key, by its modulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeySize {
     /// A modulus of 2048 bits, two primes of 1024.
@@ -15,7 +15,7 @@ impl KeySize {
     /// Every size, smallest first.
     pub const ALL: [Self; 3] = [Self::Rsa2048, Self::Rsa3072, Self::Rsa4096];
 
-    /// The size with a modulus of so many bits.
+    /// Returns the size with a modulus of `bits` bits.
     pub fn from_bits(bits: usize) -> Option<Self> {
         Self::ALL.into_iter().find(|size| size.bits() == bits)
     }

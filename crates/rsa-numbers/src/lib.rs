@@ -1,12 +1,12 @@
-//! The numbers of RSA keys and operations, in the form that every kernel wants: their size known, as words, checked.
+//! Numbers of RSA keys and operations, in the form used by all kernels: of known size, as words, checked.
 //!
 //! ```text
 //!  Components (big-endian bytes) ──> Numbers (words of a known KeySize) ──┐
 //!  PrivateOperation (key, input, output): as long as the modulus, below it ┴──> quadrille-kernels, quadrille-kernels-cuda
 //! ```
 //!
-//! It computes nothing fast and knows no CPU, no device and no cryptographic library: what it shares is what must not
-//! differ between the kernels.
+//! It has no fast arithmetic and no dependency on a CPU, a device or a cryptographic library: it contains only the
+//! code that must not differ between the kernels.
 
 mod input;
 mod key_size;

@@ -1,11 +1,11 @@
-//! The numbers of a private key.
+//! Numbers of a private key.
 
 use crate::{
     KeySize,
     words::{self, Secret},
 };
 
-/// The numbers of an RSA private key (RFC 8017, section 3.2, second form), big-endian; leading zeros are allowed.
+/// Numbers of an RSA private key (RFC 8017, section 3.2, second form), big-endian; leading zeros are allowed.
 #[derive(Clone, Copy)]
 pub struct Components<'a> {
     /// The modulus, p * q.
@@ -24,29 +24,29 @@ pub struct Components<'a> {
     pub qinv: &'a [u8],
 }
 
-/// Why kernels do not compute with a key. The key is at fault in every case; none is worth a retry.
+/// Reason for which kernels do not accept a key. The key is at fault in every case; a retry does not help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The modulus is not of 2048, 3072 or 4096 bits, or the primes are not of half that each.
-    #[error("only RSA keys of 2048, 3072 and 4096 bits with two primes of equal size are computed here")]
+    /// The modulus does not have 2048, 3072 or 4096 bits, or the primes do not have half of that each.
+    #[error("unsupported RSA key: 2048, 3072 or 4096 bits with two primes of equal size are required")]
     UnsupportedSize,
-    /// The numbers are not those of one RSA key.
-    #[error("the numbers of this RSA key do not belong together")]
+    /// The numbers do not form an RSA key.
+    #[error("the numbers of this RSA key are inconsistent")]
     Inconsistent,
 }
 
-/// [`Components`] as words, least significant first. Their sizes are those of one key of this [`KeySize`]; whether the
-/// numbers belong together has not been checked. Secrets are cleared when this is dropped.
+/// [`Components`] as words, least significant first. Their sizes are those of one key of this [`KeySize`]; their
+/// consistency has not been checked. Secrets are cleared on drop.
 pub struct Numbers {
-    /// By the modulus.
+    /// Size of the modulus.
     pub size: KeySize,
-    /// [`KeySize::words`] of them.
+    /// Modulus: [`KeySize::words`] words.
     pub n: Vec<u64>,
-    /// Without leading zeros, at most as long as the largest modulus.
+    /// Public exponent without leading zeros, at most as long as the largest modulus.
     pub e: Vec<u64>,
-    /// [`KeySize::prime_words`] of them, as of all that follow; the top bit is set.
+    /// First prime: [`KeySize::prime_words`] words, as for all following numbers; the top bit is set.
     pub p: Secret,
-    /// The top bit is set.
+    /// Second prime; the top bit is set.
     pub q: Secret,
     /// See [`Components::dp`].
     pub dp: Secret,
@@ -57,7 +57,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Reads the numbers and checks their sizes. Branches on lengths and on public numbers only.
+    /// Parses the numbers and checks their sizes. Branches on lengths and on public numbers only.
     ///
     /// # Errors
     /// See [`KeyError`].

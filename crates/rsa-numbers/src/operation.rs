@@ -1,33 +1,33 @@
-//! One private operation, as every kernel takes it.
+//! Private operation, in the form used by all kernels.
 
 use crate::{InputError, KeySize, Modulus, words::Secret};
 use std::fmt;
 
-/// An RSA key in the form that one kind of kernel computes with.
+/// RSA key in the form used by one kind of kernel.
 pub trait RsaKey {
-    /// The modulus, which bounds every input.
+    /// Modulus, which bounds every input.
     fn modulus(&self) -> Modulus<'_>;
 }
 
-/// Why an operation has no result. Its output is all zeros, unless it has not been run.
+/// Reason for which an operation has no result. Its output is all zeros, unless it has not been run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrivateOperationError {
     /// The operation has not been run, and its output is as it was.
     #[error("the operation has not been run")]
     NotRun,
-    /// The caller is at fault.
+    /// Error of the caller.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The key was uploaded to another device than the one that was to compute.
+    /// The key was uploaded to another device.
     #[error("the key is not on this device")]
     ForeignKey,
-    /// The computation went wrong, and its result was destroyed. Computing it again elsewhere may succeed; if
-    /// it does not, the key or the machine is at fault.
+    /// The computation failed, and its result was destroyed. Computing it again elsewhere may succeed; if it does
+    /// not, the key or the machine is at fault.
     #[error("the result failed the check with the public key")]
     Fault,
 }
 
-/// One private operation: output = input^d mod n.
+/// Private operation: output = input^d mod n.
 pub struct PrivateOperation<'a, K> {
     key: &'a K,
     input: &'a [u8],
@@ -36,12 +36,12 @@ pub struct PrivateOperation<'a, K> {
 }
 
 impl<'a, K> PrivateOperation<'a, K> {
-    /// Input and output are big-endian and as long as the key's modulus.
+    /// Creates an operation. Input and output are big-endian and as long as the key's modulus.
     pub fn new(key: &'a K, input: &'a [u8], output: &'a mut [u8]) -> Self {
         Self { key, input, output, outcome: Err(PrivateOperationError::NotRun) }
     }
 
-    /// How it went; the output is to be used if `Ok`, and is all zeros after a failure.
+    /// Outcome: the output is valid if `Ok`, and all zeros after a failure.
     ///
     /// # Errors
     /// See [`PrivateOperationError`].
@@ -49,23 +49,23 @@ impl<'a, K> PrivateOperation<'a, K> {
         self.outcome
     }
 
-    /// What was computed, if the [`outcome`](Self::outcome) is `Ok`.
+    /// Result, if the [`outcome`](Self::outcome) is `Ok`.
     pub fn output(&self) -> &[u8] {
         self.output
     }
 
-    /// The key to compute with.
+    /// Key of the operation.
     pub fn key(&self) -> &'a K {
         self.key
     }
 
-    /// The input, which may be of any length and value: see [`check`](Self::check).
+    /// Input, of any length and value: see [`check`](Self::check).
     pub fn input(&self) -> &'a [u8] {
         self.input
     }
 
-    /// For kernels: has `write` put a checked result into the output, and sets the outcome. After an error the output
-    /// is all zeros, whatever was written.
+    /// Called by kernels: `write` stores a checked result in the output, and the outcome is set. After an error the
+    /// output is all zeros, regardless of what was written.
     pub fn finish(&mut self, write: impl FnOnce(&mut [u8]) -> Result<(), PrivateOperationError>) {
         self.outcome = write(self.output);
         if self.outcome.is_err() {
@@ -75,12 +75,12 @@ impl<'a, K> PrivateOperation<'a, K> {
 }
 
 impl<K: RsaKey> PrivateOperation<'_, K> {
-    /// The size of the key.
+    /// Size of the key.
     pub fn size(&self) -> KeySize {
         self.key.modulus().size
     }
 
-    /// Checks input and output where they are.
+    /// Checks input and output in place.
     ///
     /// # Errors
     /// See [`Modulus::check`]; [`InputError::Length`] if the output is not as long as the modulus.
@@ -92,10 +92,10 @@ impl<K: RsaKey> PrivateOperation<'_, K> {
         modulus.check(self.input)
     }
 
-    /// The checked input, as [`KeySize::words`] words.
+    /// Parses the checked input into [`KeySize::words`] words.
     ///
     /// # Errors
-    /// As of [`check`](Self::check).
+    /// See [`check`](Self::check).
     pub fn parse(&self) -> Result<Secret, InputError> {
         self.check()?;
         self.key.modulus().parse(self.input)
@@ -103,7 +103,7 @@ impl<K: RsaKey> PrivateOperation<'_, K> {
 }
 
 impl<K: RsaKey> fmt::Debug for PrivateOperation<'_, K> {
-    /// Says size and outcome, and nothing of key, input or output.
+    /// Shows size and outcome, but not key, input or output.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PrivateOperation")
             .field("size", &self.size())
@@ -116,7 +116,7 @@ impl<K: RsaKey> fmt::Debug for PrivateOperation<'_, K> {
 mod tests {
     use super::*;
 
-    /// The largest modulus of its size, odd as every modulus is.
+    /// Largest modulus of its size, odd as every modulus is.
     struct Largest([u64; 32]);
 
     impl RsaKey for Largest {
@@ -167,8 +167,7 @@ mod tests {
     fn the_input_becomes_words() {
         let mut input = [0; 256];
         (input[0], input[255]) = (1, 2);
-        let words =
-            PrivateOperation::new(&KEY, &input, &mut [0; 256]).parse().expect("it is below the modulus");
+        let words = PrivateOperation::new(&KEY, &input, &mut [0; 256]).parse().expect("below the modulus");
         assert_eq!((words.len(), words[0], words[31]), (32, 2, 1 << 56));
         assert!(words[1..31].iter().all(|&word| word == 0));
     }

@@ -1,20 +1,20 @@
 //! Numbers as little-endian slices of 64-bit words, handled in constant time.
 //!
-//! This is for what happens once a key or once an operation: nothing here is fast, and nothing here
-//! branches or indexes by a value. Lengths are public.
+//! For work done once per key or once per operation: it is not fast, and does not branch or index by a value. Lengths
+//! are public.
 
 use zeroize::Zeroizing;
 
-/// A secret number; its memory is cleared when it is dropped.
+/// Secret number; its memory is cleared on drop.
 pub type Secret = Zeroizing<Vec<u64>>;
 
-/// A secret zero of `len` words.
+/// Returns a secret zero of `len` words.
 pub fn secret(len: usize) -> Secret {
     Zeroizing::new(vec![0; len])
 }
 
-/// Reads a big-endian number into `len` words; `None` if it does not fit. Branches on the position of the
-/// first non-zero byte beyond the space, no further.
+/// Parses a big-endian number into `len` words; `None` if it does not fit. Branches on the position of the first
+/// non-zero byte beyond the space, no further.
 pub fn from_be_bytes(bytes: &[u8], len: usize) -> Option<Secret> {
     let mut words = secret(len);
     let excess = bytes.len().saturating_sub(8 * len);
@@ -34,7 +34,8 @@ pub fn to_be_bytes(words: &[u64], out: &mut [u8]) {
     }
 }
 
-/// x += y where `mask` is all ones, x unchanged where it is zero; `y` may be shorter. Returns the carry.
+/// Computes x += y where `mask` is all ones, and leaves x unchanged where it is zero; `y` may be shorter. Returns the
+/// carry.
 pub fn add_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
     let mut carry = 0;
     for (i, word) in x.iter_mut().enumerate() {
@@ -45,12 +46,12 @@ pub fn add_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
     carry
 }
 
-/// x += y; see [`add_masked`].
+/// Computes x += y; see [`add_masked`].
 pub fn add(x: &mut [u64], y: &[u64]) -> u64 {
     add_masked(x, y, u64::MAX)
 }
 
-/// x -= y where `mask` is all ones; `y` may be shorter. Returns the borrow, 0 or 1.
+/// Computes x -= y where `mask` is all ones; `y` may be shorter. Returns the borrow, 0 or 1.
 pub fn subtract_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
     let mut borrow = 0;
     for (i, word) in x.iter_mut().enumerate() {
@@ -62,19 +63,19 @@ pub fn subtract_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
     borrow
 }
 
-/// x -= y; see [`subtract_masked`].
+/// Computes x -= y; see [`subtract_masked`].
 pub fn subtract(x: &mut [u64], y: &[u64]) -> u64 {
     subtract_masked(x, y, u64::MAX)
 }
 
-/// x -= n if x >= n, given that x < 2^(64 * len); `n` may be shorter than `x`.
+/// Computes x -= n if x >= n, given that x < 2^(64 * len); `n` may be shorter than `x`.
 pub fn reduce_once(x: &mut [u64], n: &[u64]) {
     let borrow = subtract(x, n);
     // A compiler that knew the mask to be all ones or all zeros would branch on it, and one did.
     add_masked(x, n, std::hint::black_box(borrow.wrapping_neg()));
 }
 
-/// Brings x, a two's complement number with -2n <= x < 3n and a word to spare, into [0, n).
+/// Reduces x, a two's complement number with -2n <= x < 3n and a word to spare, to [0, n).
 pub fn canonicalise(x: &mut [u64], n: &[u64]) {
     add(x, n);
     add(x, n);
@@ -83,13 +84,13 @@ pub fn canonicalise(x: &mut [u64], n: &[u64]) {
     }
 }
 
-/// Overwrites secrets in a way that the compiler does not leave out.
+/// Overwrites secrets in a way that the compiler does not remove.
 pub fn wipe<T: Copy + Default>(secret: &mut [T]) {
     secret.fill(T::default());
     std::hint::black_box(secret);
 }
 
-/// All ones if x < y, else zero; the same length.
+/// Returns all ones if x < y, else zero; the lengths are equal.
 pub fn less_mask(x: &[u64], y: &[u64]) -> u64 {
     let borrow = x.iter().zip(y).fold(0u64, |borrow, (&a, &b)| {
         let difference = u128::from(a).wrapping_sub(u128::from(b)).wrapping_sub(u128::from(borrow));
@@ -98,12 +99,12 @@ pub fn less_mask(x: &[u64], y: &[u64]) -> u64 {
     borrow.wrapping_neg()
 }
 
-/// Whether two numbers of the same length are equal, found without an early exit.
+/// Returns whether two numbers of the same length are equal, without an early exit.
 pub fn equal(x: &[u64], y: &[u64]) -> bool {
     x.len() == y.len() && x.iter().zip(y).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
-/// out = a * b; `out` is as long as both together.
+/// Computes out = a * b; `out` is as long as both together.
 pub fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
     debug_assert_eq!(out.len(), a.len() + b.len());
     out.fill(0);
@@ -117,7 +118,7 @@ pub fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
     }
 }
 
-/// x * 2^doublings mod n, given x < n.
+/// Computes x * 2^doublings mod n, given x < n.
 pub fn shift_mod(x: &[u64], n: &[u64], doublings: usize) -> Secret {
     let mut wide = secret(n.len() + 1);
     wide[..n.len()].copy_from_slice(x);
@@ -132,7 +133,7 @@ pub fn shift_mod(x: &[u64], n: &[u64], doublings: usize) -> Secret {
     wide
 }
 
-/// `count` bits (at most 64) of x from bit `at` upwards; zeros beyond its end.
+/// Returns `count` bits (at most 64) of x from bit `at` upwards; zeros beyond its end.
 pub fn bits(x: &[u64], at: usize, count: usize) -> u64 {
     let (index, shift) = (at / 64, at % 64);
     let word = |i: usize| u128::from(x.get(i).copied().unwrap_or(0));
@@ -140,12 +141,12 @@ pub fn bits(x: &[u64], at: usize, count: usize) -> u64 {
     window as u64 & (u64::MAX >> (64 - count))
 }
 
-/// The number of significant bits. Not constant time: for public numbers, and for sizes that are public.
+/// Returns the number of significant bits. Not constant time: for public numbers, and for sizes that are public.
 pub fn bit_length(x: &[u64]) -> usize {
     x.iter().rposition(|&word| word != 0).map_or(0, |i| 64 * (i + 1) - x[i].leading_zeros() as usize)
 }
 
-/// -n^-1 mod 2^64 for odd n, by Newton's iteration: n itself is right to 3 bits, each step doubles them.
+/// Computes -n^-1 mod 2^64 for odd n, by Newton's iteration: n itself is right to 3 bits, each step doubles them.
 pub fn negated_inverse(n: u64) -> u64 {
     let inverse = (0..5).fold(n, |x, _| x.wrapping_mul(2u64.wrapping_sub(n.wrapping_mul(x))));
     inverse.wrapping_neg()
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn bytes_round_trip_and_overflow_is_refused() {
         let bytes: Vec<u8> = (1..=11).collect();
-        let words = from_be_bytes(&bytes, 2).expect("it fits");
+        let words = from_be_bytes(&bytes, 2).expect("the number fits");
         assert_eq!(*words, [0x0405_0607_0809_0a0b, 0x01_0203]);
         let mut back = [0; 13];
         to_be_bytes(&words, &mut back);

@@ -1,8 +1,9 @@
-//! What the gateways of a fleet share: the account, the certificates with their keys, what happened to orders, and the
-//! answers to challenges. All but the answers are files of the state directory, and Redis has a copy of each, sealed.
+//! State shared by the gateways of a fleet: the account, certificates with their keys, the progress of orders, and
+//! challenge responses. All except the challenge responses are files of the state directory, with a sealed copy of
+//! each in Redis.
 //!
-//! Every member takes what is newer in Redis than what it has; the one with the lease writes. So a certificate is with
-//! all of them in about a second, and a member without Redis has what it had.
+//! Every member takes records from Redis that are newer than its own; only the holder of the lease writes. A
+//! certificate reaches all members within about a second, and a member without Redis keeps what it has.
 
 mod versions;
 
@@ -24,21 +25,21 @@ use tokio::sync::mpsc;
 use versions::Versions;
 use zeroize::Zeroizing;
 
-/// The record of the answers, which is no file.
+/// Name of the record with the challenge responses, which has no file.
 pub(crate) const ANSWERS: &str = "answers";
 
-/// Where certificates are in the state directory, and what their records are called.
+/// Folder of certificates in the state directory, and the prefix of their records' names.
 const CERTIFICATES: &str = "certificates/";
 
-/// How often members look whether there is anything new,
+/// Interval at which members check for new records.
 const POLL: Duration = Duration::from_millis(500);
-/// and how often at everything: somebody may have changed it who is no member.
+/// Interval at which members read all records, because a client outside the fleet may have modified them.
 const INSPECTION: Duration = Duration::from_secs(10);
-/// Who has just reached the fleet does not order yet: all who are alive shall have said so, or the authority might ask
-/// one of them that nobody waited for.
+/// Time that a new member waits before it orders. By then all live members are registered; otherwise the authority
+/// might send a validation request to one that the order did not wait for.
 const ARRIVAL: Duration = Duration::from_secs(3);
 
-/// One member.
+/// One member of the fleet.
 pub(crate) struct Fleet {
     records: Records,
     state: StateDirectory,
@@ -46,31 +47,31 @@ pub(crate) struct Fleet {
     events: mpsc::Sender<Event>,
     is_optional: bool,
     account: String,
-    /// Of the plan.
+    /// Identifiers of the plan's certificates.
     certificates: Vec<String>,
-    /// How others are ordered on demand, if they are.
+    /// Settings of on-demand certificates, if enabled.
     on_demand: Option<AcmeOnDemand>,
     known: Mutex<Known>,
-    /// Of reading what there is and taking it, and of writing: one of them at a time.
+    /// Serializes reading and applying records, and writing them.
     access: tokio::sync::Mutex<()>,
 }
 
 struct Known {
     versions: Versions,
-    /// Everything up to here is known.
+    /// Version up to which all records are known.
     newest: Option<Version>,
-    /// `None` before the first answer.
+    /// `None` before the first response.
     reachable: Option<bool>,
-    /// Since when it has been reachable.
+    /// Start of the current reachable period.
     since: Option<Instant>,
-    /// Names of files that this member has, and the fleet has not, or has an older one.
+    /// Names of files that the fleet lacks, or has in an older version.
     unpublished: BTreeSet<String>,
-    /// Names of records that have been complained of.
+    /// Names of records that have been reported as damaged.
     damaged: BTreeSet<String>,
 }
 
 impl Fleet {
-    /// `None` if the plan is for this gateway alone.
+    /// Returns `None` if the plan is for this gateway alone.
     pub(crate) fn of(
         plan: &Plan,
         state: &StateDirectory,
@@ -79,7 +80,7 @@ impl Fleet {
     ) -> Option<Arc<Self>> {
         let records = plan.fleet.clone()?;
         let mut versions = Versions::read(state, records.namespace());
-        // Answers are of one process.
+        // Challenge responses live only as long as the process.
         versions.forget(ANSWERS);
         let known = Known {
             versions,
@@ -103,7 +104,7 @@ impl Fleet {
         }))
     }
 
-    /// Whether to order alone while it cannot be asked who orders.
+    /// Returns whether to order alone while the fleet's Redis is unreachable.
     pub(crate) fn is_optional(&self) -> bool {
         self.is_optional
     }
@@ -120,7 +121,7 @@ impl Fleet {
                     match self.take_all(newest).await {
                         Ok(()) => {
                             inspected = Some(Instant::now());
-                            // The others are told at once that this member has it.
+                            // Announces at once to the other members that this member has it.
                             continue;
                         }
                         Err(error) => self.note::<()>(&Err(error)).await,
@@ -132,7 +133,7 @@ impl Fleet {
         }
     }
 
-    /// The right to write. With it, everything that there is has been taken.
+    /// Acquires the right to write. All existing records have been taken when it returns a lease.
     pub(crate) async fn lease(&self, term: Duration) -> Result<Option<Lease>, FleetError> {
         if self.has_just_arrived() {
             return Ok(None);
@@ -165,7 +166,7 @@ impl Fleet {
         }
     }
 
-    /// Writes a record, and has this member take it. A file that Redis cannot take now stays here, and is written again.
+    /// Writes a record and applies it here. A file that Redis cannot take now stays here and is written again later.
     pub(crate) async fn store(&self, lease: &Lease, name: &str, content: &[u8]) -> Result<(), AcmeError> {
         let _access = self.access.lock().await;
         let written = self.records.write(lease, name, content).await;
@@ -184,7 +185,7 @@ impl Fleet {
         }
     }
 
-    /// Has this member take it, and the fleet later.
+    /// Applies a record here; the fleet gets it later.
     pub(crate) fn store_here(&self, name: &str, content: &[u8]) -> Result<(), AcmeError> {
         if name != ANSWERS {
             self.known().unpublished.insert(name.to_owned());
@@ -192,13 +193,13 @@ impl Fleet {
         self.put(name, content)
     }
 
-    /// Files that this member has, and that the others should get from it.
+    /// Returns the files that this member has and the others should get from it.
     pub(crate) fn unpublished(&self) -> Vec<String> {
         let known = self.known();
         if known.reachable == Some(true) { known.unpublished.iter().cloned().collect() } else { Vec::new() }
     }
 
-    /// Writes what the fleet has not.
+    /// Writes the files that the fleet lacks.
     pub(crate) async fn publish_files(&self, lease: &Lease, names: &[String]) -> Result<(), AcmeError> {
         for name in names {
             if !self.known().unpublished.contains(name) {
@@ -212,7 +213,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Whether, in this time, every member that is alive has got what was written last.
+    /// Waits at most `time`. Returns whether every live member has received the last written version.
     pub(crate) async fn all_know(&self, time: Duration) -> bool {
         let version = self.known().versions.newest();
         let end = Instant::now() + time;
@@ -225,7 +226,7 @@ impl Fleet {
         false
     }
 
-    /// Takes every record that is newer than what is here.
+    /// Takes every record that is newer than the local one.
     async fn take_all(&self, newest: Option<Version>) -> Result<(), FleetError> {
         let _access = self.access.lock().await;
         let mut names = self.names();
@@ -235,7 +236,7 @@ impl Fleet {
             for (name, record) in names.iter().zip(records) {
                 changed |= self.take(name, record).await;
             }
-            // Names that were granted on demand have records of their own.
+            // Names granted on demand have records of their own.
             let known = std::mem::replace(&mut names, self.names());
             if known == names {
                 break;
@@ -259,7 +260,7 @@ impl Fleet {
         own.into_iter().chain([on_demand::FILE.to_owned()]).chain(certificates).chain(granted).collect()
     }
 
-    /// Whether there is a new certificate now.
+    /// Applies a record. Returns whether it brought a new certificate.
     async fn take(&self, name: &str, record: Record) -> bool {
         let (version, content) = match record {
             Record::Sealed(version, content) => (version, content),
@@ -268,13 +269,13 @@ impl Fleet {
                 return false;
             }
             Record::Damaged => {
-                self.refuse(name, "is not this fleet's, or has been changed").await;
+                self.refuse(name, "does not belong to this fleet or has been modified").await;
                 return false;
             }
         };
         let known = self.known().versions.get(name);
         if version < known {
-            self.refuse(name, "is older than what this gateway has had from there").await;
+            self.refuse(name, "is older than the version this gateway has received before").await;
             return false;
         }
         self.known().damaged.remove(name);
@@ -295,13 +296,14 @@ impl Fleet {
         let mut is_older = false;
         let is_same = self.reads(name).is_some_and(|own| own == *content);
         if is_certificate && !is_same {
-            let garbage = || AcmeError::Garbage("it holds no certificate".to_owned());
+            let garbage = || AcmeError::Garbage("the record contains no certificate".to_owned());
             let new = Issued::parse(content).ok_or_else(garbage)?;
             let own = Issued::read(&self.state.path(name));
             is_older = own.is_some_and(|own| own.validity.not_before > new.validity.not_before);
         }
         if name == self.account && !is_same && self.known().versions.get(name) == Version::default() {
-            // The account that this gateway had alone: certificates that were ordered with it may have to be revoked.
+            // The account that this gateway used before it joined: certificates ordered with it may have to be
+            // revoked.
             files::put_aside(&self.state.path(name))?;
         }
         if !is_older {
@@ -318,27 +320,27 @@ impl Fleet {
         Ok(is_certificate && !is_older && !is_same)
     }
 
-    /// Into its file, or into service.
+    /// Writes a record to its file, or applies it directly.
     fn put(&self, name: &str, content: &[u8]) -> Result<(), AcmeError> {
         if name == ANSWERS {
             let answers: Vec<Answer> = serde_json::from_slice(content)
-                .map_err(|_| AcmeError::Garbage("these are no answers".to_owned()))?;
+                .map_err(|_| AcmeError::Garbage("the record contains no challenge responses".to_owned()))?;
             return self.answers.replace(&answers);
         }
         let file = self.state.path(name);
         if self.reads(name).is_some_and(|own| *own == *content) {
-            // A file that is written anew looks like a new certificate, and one that an operator wants renewed would be
-            // taken for that.
+            // Writing the file again would make it look like a new certificate, which would also fulfil an operator's
+            // pending renewal request.
             return Ok(());
         }
         if content.is_empty() {
-            // Only an account ends: the authority does not know it any more.
+            // Only an account can be removed: the authority no longer knows it.
             return files::put_aside(&file);
         }
         files::write(&file, content)
     }
 
-    /// Whether the file is as it is in Redis, or is what Redis will get.
+    /// Returns whether the local content equals the record in Redis, or is about to be published.
     fn has(&self, name: &str, content: &[u8]) -> bool {
         self.known().unpublished.contains(name)
             || self.reads(name).map_or(content.is_empty(), |own| *own == content)
@@ -358,12 +360,12 @@ impl Fleet {
     async fn refuse(&self, name: &str, problem: &str) {
         self.lacks(name);
         if self.known().damaged.insert(name.to_owned()) {
-            tracing::error!(fleet = %self.records, record = name, "{problem}: refused, and what is here goes on serving");
+            tracing::error!(fleet = %self.records, record = name, "{problem}: rejected; the local version stays in service");
             let _ = self.events.send(Event::RecordRefused).await;
         }
     }
 
-    /// Says when the fleet cannot be asked, and when it can again.
+    /// Logs when the fleet's Redis becomes unreachable, and when it is reachable again.
     async fn note<T>(&self, asked: &Result<T, FleetError>) {
         let (is, was) = (asked.is_ok(), self.known().reachable.replace(asked.is_ok()));
         if was == Some(is) {
@@ -373,9 +375,12 @@ impl Fleet {
         match asked {
             Ok(_) => tracing::info!(fleet = %self.records, "certificates are shared with the fleet"),
             Err(error) => {
-                let orders =
-                    if self.is_optional { "this gateway orders alone" } else { "none is ordered until then" };
-                tracing::warn!(fleet = %self.records, %error, "the fleet cannot be asked: certificates that are here go on serving, and {orders}");
+                let orders = if self.is_optional {
+                    "this gateway orders alone"
+                } else {
+                    "no certificate is ordered until it is available"
+                };
+                tracing::warn!(fleet = %self.records, %error, "the fleet's Redis is unavailable: local certificates stay in service, and {orders}");
             }
         }
         let _ = self.events.send(Event::Fleet { reachable: is }).await;
@@ -390,7 +395,7 @@ impl Fleet {
     }
 }
 
-/// The file of a certificate in the state directory.
+/// Returns the path of a certificate in the state directory.
 pub(crate) fn certificate_name(id: &str) -> String {
     format!("{CERTIFICATES}{id}")
 }

@@ -1,11 +1,11 @@
-//! Which version of each record this member has had, kept over restarts: what is older is refused.
+//! Version of each record that this member has received, kept across restarts: older records are rejected.
 
 use crate::{AcmeError, StateDirectory, files};
 use quadrille_resumption::Version;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// By the names of records.
+/// Versions by record name.
 #[derive(Default)]
 pub(super) struct Versions(BTreeMap<String, Version>);
 
@@ -18,7 +18,7 @@ struct Document {
 const FILE: &str = "fleet.json";
 
 impl Versions {
-    /// Of the fleet with this name; none, if the directory was of another one.
+    /// Reads the versions for the fleet of this name; empty if the directory belonged to another fleet.
     pub(super) fn read(state: &StateDirectory, fleet: &str) -> Self {
         let json = files::read(&state.path(FILE)).ok().flatten();
         let document = json.and_then(|json| serde_json::from_slice::<Document>(&json).ok());
@@ -37,7 +37,7 @@ impl Versions {
         files::write(&state.path(FILE), &json)
     }
 
-    /// The oldest of all for what has not been here.
+    /// Returns the version of a record; the lowest version if it was never received.
     pub(super) fn get(&self, name: &str) -> Version {
         self.0.get(name).copied().unwrap_or_default()
     }
@@ -50,7 +50,7 @@ impl Versions {
         self.0.remove(name);
     }
 
-    /// The newest of all.
+    /// Returns the highest version.
     pub(super) fn newest(&self) -> Version {
         self.0.values().max().copied().unwrap_or_default()
     }

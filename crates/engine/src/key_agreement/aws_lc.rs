@@ -1,14 +1,13 @@
-//! AWS-LC's objects for ML-KEM-768. Each is freed when it goes, and what went wrong does not stay in the thread's queue of
-//! errors.
+//! AWS-LC's objects for ML-KEM-768. Each is freed on drop, and errors do not stay in the thread's error queue.
 
 use super::share::{ML_KEM_PRIVATE_KEY, ML_KEM_PUBLIC_KEY};
 use aws_lc_sys as ffi;
 use std::ptr;
 
-/// A key.
+/// Owned `EVP_PKEY`.
 pub(super) struct Key(*mut ffi::EVP_PKEY);
 
-/// What computes with one key.
+/// Owned `EVP_PKEY_CTX` of one key.
 pub(super) struct Context(*mut ffi::EVP_PKEY_CTX);
 
 impl Key {
@@ -26,9 +25,9 @@ impl Key {
         })
     }
 
-    /// A key pair that nobody else has.
+    /// Generates a fresh key pair.
     pub(super) fn generate() -> Option<Self> {
-        // SAFETY: it has no preconditions.
+        // SAFETY: no preconditions.
         let context =
             Context::owned(unsafe { ffi::EVP_PKEY_CTX_new_id(ffi::EVP_PKEY_KEM, ptr::null_mut()) })?;
         let mut key = ptr::null_mut();
@@ -45,7 +44,7 @@ impl Key {
         self.0
     }
 
-    /// `key` is null, or a reference that nobody else frees.
+    /// Takes ownership of `key`, which is null, or a reference with no other owner.
     fn owned(key: *mut ffi::EVP_PKEY) -> Option<Self> {
         let owned = Self(key);
         (!key.is_null()).then_some(owned)
@@ -62,7 +61,7 @@ impl Context {
         self.0
     }
 
-    /// `context` is null, or one that nobody else frees.
+    /// Takes ownership of `context`, which is null, or has no other owner.
     fn owned(context: *mut ffi::EVP_PKEY_CTX) -> Option<Self> {
         let owned = Self(context);
         (!context.is_null()).then_some(owned)

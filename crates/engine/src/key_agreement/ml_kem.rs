@@ -1,4 +1,4 @@
-//! ML-KEM-768 (FIPS 203): who encapsulates secrets for clients' public keys.
+//! ML-KEM-768 (FIPS 203) encapsulation for clients' public keys.
 
 use super::{
     Scalar,
@@ -11,13 +11,13 @@ use zeroize::Zeroizing;
 
 /// Encapsulates for several connections at once.
 pub trait MlKem768: Send + Sync + 'static {
-    /// As logs and metrics name it.
+    /// Name in logs and metrics.
     fn name(&self) -> &'static str;
 
-    /// How many operations one pass computes. Does not change.
+    /// Number of operations that one pass computes. Does not change.
     fn width(&self) -> usize;
 
-    /// From how many operations on a pass is cheaper than as many scalar ones, which smaller batches get. Does not
+    /// Smallest batch for which a pass is cheaper than scalar operations, which compute smaller batches. Does not
     /// change.
     fn crossover(&self) -> usize;
 
@@ -26,25 +26,25 @@ pub trait MlKem768: Send + Sync + 'static {
         Batching::new(self.width(), self.crossover())
     }
 
-    /// Computes whole passes, and one in part. An operation whose result is not
-    /// [`complete`](EncapsulateOperation::complete) afterwards has a key that is none: a coefficient is not reduced
+    /// Computes whole passes, and one partial pass. If an operation is not
+    /// [`complete`](EncapsulateOperation::complete) afterwards, its key is invalid: a coefficient is not reduced
     /// (FIPS 203 section 7.2).
     fn encapsulate(&self, operations: &mut [EncapsulateOperation<'_>]);
 }
 
-/// A secret to be encapsulated, with random numbers that only the operation itself knows.
+/// Encapsulation to compute, with random numbers that are internal to the operation.
 pub struct EncapsulateOperation<'a> {
-    /// The client's public key, as it has sent it.
+    /// Public key sent by the client.
     pub key: &'a [u8; ML_KEM_PUBLIC_KEY],
-    /// The first part of the result.
+    /// Ciphertext output.
     pub ciphertext: &'a mut [u8; ML_KEM_CIPHERTEXT],
-    /// The other part.
+    /// Shared secret output.
     pub secret: &'a mut [u8; 32],
-    /// Whether ciphertext and secret are there; `false` before.
+    /// Whether ciphertext and secret are computed; initially `false`.
     pub complete: bool,
 }
 
-/// What was encapsulated for a client.
+/// Result of an encapsulation for a client.
 #[derive(Clone)]
 pub(crate) struct Encapsulated {
     pub(crate) ciphertext: [u8; ML_KEM_CIPHERTEXT],
@@ -58,7 +58,7 @@ impl Default for Encapsulated {
 }
 
 impl Encapsulated {
-    /// The operation that gives this result.
+    /// Returns the operation that fills this result.
     pub(crate) fn operation<'a>(&'a mut self, key: &'a [u8; ML_KEM_PUBLIC_KEY]) -> EncapsulateOperation<'a> {
         let Self { ciphertext, secret } = self;
         EncapsulateOperation { key, ciphertext, secret, complete: false }
@@ -84,7 +84,7 @@ impl MlKem768 for Scalar {
         for EncapsulateOperation { key, ciphertext, secret, complete } in operations {
             let Some(context) = Key::public(key).as_ref().and_then(Context::with) else { continue };
             let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
-            // SAFETY: the context is live, and both outputs are as long as said.
+            // SAFETY: the context is live, and both outputs have the given lengths.
             let ok = unsafe {
                 ffi::EVP_PKEY_encapsulate(
                     context.as_ptr(),

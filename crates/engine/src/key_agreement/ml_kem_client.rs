@@ -1,5 +1,5 @@
-//! ML-KEM-768 (FIPS 203) on the client's side: key pairs, and secrets out of ciphertexts, by AWS-LC. A gateway never needs
-//! it; a provider of OpenSSL has clients among its users, too.
+//! Client side of ML-KEM-768 (FIPS 203): key generation and decapsulation, by AWS-LC. A gateway never needs it; an
+//! OpenSSL provider also serves clients.
 
 use super::{
     aws_lc::{Context, Key},
@@ -9,15 +9,15 @@ use crate::OperationError;
 use aws_lc_sys as ffi;
 use zeroize::Zeroizing;
 
-/// A key pair that is used for one secret.
+/// Key pair that is used for one secret.
 pub struct MlKem768KeyPair {
-    /// What is sent to the server.
+    /// Public key for the server.
     pub public: Box<[u8; ML_KEM_PUBLIC_KEY]>,
     private: Box<Zeroizing<[u8; ML_KEM_PRIVATE_KEY]>>,
 }
 
 impl MlKem768KeyPair {
-    /// A key pair that nobody else has.
+    /// Generates a fresh key pair.
     ///
     /// # Errors
     /// [`Failed`](OperationError::Failed) without random numbers or memory.
@@ -28,7 +28,7 @@ impl MlKem768KeyPair {
             private: Box::new(Zeroizing::new([0; ML_KEM_PRIVATE_KEY])),
         };
         let (mut public_len, mut private_len) = (pair.public.len(), pair.private.len());
-        // SAFETY: the key is live, and both outputs are as long as said.
+        // SAFETY: the key is live, and both outputs have the given lengths.
         let ok = unsafe {
             ffi::EVP_PKEY_get_raw_public_key(key.as_ptr(), pair.public.as_mut_ptr(), &raw mut public_len) == 1
                 && ffi::EVP_PKEY_get_raw_private_key(
@@ -41,8 +41,8 @@ impl MlKem768KeyPair {
         if ok && whole { Ok(pair) } else { Err(OperationError::Failed) }
     }
 
-    /// The secret that a ciphertext has for this key; for one that was not made for it, a secret that nobody else has (FIPS
-    /// 203 section 6.3).
+    /// Decapsulates the secret of a ciphertext. For a ciphertext made for another key, returns an unpredictable
+    /// secret (implicit rejection, FIPS 203 section 6.3).
     ///
     /// # Errors
     /// [`Failed`](OperationError::Failed) without memory.
@@ -54,7 +54,7 @@ impl MlKem768KeyPair {
         let context = key.as_ref().and_then(Context::with).ok_or(OperationError::Failed)?;
         let mut secret = Zeroizing::new([0; 32]);
         let mut len = secret.len();
-        // SAFETY: the context is live; the output is as long as said, and so is the ciphertext.
+        // SAFETY: the context is live; the output and the ciphertext have the given lengths.
         let ok = unsafe {
             ffi::EVP_PKEY_decapsulate(
                 context.as_ptr(),

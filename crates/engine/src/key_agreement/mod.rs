@@ -1,5 +1,5 @@
-//! What key exchange is made of: shares, X25519 (RFC 7748), P-256 (SP 800-56A), ML-KEM-768 (FIPS 203), and what is told
-//! of them.
+//! Building blocks of key exchange: shares, X25519 (RFC 7748), P-256 (SP 800-56A), ML-KEM-768 (FIPS 203), and
+//! reports.
 
 mod aws_lc;
 mod ml_kem;

@@ -1,30 +1,30 @@
-//! What the engine tells of key exchange.
+//! Reports of key exchange to the observer.
 
 use std::{fmt, time::Duration};
 
-/// One of the operations that key exchange is made of.
+/// An operation of key exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExchangeOperation {
-    /// A shared secret from the client's share.
+    /// Shared secret from the client's share.
     X25519,
-    /// A key pair of the server's.
+    /// Key pair of the server.
     X25519KeyPair,
-    /// A shared secret on P-256 from the client's share.
+    /// Shared secret on P-256 from the client's share.
     P256,
-    /// A key pair of the server's on P-256.
+    /// Key pair of the server on P-256.
     P256KeyPair,
-    /// A secret encapsulated for the client's public key, which is parsed first.
+    /// Secret encapsulated for the client's public key, including the parsing of the key.
     MlKem768,
 }
 
 impl ExchangeOperation {
-    /// Whether it is done before anybody needs it.
+    /// Returns whether the operation is computed in advance.
     pub fn is_made_ahead(self) -> bool {
         matches!(self, Self::X25519KeyPair | Self::P256KeyPair)
     }
 }
 
-/// As metrics and logs name it: `x25519`, `x25519-key-pair`, `p256`, `p256-key-pair`, `ml-kem-768`.
+/// Name in metrics and logs: `x25519`, `x25519-key-pair`, `p256`, `p256-key-pair`, `ml-kem-768`.
 impl fmt::Display for ExchangeOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -37,19 +37,19 @@ impl fmt::Display for ExchangeOperation {
     }
 }
 
-/// What became of operations that were computed together.
+/// Outcome of operations that were computed together.
 #[derive(Clone, Copy, Debug)]
 pub struct ExchangeReport {
-    /// Which operation.
+    /// Kind of the operations.
     pub operation: ExchangeOperation,
-    /// Who computed it.
+    /// Name of the backend.
     pub backend: &'static str,
-    /// How many.
+    /// Number of operations.
     pub operations: usize,
-    /// How many of them the client's share did not allow.
+    /// Number of operations that failed because of the client's share.
     pub failed: usize,
-    /// How long the first of them had waited; zero for key pairs, which nobody waits for.
+    /// Time that the first of them waited; zero for key pairs, which are made in advance.
     pub waited: Duration,
-    /// How long all of them took.
+    /// Time to compute all of them.
     pub computed: Duration,
 }

@@ -1,4 +1,4 @@
-//! Key shares: what a client sends, and what the server answers.
+//! Client and server key shares.
 
 use quadrille_kernels::P256_POINT_BYTES;
 use std::{fmt, time::Duration};
@@ -21,7 +21,7 @@ impl Group {
         [Self::X25519, Self::P256, Self::X25519MlKem768].into_iter().find(|group| group.code_point() == code)
     }
 
-    /// In TLS.
+    /// TLS code point of the group.
     pub fn code_point(self) -> u16 {
         match self {
             Self::X25519 => 0x001d,
@@ -31,7 +31,7 @@ impl Group {
     }
 }
 
-/// As metrics and logs name it: `x25519`, `p256`, `x25519mlkem768`.
+/// Name in metrics and logs: `x25519`, `p256`, `x25519mlkem768`.
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -51,7 +51,7 @@ const ML_KEM_SEED: usize = 32;
 /// q (FIPS 203 section 2.4).
 const ML_KEM_MODULUS: u16 = 3329;
 
-/// A client's key share, of the right length for its group. Whether its contents are valid is found when it is answered.
+/// Client's key share, of the right length for its group. Its contents are validated when the response is computed.
 #[derive(Clone, Debug)]
 pub struct ClientShare(Keys);
 
@@ -64,7 +64,7 @@ enum Keys {
 }
 
 impl ClientShare {
-    /// The `key_exchange` of a `KeyShareEntry`; `None` if its length is wrong.
+    /// Parses the `key_exchange` of a `KeyShareEntry`; `None` if its length is wrong.
     pub fn new(group: Group, bytes: &[u8]) -> Option<Self> {
         Some(Self(match group {
             Group::X25519 => Keys::X25519(bytes.try_into().ok()?),
@@ -92,19 +92,19 @@ impl ClientShare {
         if let Keys::X25519MlKem768(_, key) = &self.0 { Some(key) } else { None }
     }
 
-    /// Whether every coefficient of its ML-KEM key is reduced (FIPS 203 section 7.2); true without one. Whoever encapsulates
-    /// finds out, too; a server that has to say so before asks here.
+    /// Returns whether every coefficient of the ML-KEM key is reduced (FIPS 203 section 7.2); true without an ML-KEM
+    /// key. Encapsulation checks this too; this function serves servers that must report it earlier.
     pub fn is_reduced(&self) -> bool {
         let Some(key) = self.ml_kem() else { return true };
         let coefficients = key[..ML_KEM_PUBLIC_KEY - ML_KEM_SEED].chunks_exact(3).flat_map(|bytes| {
             let [low, middle, high] = [bytes[0], bytes[1], bytes[2]].map(u16::from);
             [low | (middle & 0xf) << 8, middle >> 4 | high << 4]
         });
-        // The key is public, so that this may stop at the first.
+        // The key is public, so the check may stop at the first.
         coefficients.into_iter().all(|coefficient| coefficient < ML_KEM_MODULUS)
     }
 
-    /// Which group it belongs to.
+    /// Group of the share.
     pub fn group(&self) -> Group {
         match &self.0 {
             Keys::X25519(_) => Group::X25519,
@@ -114,25 +114,25 @@ impl ClientShare {
     }
 }
 
-/// The server's answer, and what it took.
+/// Server's key share and shared secret, with what their computation cost.
 pub struct ServerShare {
     /// The group of both shares.
     pub group: Group,
     /// The `key_exchange` for the ServerHello.
     pub public: Vec<u8>,
-    /// The shared secret, as the key schedule takes it in (RFC 8446 section 7.1).
+    /// Shared secret, in the form used by the key schedule (RFC 8446 section 7.1).
     pub secret: Zeroizing<Vec<u8>>,
-    /// How long the client's share waited for the turn's end.
+    /// Time that the client's share waited for the end of the turn.
     pub waited: Duration,
-    /// How long its batch took.
+    /// Time to compute its batch.
     pub computed: Duration,
-    /// How many shares were answered together.
+    /// Number of shares in the batch.
     pub batch: usize,
-    /// CPU that was spent on this share: its part of the batch.
+    /// CPU time attributed to this share: its part of the batch.
     pub cpu: Duration,
 }
 
-/// Shows what it took only, never the secret.
+/// Shows the costs only, never the secret.
 impl fmt::Debug for ServerShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { group, public: _, secret: _, waited, computed, batch, cpu } = self;

@@ -1,4 +1,4 @@
-//! X25519 (RFC 7748): who computes it.
+//! X25519 (RFC 7748) backends.
 
 use crate::Batching;
 use boring_sys as ffi;
@@ -6,14 +6,14 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// Computes X25519 of several connections at once.
 pub trait X25519: Send + Sync + 'static {
-    /// As logs and metrics name it.
+    /// Name in logs and metrics.
     fn name(&self) -> &'static str;
 
-    /// How many operations one pass computes for the price of one. Does not change.
+    /// Number of operations that one pass computes at the price of one. Does not change.
     fn width(&self) -> usize;
 
-    /// From how many secrets on a pass is cheaper than as many scalar operations, which smaller batches get. Does not
-    /// change.
+    /// Smallest number of secrets for which a pass is cheaper than scalar operations, which compute smaller batches.
+    /// Does not change.
     fn crossover(&self) -> usize;
 
     /// Width and crossover.
@@ -21,14 +21,14 @@ pub trait X25519: Send + Sync + 'static {
         Batching::new(self.width(), self.crossover())
     }
 
-    /// Computes shared secrets: whole passes, and one in part.
+    /// Computes shared secrets: whole passes, and one partial pass.
     fn secrets(&self, operations: &mut [SecretOperation<'_>]);
 
-    /// Computes the public keys of as many private keys, in whole passes.
+    /// Computes the public keys of the private keys, in whole passes.
     fn public_keys(&self, private: &[[u8; 32]], public: &mut [[u8; 32]]);
 }
 
-/// A shared secret to be computed. Scalars and coordinates are in the encoding of RFC 7748, section 5.
+/// Shared secret to compute. Scalars and coordinates are in the encoding of RFC 7748, section 5.
 pub struct SecretOperation<'a> {
     /// The server's private key.
     pub private: &'a [u8; 32],
@@ -56,7 +56,7 @@ impl X25519 for Scalar {
 
     fn secrets(&self, operations: &mut [SecretOperation<'_>]) {
         for SecretOperation { private, peer, secret } in operations {
-            // SAFETY: three buffers of 32 bytes each. That the result is zero is found by whoever takes it.
+            // SAFETY: three buffers of 32 bytes each. The caller checks for a zero result.
             unsafe { aws_lc_sys::X25519(secret.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) };
         }
     }
@@ -69,14 +69,14 @@ impl X25519 for Scalar {
     }
 }
 
-/// Whether a shared secret is one: RFC 8446 section 7.4.2 refuses the all-zero value. In constant time.
+/// Returns whether a shared secret is valid: RFC 8446 section 7.4.2 rejects the all-zero value. Constant time.
 pub fn is_contributory(secret: &[u8; 32]) -> bool {
     const ZEROS: [u8; 32] = [0; 32];
     // SAFETY: two buffers of 32 bytes each.
     unsafe { ffi::CRYPTO_memcmp(secret.as_ptr().cast(), ZEROS.as_ptr().cast(), 32) != 0 }
 }
 
-/// A key pair, in the encoding of RFC 7748, section 5. Whoever has it wipes it.
+/// Key pair, in the encoding of RFC 7748, section 5. Its owner must wipe it.
 #[derive(Clone, Copy, Default)]
 pub struct KeyPair {
     /// The scalar.
@@ -85,14 +85,14 @@ pub struct KeyPair {
     pub public: [u8; 32],
 }
 
-/// The secret of one private key and one public key, by the fastest scalar code; `None` for a point of small order.
+/// Computes the shared secret by the fastest scalar code; `None` for a point of small order.
 pub fn secret(private: &[u8; 32], peer: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
     let mut secret = Zeroizing::new([0; 32]);
     Scalar.secrets(&mut [SecretOperation { private, peer, secret: &mut secret }]);
     is_contributory(&secret).then_some(secret)
 }
 
-/// The public key of a private key.
+/// Computes the public key of a private key.
 pub fn public_key(private: &[u8; 32]) -> [u8; 32] {
     let mut public = [[0; 32]];
     Scalar.public_keys(std::slice::from_ref(private), &mut public);

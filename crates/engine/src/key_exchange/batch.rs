@@ -1,4 +1,4 @@
-//! The answers to several clients' shares.
+//! Computes the responses to a batch of client shares.
 
 use super::{
     exchange::Pending,
@@ -19,14 +19,14 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// Answers all of the shares that somebody still waits for.
+/// Responds to all shares that have not been withdrawn.
 pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
     let (began, began_cpu) = (Instant::now(), thread_time());
     let mut jobs: Vec<Job<'_>> =
         waiting.iter().filter(|pending| pending.is_wanted()).map(|pending| Job::new(pending)).collect();
     let Some(oldest) = jobs.iter().map(|job| job.pending.submitted).min() else { return };
     let waited = began.saturating_duration_since(oldest);
-    // A backend that panics loses the jobs that it has not done, and nothing else.
+    // If the backend panics, only its unfinished jobs are lost.
     let _ = catch_unwind(AssertUnwindSafe(|| {
         encapsulate(shared, &mut jobs, waited);
         agree(shared, &mut jobs, waited);
@@ -43,8 +43,8 @@ pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
     }
 }
 
-/// Encapsulates for those clients that have sent an ML-KEM key: whole passes in lanes, and what is left over there too if
-/// it pays.
+/// Encapsulates for the clients that sent an ML-KEM key: whole passes in lanes, and the remainder in lanes too if it
+/// pays.
 fn encapsulate(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     let lanes = shared.backend.ml_kem();
     let mut asked: Vec<&mut Job<'_>> =
@@ -76,7 +76,7 @@ fn compute_ciphertexts(shared: &Shared, by: &dyn MlKem768, jobs: &mut [&mut Job<
     shared.tell(|observer| observer.exchanged(&report));
 }
 
-/// X25519 with a key pair for each client: whole passes in lanes, and what is left over there too if it pays.
+/// Computes X25519 with a key pair for each client: whole passes in lanes, and the remainder in lanes too if it pays.
 fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     let lanes = shared.backend.x25519();
     let mut open: Vec<&mut Job<'_>> = jobs.iter_mut().filter(|job| job.asks_for_x25519()).collect();

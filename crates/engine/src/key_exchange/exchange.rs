@@ -1,4 +1,4 @@
-//! An answer to come, as a plain future.
+//! Future of the response to a key share.
 
 use crate::{ClientShare, ExchangeError, ServerShare};
 use std::{
@@ -12,22 +12,22 @@ use std::{
 
 type Answer = Result<ServerShare, ExchangeError>;
 
-/// The answer to a client's key share. Dropping it withdraws the share, if it has not been answered.
+/// Response to a client's key share. Dropping it withdraws the share, if it has not been processed.
 #[must_use = "dropping an exchange withdraws it"]
 pub struct Exchange(Arc<Pending>);
 
-/// A share that waits for its answer.
+/// Key share that waits for its response.
 pub(super) struct Pending {
     pub(super) share: ClientShare,
     pub(super) submitted: Instant,
     state: Mutex<State>,
 }
 
-/// Replaced states are dropped after the lock is released: to drop a waker is to run foreign code.
+/// Replaced states are dropped after the lock is released: dropping a waker runs foreign code.
 enum State {
     Waiting(Option<Waker>),
     Done(Answer),
-    /// The answer was taken, or nobody wants it.
+    /// The response was taken, or the exchange was dropped.
     Over,
 }
 
@@ -66,12 +66,12 @@ impl Pending {
         Self { share, submitted: Instant::now(), state: Mutex::new(State::Waiting(None)) }
     }
 
-    /// Whether somebody still wants the answer.
+    /// Returns whether the response is still wanted.
     pub(super) fn is_wanted(&self) -> bool {
         matches!(*self.state(), State::Waiting(_))
     }
 
-    /// Hands the answer over, and returns the waker of whoever waits for it.
+    /// Stores the response, and returns the waker of the waiting task.
     pub(super) fn finish(&self, answer: Answer) -> Option<Waker> {
         let mut state = self.state();
         match mem::replace(&mut *state, State::Over) {
@@ -83,7 +83,7 @@ impl Pending {
         }
     }
 
-    /// Takes the answer away; [`Failed`](ExchangeError::Failed) if there is none.
+    /// Takes the response; without one, [`Failed`](ExchangeError::Failed).
     pub(super) fn take(&self) -> Answer {
         match self.replace(State::Over) {
             State::Done(answer) => answer,

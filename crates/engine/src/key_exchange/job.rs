@@ -1,4 +1,4 @@
-//! One client's share on its way to an answer.
+//! Processing of one client share.
 
 use super::exchange::Pending;
 use crate::{
@@ -9,12 +9,12 @@ use quadrille_kernels::P256_POINT_BYTES;
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// A share that is being answered.
+/// Share that is being processed.
 pub(super) struct Job<'a> {
     pub(super) pending: &'a Pending,
     ml_kem: Option<Box<Encapsulated>>,
     pub(super) pair: Zeroizing<KeyPair>,
-    /// The public key on P-256, in place of the pair's.
+    /// Public key on P-256, which replaces that of the pair.
     p256: Option<[u8; P256_POINT_BYTES]>,
     pub(super) secret: Zeroizing<[u8; 32]>,
     pub(super) progress: Progress,
@@ -27,7 +27,7 @@ pub(super) enum Progress {
     Failed(ExchangeError),
 }
 
-/// What a batch took.
+/// Cost of a batch.
 pub(super) struct Took {
     pub(super) began: Instant,
     pub(super) computed: Duration,
@@ -41,7 +41,7 @@ impl<'a> Job<'a> {
         Self { pending, ml_kem: None, pair, p256: None, secret, progress: Progress::Open }
     }
 
-    /// And has not failed already.
+    /// Returns whether X25519 is needed and the job has not failed.
     pub(super) fn asks_for_x25519(&self) -> bool {
         matches!(self.progress, Progress::Open) && self.pending.share.x25519().is_some()
     }
@@ -55,7 +55,7 @@ impl<'a> Job<'a> {
         Some(SecretOperation { private: &self.pair.private, peer, secret: &mut self.secret })
     }
 
-    /// With this key pair, of which the public key is kept for the answer.
+    /// Returns the operation for this key pair, and keeps its public key for the response.
     pub(super) fn p256_operation<'b>(&'b mut self, pair: &'b P256KeyPair) -> Option<P256SecretOperation<'b>> {
         let peer = self.pending.share.p256()?;
         self.p256 = Some(pair.public);
@@ -67,7 +67,7 @@ impl<'a> Job<'a> {
         Some(self.ml_kem.get_or_insert_default().operation(key))
     }
 
-    /// ML-KEM's part comes first, in the share and in the secret (draft-ietf-tls-ecdhe-mlkem, section 4).
+    /// ML-KEM's part precedes X25519's, in the share and in the secret (draft-ietf-tls-ecdhe-mlkem, section 4).
     pub(super) fn answer(&self, took: &Took) -> Result<ServerShare, ExchangeError> {
         match self.progress {
             Progress::Done => {}
@@ -76,7 +76,7 @@ impl<'a> Job<'a> {
         }
         let len = self.ml_kem.as_ref().map_or(0, |ml_kem| ml_kem.ciphertext.len());
         let key = self.p256.as_ref().map_or(&self.pair.public[..], |public| public);
-        // With room for all of it: a vector that grows would leave a copy of the secret behind.
+        // Allocates the full size: a vector that grows would leave a copy of the secret behind.
         let mut public = Vec::with_capacity(len + key.len());
         let mut secret = Zeroizing::new(Vec::with_capacity(64));
         if let Some(ml_kem) = &self.ml_kem {

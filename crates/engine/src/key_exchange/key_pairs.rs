@@ -1,4 +1,5 @@
-//! Key pairs do not depend on the client: they are made ahead, in whole passes, and each is used once.
+//! Key pairs, which do not depend on the client: they are generated in advance, in whole passes, and each is used
+//! once.
 
 use super::wiped_on_fork::{Blank, WipedOnFork};
 use crate::{
@@ -14,7 +15,7 @@ use std::{
 };
 use zeroize::{Zeroize, Zeroizing};
 
-/// The most key pairs of a kind that a thread keeps, and that are made together.
+/// Maximum number of key pairs of a kind that a thread keeps, and that are generated together.
 const POOL: usize = 16;
 
 thread_local! {
@@ -22,21 +23,21 @@ thread_local! {
     static P256_MADE: Made<P256KeyPair> = const { RefCell::new(None) };
 }
 
-/// A thread's pool: not asked for yet; or not to be had.
+/// A thread's pool: the outer `None` if not created yet, the inner `None` if it cannot be created.
 type Made<P> = RefCell<Option<Option<WipedOnFork<Pool<P>>>>>;
 
-/// Key pairs made ahead. A child process finds none: it would use those of its parent.
+/// Key pairs generated in advance. A child process finds the pool empty; otherwise it would use its parent's keys.
 struct Pool<P> {
     left: usize,
     pairs: [P; POOL],
 }
 
-// SAFETY: zeros are a pool with no pair left, and plain numbers need no dropping.
+// SAFETY: zeros are an empty pool, and plain numbers need no dropping.
 unsafe impl Blank for Pool<KeyPair> {}
 // SAFETY: as above.
 unsafe impl Blank for Pool<P256KeyPair> {}
 
-/// Fills in key pairs that nobody else gets.
+/// Fills in fresh key pairs.
 ///
 /// # Errors
 /// [`Failed`](OperationError::Failed) without random numbers.
@@ -50,7 +51,7 @@ pub(super) fn take_x25519(
         .unwrap_or_else(|| make_x25519(shared, &Scalar, pairs))
 }
 
-/// The same, on P-256.
+/// Fills in fresh key pairs on P-256.
 ///
 /// # Errors
 /// [`Failed`](OperationError::Failed) without random numbers.
@@ -63,7 +64,7 @@ pub(super) fn take_p256(
         .unwrap_or_else(|| make_p256(shared, lanes, pairs))
 }
 
-/// Fills in pairs of the pool. `None` if there is none: no memory that is wiped on fork, or the thread is ending.
+/// Fills in pairs from the pool. `None` without a pool: no memory that is wiped on fork, or the thread is ending.
 fn take<P: Copy + Zeroize>(
     made: &'static LocalKey<Made<P>>,
     pairs: &mut [P],
@@ -81,7 +82,7 @@ where
 }
 
 impl<P: Copy + Zeroize> Pool<P> {
-    /// The next key pair, if need be after more were made.
+    /// Takes the next key pair, and refills the pool first if it is empty.
     fn take(
         &mut self,
         make: impl Fn(&mut [P]) -> Result<(), OperationError>,
@@ -98,7 +99,7 @@ impl<P: Copy + Zeroize> Pool<P> {
     }
 }
 
-/// New key pairs, computed together.
+/// Generates key pairs, computed together.
 fn make_x25519(shared: &Shared, by: &dyn X25519, pairs: &mut [KeyPair]) -> Result<(), OperationError> {
     let began = Instant::now();
     for pass in pairs.chunks_mut(POOL) {
@@ -116,8 +117,8 @@ fn make_x25519(shared: &Shared, by: &dyn X25519, pairs: &mut [KeyPair]) -> Resul
 }
 
 fn make_p256(shared: &Shared, by: &dyn P256, pairs: &mut [P256KeyPair]) -> Result<(), OperationError> {
-    /// One number of 2^32 is not below the order. A pass that has one is drawn again; more often than so the generator,
-    /// or the backend, is broken.
+    /// One number of 2^32 is not below the order. A pass that contains one is drawn again; after this many draws the
+    /// generator, or the backend, must be broken.
     const DRAWS: usize = 4;
     let began = Instant::now();
     for pass in pairs.chunks_mut(POOL) {

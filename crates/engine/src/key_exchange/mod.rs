@@ -1,15 +1,15 @@
-//! Key exchange: the server's answers to clients' key shares (RFC 8446 section 4.2.8), computed in batches.
+//! Key exchange: server key shares in response to clients' (RFC 8446 section 4.2.8), computed in batches.
 //!
 //! ```text
 //!  connections of one event loop ── ClientShare ──> batch of this turn ── the turn ends ──> ServerShare, to each of them
 //!                                                                          │
-//!             key pairs, made ahead in full passes ── each used once ──────┤
+//!             key pairs, made early in full passes ── each used once ──────┤
 //!             X25519 secrets, in lanes from the crossover on ──────────────┤
 //!             P-256 secrets, in lanes from theirs on, or declined ─────────┤
 //!             ML-KEM-768 encapsulations, in lanes from theirs on ──────────┘
 //! ```
 //!
-//! A share costs less than a change of thread and back, so the event loop's own thread computes the batch, and nothing is
+//! A share costs less than switching threads twice, so the event loop's own thread computes the batch, and no data is
 //! shared between threads ([why](../../../docs/decisions/key-exchange.md)).
 
 mod batch;
@@ -31,13 +31,13 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 impl Engine {
-    /// Whether [`exchange`](Self::exchange) is to be asked at all, by the engine's settings.
+    /// Returns whether the engine's settings enable [`exchange`](Self::exchange).
     pub fn exchanges_keys(&self) -> bool {
         self.shared().settings.key_exchange
     }
 
-    /// Whether shares of this group are to be handed in, at least if enough of them come together: by the settings, and on
-    /// P-256 if there are lanes that pay.
+    /// Returns whether shares of this group are computed here, at least in large enough batches: depends on the
+    /// settings, and for P-256 on lanes that pay.
     pub fn exchanges(&self, group: Group) -> bool {
         let computes = match group {
             Group::X25519 | Group::X25519MlKem768 => true,
@@ -46,32 +46,33 @@ impl Engine {
         self.exchanges_keys() && computes
     }
 
-    /// Whether the next share of this group is worth handing in on this thread: [`exchanges`](Self::exchanges) it is, and
-    /// on P-256 the last turn had enough of them, or lies some shares back. To be asked once for each share.
+    /// Returns whether to submit the next share of this group on this thread: [`exchanges`](Self::exchanges) must be
+    /// true, and for P-256 the last turn must have had enough shares, or be some shares ago. Call it once for each
+    /// share.
     pub fn awaits(&self, group: Group) -> bool {
         self.exchanges(group) && (group != Group::P256 || p256::may_have_company())
     }
 
-    /// Answers a client's key share at the end of this turn of the event loop, together with the others of the turn; at
-    /// once on a thread without a [`BatchFlusher`](crate::BatchFlusher).
+    /// Computes the response to a client's key share at the end of this turn of the event loop, together with the
+    /// others of the turn, or immediately on a thread without a [`BatchFlusher`](crate::BatchFlusher).
     ///
-    /// The result is [`InvalidShare`](ExchangeError::InvalidShare) for a share that the client must not have sent, and
-    /// [`Declined`](ExchangeError::Declined) for one on P-256 that has come with too few others.
+    /// The result is [`InvalidShare`](ExchangeError::InvalidShare) for an invalid share, and
+    /// [`Declined`](ExchangeError::Declined) for a P-256 share in a batch that is too small.
     pub fn exchange(&self, share: ClientShare) -> Exchange {
         let pending = Arc::new(Pending::new(share));
         turn::push(self, Arc::clone(&pending));
         Exchange::new(pending)
     }
 
-    /// Answers several clients' key shares together and now, for an event loop that knows itself which belong together. The
-    /// answers are in the order of the shares, and as [`exchange`](Self::exchange) gives them.
+    /// Computes the responses to several clients' key shares together and immediately, for an event loop that forms
+    /// its own batches. The results are in the order of the shares, as defined for [`exchange`](Self::exchange).
     pub fn answer(&self, shares: Vec<ClientShare>) -> Vec<Result<ServerShare, ExchangeError>> {
         let pending: Vec<_> = shares.into_iter().map(|share| Arc::new(Pending::new(share))).collect();
         batch::compute(self.shared(), &pending);
         pending.iter().map(|pending| pending.take()).collect()
     }
 
-    /// A key pair of X25519 that nobody else gets: one of those that this thread has made ahead, together.
+    /// Takes a fresh X25519 key pair from those that this thread has generated in advance, in one batch.
     ///
     /// # Errors
     /// [`Failed`](OperationError::Failed) without random numbers.
@@ -85,8 +86,8 @@ impl Engine {
         Ok(pair)
     }
 
-    /// The secrets of several connections: whole passes in lanes, and what is left over there too if it pays. Zeros are
-    /// the secret of a point of small order, which whoever takes it must refuse (RFC 7748 section 6.1).
+    /// Computes the secrets of several connections: whole passes in lanes, and the remainder in lanes too if it pays.
+    /// The secret of a point of small order is all zeros, which the caller must reject (RFC 7748 section 6.1).
     pub fn x25519_secrets(&self, operations: &mut [SecretOperation<'_>]) {
         let lanes = self.shared().backend.x25519();
         let in_lanes = lanes.map_or(0, |lanes| lanes.batching().worth(operations.len()));

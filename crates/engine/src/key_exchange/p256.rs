@@ -1,4 +1,4 @@
-//! P-256 (RFC 8446 section 4.2.8.2): answered where lanes pay, and BoringSSL's elsewhere.
+//! P-256 (RFC 8446 section 4.2.8.2): computed where lanes pay, and by BoringSSL elsewhere.
 
 use super::{
     job::{Job, Progress},
@@ -11,22 +11,22 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// After a turn with too few shares for lanes, so many are BoringSSL's at once, before another turn is tried: to wait for
-/// the turn's end costs a lone handshake some microseconds.
+/// After a turn with too few shares for lanes, this many shares go directly to BoringSSL before another turn is
+/// tried: waiting for the end of the turn costs a lone handshake some microseconds.
 const AT_ONCE: u32 = 16;
 
 thread_local! {
     static LEFT_AT_ONCE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Whether the next share may have company in this thread's turn. Each time that it may not counts.
+/// Returns whether other shares may join the next one in this thread's turn. Counts each negative result.
 pub(super) fn may_have_company() -> bool {
     let left = LEFT_AT_ONCE.get();
     LEFT_AT_ONCE.set(left.saturating_sub(1));
     left == 0
 }
 
-/// Answers whole passes, and what is left over if it pays; declines the others.
+/// Computes whole passes, and the remainder if it pays; declines the others.
 pub(super) fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     let mut asked: Vec<&mut Job<'_>> =
         jobs.iter_mut().filter(|job| job.pending.share.p256().is_some()).collect();
@@ -43,7 +43,7 @@ pub(super) fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     }
 }
 
-/// Without key pairs the jobs stay open.
+/// Leaves the jobs unfinished if there are no key pairs.
 fn compute_secrets(shared: &Shared, by: &dyn P256, jobs: &mut [&mut Job<'_>], waited: Duration) {
     let mut pairs = Zeroizing::new(vec![P256KeyPair::default(); jobs.len()]);
     if key_pairs::take_p256(shared, by, &mut pairs).is_err() {

@@ -1,18 +1,18 @@
-//! The shares that one turn of an event loop has brought.
+//! Key shares of one turn of an event loop.
 
 use super::{batch, exchange::Pending};
 use crate::{Engine, shared::Shared, turn_end};
 use std::{cell::RefCell, sync::Arc};
 
-/// So many shares are answered without waiting for the turn's end: batches are full by then, and the first of them
-/// waits long enough.
+/// Number of shares that are computed without waiting for the end of the turn: the batches are full, and the first
+/// share has waited long enough.
 const MOST: usize = 32;
 
 thread_local! {
     static TURN: RefCell<Vec<Arc<Pending>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Adds a share to this turn's, and has them answered when it ends.
+/// Adds a share to this turn's, which are computed at the end of the turn.
 pub(super) fn push(engine: &Engine, pending: Arc<Pending>) {
     let waiting = TURN.with_borrow_mut(|turn| {
         turn.push(pending);
@@ -24,9 +24,9 @@ pub(super) fn push(engine: &Engine, pending: Arc<Pending>) {
     }
 }
 
-/// Answers what this turn has brought so far.
+/// Computes the shares collected in this turn so far.
 fn compute_turn(shared: &Shared) {
-    // While the thread ends there may be no turn any more.
+    // The turn may already be destroyed while the thread ends.
     let Ok(waiting) = TURN.try_with(RefCell::take) else { return };
     if !waiting.is_empty() {
         batch::compute(shared, &waiting);

@@ -1,9 +1,9 @@
-//! Memory that a child process finds empty.
+//! Memory that is zero in a child process.
 
 use std::{marker::PhantomData, ptr::NonNull};
 
-/// A value in memory of its own, which the kernel hands to a child as zeros (`MADV_WIPEONFORK`), however the child was
-/// made.
+/// Value in a mapping of its own, which the kernel zeroes in a child (`MADV_WIPEONFORK`), regardless of how the child
+/// was created.
 pub(super) struct WipedOnFork<T: Blank>(NonNull<T>, PhantomData<T>);
 
 /// # Safety
@@ -11,7 +11,7 @@ pub(super) struct WipedOnFork<T: Blank>(NonNull<T>, PhantomData<T>);
 pub(super) unsafe trait Blank {}
 
 impl<T: Blank> WipedOnFork<T> {
-    /// All zeros. `None` if the kernel has no memory, or cannot wipe it on fork.
+    /// Maps zeroed memory. `None` if the kernel has no memory, or cannot wipe it on fork.
     pub(super) fn new() -> Option<Self> {
         const { assert!(align_of::<T>() <= 4096 && size_of::<T>() > 0) };
         // SAFETY: a new private mapping without address or file touches nothing that exists.
@@ -43,7 +43,7 @@ impl<T: Blank> WipedOnFork<T> {
 
 impl<T: Blank> Drop for WipedOnFork<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new`, and nothing refers to it any more.
+        // SAFETY: the mapping was made by `new`, and no reference to it remains.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<T>()) };
     }
 }
@@ -69,7 +69,7 @@ mod tests {
         let mut status = -1;
         // SAFETY: waits for the child made above.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        assert_eq!(status, 0, "the child has found something else");
-        assert_eq!(*value.get_mut(), 7, "the parent keeps it");
+        assert_eq!(status, 0, "the child reads zeros");
+        assert_eq!(*value.get_mut(), 7, "the parent keeps the value");
     }
 }

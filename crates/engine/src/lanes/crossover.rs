@@ -1,5 +1,5 @@
-//! From how many operations on a pass of lanes is cheaper than as many scalar operations: measured when a process
-//! starts, because it depends on the CPU.
+//! Crossover: the smallest number of operations for which a pass of lanes is cheaper than scalar operations. It
+//! depends on the CPU, and is measured when a process starts.
 
 use super::{lone::LoneRsa, parts::take_apart};
 use crate::{
@@ -21,19 +21,19 @@ use quadrille_kernels::{
 };
 use std::time::Duration;
 
-/// Keys that everybody knows and that protect nothing, to measure with: RFC 8017 `RSAPrivateKey` in DER.
+/// Published keys that protect nothing, for measuring: RFC 8017 `RSAPrivateKey` in DER.
 const KNOWN_KEYS: [&[u8]; 2] = [include_bytes!("known-2048.der"), include_bytes!("known-3072.der")];
 
-/// How much CPU time the measuring of one size takes, but for the first rounds, which find caches and tables empty.
+/// CPU time for measuring one size, without the first rounds, which run with cold caches and tables.
 const BUDGET: Duration = Duration::from_millis(12);
-/// The same, of the cheap ones.
+/// CPU time for measuring a cheap operation.
 const CHEAP_BUDGET: Duration = Duration::from_millis(1);
 
-/// The smallest batches that pay.
+/// Smallest batches that pay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossovers {
     rsa2048: RsaSize,
-    /// RSA-3072, and the ratios of RSA-4096: an operation of that takes too long to be measured at every start, and its
+    /// RSA-3072, and the ratios of RSA-4096: an RSA-4096 operation takes too long to measure at every start, and its
     /// ratio to the scalar operation is that of RSA-3072 within a few per cent (docs/kernels/measurements.md).
     rsa3072: RsaSize,
     pub(super) x25519: usize,
@@ -50,12 +50,12 @@ impl Crossovers {
         Self { rsa2048, rsa3072, x25519, ml_kem, p256, p256_exchange }
     }
 
-    /// At most the width.
+    /// Returns the crossover, at most the width.
     pub(super) fn for_bits(&self, bits: u32) -> usize {
         self.size(bits).crossover
     }
 
-    /// A private operation costs the cube of its size.
+    /// The cost of a private operation is proportional to the cube of its size.
     pub(super) fn prices(&self, bits: u32) -> Prices {
         let Prices { lone, half, full } = self.size(bits).prices;
         let [lone, half, full] =
@@ -63,7 +63,7 @@ impl Crossovers {
         Prices { lone, half, full }
     }
 
-    /// How many operations AWS-LC computes sooner, one after the other, than a pass of lanes does.
+    /// Number of operations that AWS-LC computes sooner, one after the other, than a pass of lanes.
     pub(super) fn one_by_one(&self, bits: u32) -> usize {
         self.size(bits).one_by_one
     }
@@ -73,17 +73,17 @@ impl Crossovers {
     }
 }
 
-/// What was measured for one size of RSA.
+/// Measurements of one RSA size.
 #[derive(Clone, Copy, Debug)]
 struct RsaSize {
     crossover: usize,
     prices: Prices,
-    /// How many AWS-LC computes sooner, one after the other, than a pass of lanes does.
+    /// Number of operations that AWS-LC computes sooner, one after the other, than a pass of lanes.
     one_by_one: usize,
 }
 
-/// CPU time of one size, so that other threads of a busy machine do not count; the least of several, because they
-/// disturb all the same.
+/// CPU time of one size, which excludes other threads of a busy machine; the minimum of several measurements, because
+/// those threads still disturb.
 #[derive(Clone, Copy)]
 struct Costs {
     scalar: Duration,
@@ -94,13 +94,13 @@ struct Costs {
     full: Duration,
 }
 
-/// Full passes only, if BoringSSL or the lanes refuse the key, which neither does.
+/// Measures one size. If BoringSSL or the lanes reject the key, which should not happen, only full passes are used.
 fn measure(lanes: &Lanes, der: &[u8]) -> RsaSize {
     let unknown = Prices { lone: Duration::ZERO, half: Duration::ZERO, full: Duration::ZERO };
     let unmeasured = RsaSize { crossover: lanes.width(), prices: unknown, one_by_one: 0 };
     costs(lanes, der).map_or(unmeasured, |costs| {
         let Costs { scalar, lone, half, full } = costs;
-        // A tier without IFMA is to behave as on a CPU without IFMA, and there AWS-LC is no faster than BoringSSL.
+        // A tier without IFMA must behave as on a CPU without IFMA, where AWS-LC is no faster than BoringSSL.
         let one_by_one =
             if lanes.name() == "ifma" && lone < scalar { one_by_one(costs, lanes.width()) } else { 0 };
         let (alone, crossover) = match one_by_one {
@@ -117,7 +117,7 @@ fn costs(lanes: &Lanes, der: &[u8]) -> Option<Costs> {
     lanes.prepare(&key);
     let input = vec![1; key.size().bytes()];
     let lone = LoneRsa::new(&rsa)?;
-    // Libraries compute their constants in a key's first operation.
+    // Libraries compute their constants in the first operation of a key.
     run_scalar(&rsa, &input)?;
     lone.compute(&input)?;
     let mut least =
@@ -132,8 +132,8 @@ fn costs(lanes: &Lanes, der: &[u8]) -> Option<Costs> {
     Some(least)
 }
 
-/// The smallest count from which on every pass is cheaper. A full pass always goes to lanes: they pay twofold and more
-/// on every CPU measured, so that a measurement that says otherwise was disturbed.
+/// Returns the smallest count from which on every pass is cheaper. A full pass always goes to lanes: they pay twofold
+/// and more on every CPU measured, so a measurement to the contrary was disturbed.
 fn crossover(Costs { scalar, half, full, .. }: Costs, width: usize) -> usize {
     let pays = |count: usize| {
         let lanes = if count <= width / 2 { half } else { full };
@@ -142,13 +142,13 @@ fn crossover(Costs { scalar, half, full, .. }: Costs, width: usize) -> usize {
     (1..=width).rev().take_while(|&count| pays(count)).last().unwrap_or(width)
 }
 
-/// The largest count of operations that cost less by AWS-LC than a pass of half the width.
+/// Returns the largest count of operations that cost less by AWS-LC than a pass of half the width.
 fn one_by_one(Costs { lone, half, .. }: Costs, width: usize) -> usize {
     let pays = |count: &usize| lone.saturating_mul(u32::try_from(*count).unwrap_or(u32::MAX)) < half;
     (1..=width / 2).take_while(pays).last().unwrap_or(0)
 }
 
-/// A pass costs the same from two secrets on, whatever their number; one alone is scalar code in the kernels too.
+/// A pass costs the same from two secrets on; a single secret is scalar code in the kernels too.
 fn measure_x25519(lanes: &Lanes) -> usize {
     let (private, peer) = ([0x5a; 32], [9; 32]);
     let mut secrets = vec![[0; 32]; lanes.x25519_width()];
@@ -188,7 +188,7 @@ fn measure_ml_kem(lanes: &Lanes) -> usize {
     crossover(least, width)
 }
 
-/// A pass costs the same whatever its fill. One signature alone is not worth the wait for a turn's end.
+/// A pass costs the same at any fill. A single signature is not worth the wait for the end of the turn.
 fn measure_p256(lanes: &Lanes) -> usize {
     let measured = || {
         let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).ok()?;
@@ -212,10 +212,10 @@ fn measure_p256(lanes: &Lanes) -> usize {
     measured().unwrap_or(lanes.p256_width())
 }
 
-/// Key pair and secret together, beside BoringSSL's, which saves the hand-over of the result. A pass costs the same
-/// whatever its fill.
+/// Measures key pair and secret together, against BoringSSL, which saves the hand-over of the result. A pass costs
+/// the same at any fill.
 fn measure_p256_exchange(lanes: &Lanes) -> usize {
-    /// What a handshake pays to be given its key exchange (docs/decisions/key-exchange.md).
+    /// Cost to a handshake of passing its key exchange in (docs/decisions/key-exchange.md).
     const HAND_OVER: Duration = Duration::from_micros(4);
     let width = lanes.p256_width();
     let (private, boringssl) = (vec![[0x5a; P256_BYTES]; width], Lanes::up_to(Ceiling::Portable));
@@ -237,11 +237,11 @@ fn measure_p256_exchange(lanes: &Lanes) -> usize {
     crossover(Costs { scalar, lone: scalar, half: pass, full: pass }, width).max(2)
 }
 
-/// How long measuring goes on.
+/// Duration of a measurement.
 struct Rounds {
     began: Duration,
     budget: Duration,
-    /// Rounds that are made in any case.
+    /// Minimum number of rounds.
     least: u32,
 }
 
@@ -297,10 +297,10 @@ mod tests {
     fn the_smallest_batch_from_which_on_lanes_pay() {
         assert_eq!(crossover_of(700, 450, 900, 8), 1);
         assert_eq!(crossover_of(360, 450, 900, 8), 2);
-        assert_eq!(crossover_of(700, 900, 900, 8), 2, "without a cheaper half");
+        assert_eq!(crossover_of(700, 900, 900, 8), 2, "there is no cheaper half");
         assert_eq!(crossover_of(360, 700, 1380, 4), 4, "two pay and three do not");
-        assert_eq!(crossover_of(360, 450, 1900, 8), 6, "a half that pays does not help what lies above it");
-        assert_eq!(crossover_of(100, 900, 900, 8), 8, "a full pass is for lanes");
+        assert_eq!(crossover_of(360, 450, 1900, 8), 6, "a half that pays does not help larger batches");
+        assert_eq!(crossover_of(100, 900, 900, 8), 8, "a full pass goes to lanes");
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(of(500, 450), 0);
         assert_eq!(of(400, 450), 1);
         assert_eq!(of(1500, 4000), 2);
-        assert_eq!(of(1, 4000), 4, "more than half the width are always for lanes");
+        assert_eq!(of(1, 4000), 4, "more than half the width always go to lanes");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! A lone RSA operation, by AWS-LC.
+//! Lone RSA operation, by AWS-LC.
 //!
 //! With AVX-512 IFMA AWS-LC computes the two halves of the Chinese remainder theorem (RFC 8017 section 5.1.2) side by
-//! side, on half the registers that a pass of lanes needs: alone, that is the fastest that was measured
-//! (docs/kernels/measurements.md). It blinds, and raises every result to the public exponent before it lets go of it.
+//! side, on half the registers of a pass of lanes: for a single operation, that is the fastest code measured
+//! (docs/kernels/measurements.md). It blinds, and raises every result to the public exponent before releasing it.
 
 use crate::{Key, aws_lc::forget_errors, key::Material};
 use aws_lc_sys as ffi;
@@ -10,11 +10,11 @@ use boring::{pkey::Private, rsa::Rsa};
 use std::ptr::NonNull;
 use zeroize::Zeroizing;
 
-/// A private key in AWS-LC's form, which wipes it when it is dropped.
+/// Private key in AWS-LC's form, which wipes it on drop.
 pub(super) struct LoneRsa(NonNull<ffi::RSA>);
 
-// SAFETY: AWS-LC's private operations may run on any thread, and on several at once: what they change in a key (its
-// blinding, its Montgomery contexts) is behind the key's own lock.
+// SAFETY: AWS-LC's private operations may run on any thread, and on several at once: the mutable parts of a key (its
+// blinding, its Montgomery contexts) are protected by the key's own lock.
 unsafe impl Send for LoneRsa {}
 // SAFETY: as above.
 unsafe impl Sync for LoneRsa {}
@@ -28,7 +28,7 @@ impl LoneRsa {
         NonNull::new(key).map(Self).or_else(forget_errors)
     }
 
-    /// The raw private operation: as many bytes as the modulus has, in and out.
+    /// Computes the raw private operation. Input and output have the length of the modulus.
     pub(super) fn compute(&self, input: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let mut output = Zeroizing::new(vec![0; input.len()]);
         let mut written = 0;
@@ -50,12 +50,12 @@ impl LoneRsa {
 
 impl Drop for LoneRsa {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the key.
+        // SAFETY: the key has no other owner.
         unsafe { ffi::RSA_free(self.0.as_ptr()) };
     }
 }
 
-/// The key in this form, made once; `None` if it is no RSA key.
+/// Returns the key in this form, made once; `None` if it is not an RSA key.
 pub(super) fn prepared(key: &Key) -> Option<&LoneRsa> {
     let make = || match key.material() {
         Material::Rsa(rsa) => LoneRsa::new(rsa),
@@ -73,19 +73,19 @@ mod tests {
     fn it_agrees_with_boringssl() {
         for bits in [1024, 2048, 3072, 4096] {
             let rsa = Rsa::generate(bits).unwrap();
-            let lone = LoneRsa::new(&rsa).expect("AWS-LC takes the key");
+            let lone = LoneRsa::new(&rsa).expect("AWS-LC accepts the key");
             for seed in 1..20_u8 {
                 let mut input = vec![seed.wrapping_mul(41); rsa.size() as usize];
                 input[0] = 0;
                 let mut expected = vec![0; input.len()];
                 rsa.private_encrypt(&input, &mut expected, Padding::NONE).unwrap();
-                assert_eq!(*lone.compute(&input).expect("a result"), expected, "{bits} bits, {seed}");
+                assert_eq!(*lone.compute(&input).expect("result"), expected, "{bits} bits, {seed}");
             }
         }
     }
 
     #[test]
-    fn what_is_no_operation_is_refused_and_leaves_no_error_behind() {
+    fn an_invalid_operation_is_rejected_and_leaves_no_error_behind() {
         let rsa = Rsa::generate(2048).unwrap();
         let lone = LoneRsa::new(&rsa).unwrap();
         assert!(lone.compute(&[0xff; 256]).is_none(), "not below the modulus");
@@ -94,13 +94,13 @@ mod tests {
         assert_eq!(unsafe { super::ffi::ERR_peek_error() }, 0);
     }
 
-    /// AWS-LC refuses such a key, or finds the fault in the result; a result that gives the key away does not leave.
+    /// AWS-LC rejects the key, or detects the fault in the result; a result that reveals the key is not released.
     #[test]
     fn a_key_with_a_fault_signs_nothing() {
         let rsa = Rsa::generate(2048).unwrap();
         let der = rsa.private_key_to_der().unwrap();
         let dp = rsa.dmp1().unwrap().to_vec();
-        let at = der.windows(dp.len()).position(|window| window == dp).expect("dP is in the key");
+        let at = der.windows(dp.len()).position(|window| window == dp).expect("the key contains dP");
         let mut faulty = der;
         faulty[at + dp.len() / 2] ^= 4;
         // SAFETY: the bytes are readable for their length.

@@ -19,7 +19,7 @@ impl MlKem768 for Lanes {
         self.crossovers.ml_kem
     }
 
-    /// Without random numbers nothing is complete.
+    /// Completes no operation if there are no random numbers.
     fn encapsulate(&self, operations: &mut [EncapsulateOperation<'_>]) {
         let mut randomness = Zeroizing::new(vec![[0; 32]; operations.len()]);
         if rand_bytes(randomness.as_flattened_mut()).is_err() {

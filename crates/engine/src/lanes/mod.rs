@@ -1,4 +1,4 @@
-//! SIMD lanes: several operations in the time of little more than one.
+//! SIMD lanes: several operations in little more than the time of one.
 
 mod crossover;
 mod lone;
@@ -17,15 +17,15 @@ use quadrille_kernels::{PrivateKey, PrivateOperation};
 use zeroize::Zeroizing;
 
 /// RSA-2048, 3072 and 4096, ECDSA and ECDH on P-256, X25519 and ML-KEM-768, in the lanes of vector registers
-/// (`quadrille-kernels`); all else is scalar.
+/// (`quadrille-kernels`); all other operations are scalar.
 #[derive(Debug)]
 pub struct Lanes {
     lanes: quadrille_kernels::Lanes,
     crossovers: Crossovers,
 }
 
-/// The fastest backend that this CPU has and the environment variable `QUADRILLE_CPU` (`portable`, `avx2`, `ifma`)
-/// allows.
+/// Returns the fastest backend that this CPU supports and the environment variable `QUADRILLE_CPU` (`portable`,
+/// `avx2`, `ifma`) allows.
 ///
 /// # Errors
 /// [`UnknownTier`] if the variable has another value.
@@ -33,14 +33,14 @@ pub fn fastest() -> Result<Box<dyn Backend>, UnknownTier> {
     Ceiling::from_environment().map(fastest_up_to)
 }
 
-/// The tier that this CPU has and `ceiling` allows, and how many RSA operations it computes at once, without measuring.
+/// Returns the tier that this CPU supports and `ceiling` allows, and its RSA width, without measuring.
 pub fn tier(ceiling: Ceiling) -> (&'static str, usize) {
     let lanes = quadrille_kernels::Lanes::up_to(ceiling);
     (lanes.name(), lanes.width())
 }
 
-/// The fastest backend that this CPU has and `ceiling` allows. Measures for some 30 ms from how many operations on
-/// lanes pay.
+/// Returns the fastest backend that this CPU supports and `ceiling` allows. Measures the crossovers, which takes some
+/// 30 ms.
 pub fn fastest_up_to(ceiling: Ceiling) -> Box<dyn Backend> {
     match quadrille_kernels::Lanes::up_to(ceiling) {
         lanes if lanes.width() == 1 => Box::new(Scalar),
@@ -49,8 +49,8 @@ pub fn fastest_up_to(ceiling: Ceiling) -> Box<dyn Backend> {
 }
 
 impl Lanes {
-    /// Up to [`width`](Backend::width) jobs side by side. Jobs whose key is not for lanes, and those whose result the
-    /// public key did not confirm, stay unfinished: the engine gives them to the scalar backend.
+    /// Computes up to [`width`](Backend::width) jobs side by side. Jobs with a key that lanes do not support, or with
+    /// a result that the public key did not confirm, stay unfinished: the engine gives them to the scalar backend.
     fn pass(&self, jobs: &mut [Job<'_>]) {
         if jobs.first().is_some_and(|first| jobs.len() <= self.one_by_one(first.key().key_type())) {
             return jobs.iter_mut().for_each(alone);
@@ -67,7 +67,7 @@ impl Lanes {
 }
 
 impl Lanes {
-    /// How many operations of this type are for AWS-LC, if no more than these wait.
+    /// Number of operations of this type up to which AWS-LC computes them instead of a pass.
     fn one_by_one(&self, key_type: KeyType) -> usize {
         match key_type {
             KeyType::Rsa { bits } if is_for_lanes(key_type) => self.crossovers.one_by_one(bits),
@@ -76,7 +76,7 @@ impl Lanes {
     }
 }
 
-/// A job that AWS-LC does not compute stays unfinished, too.
+/// Computes one job by AWS-LC; if that fails, the job stays unfinished.
 fn alone(job: &mut Job<'_>) {
     let input = job.rsa_input().ok();
     let output = lone::prepared(job.key()).zip(input).and_then(|(key, input)| key.compute(&input));
@@ -144,7 +144,7 @@ impl Backend for Lanes {
         (self.lanes.ml_kem_width() > 1).then_some(self)
     }
 
-    /// The kernels raise every RSA result to the public exponent, all lanes at once, and check signatures of ECDSA.
+    /// The kernels raise every RSA result to the public exponent, all lanes at once, and verify ECDSA signatures.
     fn verifies(&self) -> bool {
         true
     }
@@ -154,7 +154,7 @@ fn is_for_lanes(key_type: KeyType) -> bool {
     matches!(key_type, KeyType::Rsa { bits: 2048 | 3072 | 4096 })
 }
 
-/// A job in its lane.
+/// Job in its lane.
 struct Filled<'job, 'a> {
     job: &'job mut Job<'a>,
     key: &'a PrivateKey,
@@ -175,7 +175,8 @@ impl<'job, 'a> Filled<'job, 'a> {
     }
 }
 
-/// The key as lanes want it, computed once; `None` if it is not for lanes: of another size, or without its primes.
+/// Returns the key in the form used by lanes, computed once; `None` if lanes do not support it: another size, or no
+/// primes.
 pub(crate) fn prepared<'a>(key: &'a Key, lanes: &quadrille_kernels::Lanes) -> Option<&'a PrivateKey> {
     let take_apart = || match key.material() {
         Material::Rsa(rsa) if is_for_lanes(key.key_type()) => {

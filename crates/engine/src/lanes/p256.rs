@@ -4,7 +4,8 @@ use crate::{Job, Key, Operation, key::Material};
 use quadrille_kernels::{Lanes, P256_BYTES, P256Key, P256Signature};
 use zeroize::Zeroizing;
 
-/// Signs all at once. What the kernels did not find right stays unfinished: the engine gives it to the scalar backend.
+/// Signs all jobs at once. Jobs that the kernels did not confirm stay unfinished: the engine gives them to the scalar
+/// backend.
 pub(super) fn sign(lanes: &Lanes, jobs: &mut [Job<'_>]) {
     let mut signatures = vec![[0; 2 * P256_BYTES]; jobs.len()];
     let (mut batch, mut signed) = (Vec::with_capacity(jobs.len()), Vec::with_capacity(jobs.len()));
@@ -23,7 +24,7 @@ pub(super) fn sign(lanes: &Lanes, jobs: &mut [Job<'_>]) {
     }
 }
 
-/// The key as lanes want it, read once.
+/// Returns the key in the form used by lanes, read once.
 pub(super) fn prepared(key: &Key) -> Option<&P256Key> {
     let read = || match key.material() {
         Material::Ec(ec) => {

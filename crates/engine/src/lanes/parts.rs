@@ -1,16 +1,16 @@
-//! The numbers of an RSA key.
+//! Numbers of an RSA key.
 
 use boring::{bn::BigNumRef, pkey::Private, rsa::Rsa};
 use quadrille_kernels::{Components, PrivateKey};
 use zeroize::Zeroizing;
 
-/// The key as lanes want it; `None` for a key without its primes, and for one that does not hold together.
+/// Returns the key in the form used by lanes; `None` for a key without its primes, or an inconsistent one.
 pub(super) fn take_apart(rsa: &Rsa<Private>) -> Option<PrivateKey> {
     let Parts { n, e, p, q, dp, dq, qinv } = &parts(rsa)?;
     PrivateKey::new(&Components { n, e, p, q, dp, dq, qinv }).ok()
 }
 
-/// The numbers of an RSA key (RFC 8017, section 3.2, second form), big-endian.
+/// Numbers of an RSA key (RFC 8017, section 3.2, second form), big-endian.
 pub(crate) struct Parts {
     pub(crate) n: Zeroizing<Vec<u8>>,
     pub(crate) e: Zeroizing<Vec<u8>>,
@@ -21,7 +21,7 @@ pub(crate) struct Parts {
     pub(crate) qinv: Zeroizing<Vec<u8>>,
 }
 
-/// `None` for a key without its primes.
+/// Returns `None` for a key without its primes.
 pub(crate) fn parts(rsa: &Rsa<Private>) -> Option<Parts> {
     let bytes = |number: &BigNumRef| Zeroizing::new(number.to_vec());
     Some(Parts {

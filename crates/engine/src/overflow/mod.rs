@@ -1,30 +1,30 @@
-//! What the backend cannot compute in time goes to somebody far away who computes a great many at once: a GPU.
+//! Overflow of load that the backend cannot compute in time to a device with large batches: a GPU.
 //!
-//! Such a one is slow for a single operation and cheap for thousands, so that it gets only what would wait longer here
-//! than there. [`pace`] decides that.
+//! An overflow is slow for a single operation and cheap for thousands, so it gets only the operations that would wait
+//! longer locally than there. [`pace`] decides that.
 
 pub mod pace;
 
 use crate::{Job, KeyType};
 
-/// Computes what is too much for a [`Backend`](crate::Backend).
+/// Computes the load that exceeds a [`Backend`](crate::Backend).
 pub trait Overflow: Send + Sync + 'static {
-    /// As logs and metrics name it.
+    /// Name in logs and metrics.
     fn name(&self) -> &'static str;
 
-    /// Which one it is, as its maker calls it.
+    /// Device name given by its vendor.
     fn device(&self) -> &str;
 
-    /// How many batches it computes at once. Does not change.
+    /// Number of batches computed at once. Does not change.
     fn lanes(&self) -> usize;
 
-    /// The most operations of this type in one batch; 0 if it computes none of them. Does not change.
+    /// Maximum number of operations of this type in one batch; 0 if the type is not supported. Does not change.
     fn capacity(&self, key_type: KeyType) -> usize;
 
-    /// Computes jobs of one key type, and finishes those that it could. What it leaves unfinished is queued again,
-    /// ahead of all others, for the backend alone. Results must have been checked against the public key.
+    /// Computes jobs of one key type, and finishes those that succeed. Unfinished jobs are queued again, ahead of all
+    /// others, for the backend alone. Results must have been checked against the public key.
     ///
     /// # Errors
-    /// The reason, if it is of no use any more: it is not asked again.
+    /// The reason for which the overflow must be retired; it is not called again.
     fn compute(&self, batch: &mut [Job<'_>]) -> Result<(), String>;
 }

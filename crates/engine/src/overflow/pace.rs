@@ -1,25 +1,25 @@
-//! How much goes elsewhere: only what would wait longer here than it takes there.
+//! Share of the load that goes to the overflow: only operations that would wait longer locally than they take there.
 //!
-//! Pure: it is told what batches took, and decides by that.
+//! Pure: its inputs are the measured durations of batches.
 
 use std::time::Duration;
 
-/// What is known of one key type: how fast it is computed here and elsewhere.
+/// Measured speed of one key type, locally and at the overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// One operation here, with all threads at it; not known before the first batch.
+    /// One local operation, with all threads computing; unknown before the first batch.
     here: Option<Duration>,
-    /// A batch elsewhere, from the first operation's leaving to its coming back.
+    /// Batch at the overflow, from the first operation's departure to its return.
     there: Duration,
-    /// One operation of a large batch elsewhere; not known before the first.
+    /// One operation of a large batch at the overflow; unknown before the first.
     there_each: Option<Duration>,
 }
 
-/// What a batch elsewhere is taken to last before one has been measured.
+/// Assumed duration of a batch at the overflow before one has been measured.
 const FIRST_GUESS: Duration = Duration::from_millis(10);
-/// A batch elsewhere is kept so small that it lasts no longer, if that leaves it large enough.
+/// Upper limit of the duration of a batch at the overflow, which bounds its size if that leaves it large enough.
 const LONGEST: Duration = Duration::from_millis(25);
-/// A batch elsewhere that is smaller than this part of its capacity wastes most of it.
+/// A batch at the overflow that is smaller than this part of its capacity wastes most of it.
 const SMALLEST_PART: usize = 8;
 
 impl Default for Pace {
@@ -29,24 +29,24 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// A batch was computed here by one of `threads` threads.
+    /// Records a batch computed locally by one of `threads` threads.
     pub fn computed(&mut self, operations: usize, took: Duration, threads: usize) {
         let each = took / count(operations.max(1)) / count(threads.max(1));
         self.here = Some(self.here.map_or(each, |known| blend(known, each)));
     }
 
-    /// A batch was computed elsewhere, where `capacity` is the most.
+    /// Records a batch computed at the overflow, with a maximum of `capacity`.
     pub fn overflowed(&mut self, operations: usize, took: Duration, capacity: usize) {
         self.there = blend(self.there, took);
-        // What a small batch takes is not for its operations.
+        // The duration of a small batch says little about the cost of an operation.
         if operations * 2 >= self.most(capacity) {
             let each = took / count(operations.max(1));
             self.there_each = Some(self.there_each.map_or(each, |known| blend(known, each)));
         }
     }
 
-    /// How many of the operations that wait should go elsewhere: those beyond what is computed here by the time that a
-    /// batch comes back from there. None, if so few wait.
+    /// Returns how many of the waiting operations should go to the overflow: those beyond what is computed locally by
+    /// the time that a batch returns from it. Zero, if too few wait.
     pub fn share(&self, waiting: usize, capacity: usize) -> usize {
         match self.here {
             Some(here) if capacity > 0 => waiting.saturating_sub(self.kept(here)).min(self.most(capacity)),
@@ -68,7 +68,7 @@ impl Pace {
     }
 }
 
-/// The last few batches count, the very last the most.
+/// Weighted average of recent batches; the latest weighs most.
 fn blend(known: Duration, new: Duration) -> Duration {
     (known * 7 + new) / 8
 }
@@ -98,11 +98,11 @@ mod tests {
     fn what_is_done_here_in_the_meantime_stays() {
         let pace = known();
         assert_eq!(pace.share(1, 10_000), 0);
-        assert_eq!(pace.share(1_000, 10_000), 0, "ten milliseconds' worth");
+        assert_eq!(pace.share(1_000, 10_000), 0, "local threads compute these in ten milliseconds");
         assert_eq!(pace.share(1_001, 10_000), 1);
         assert_eq!(pace.share(6_000, 10_000), 5_000);
         assert_eq!(pace.share(60_000, 10_000), 10_000);
-        assert_eq!(pace.share(60_000, 0), 0, "it computes none of these");
+        assert_eq!(pace.share(60_000, 0), 0, "the overflow does not support the type");
     }
 
     #[test]

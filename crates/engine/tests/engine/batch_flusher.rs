@@ -12,7 +12,7 @@ use std::{
     task::{Context, Wake},
 };
 
-/// An event loop that counts how often it was asked to run the flusher.
+/// Event loop that counts the wake-ups of the flusher.
 #[derive(Default)]
 struct EventLoop(AtomicUsize);
 
@@ -45,14 +45,14 @@ fn a_turn_is_flushed_once_when_it_ends() {
     assert_eq!(
         engine.depths().iter().map(|depth| depth.waiting).sum::<usize>(),
         3,
-        "they wait for the turn's end"
+        "operations wait for the end of the turn"
     );
     end_turn(flusher.as_mut(), &event_loop);
     open.entered(1);
     BatchFlusher::schedule(&engine);
     assert_eq!(event_loop.0.load(Ordering::SeqCst), 2, "the next turn has its own");
     drop(completions);
-    // Or the engine would wait, when it is dropped, for a thread that waits for the gate.
+    // Otherwise the engine would wait, on drop, for a thread that waits for the gate.
     drop(open);
 }
 
@@ -68,6 +68,6 @@ fn without_an_event_loop_an_operation_goes_at_once() {
     let _completion = engine.enqueue(&key, sign(&key)).unwrap();
     BatchFlusher::schedule(&engine);
     open.entered(1);
-    assert_eq!(event_loop.0.load(Ordering::SeqCst), 0, "the event loop that has gone is left alone");
+    assert_eq!(event_loop.0.load(Ordering::SeqCst), 0, "an event loop that has ended is not woken");
     drop(open);
 }

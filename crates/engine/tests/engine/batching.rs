@@ -1,4 +1,4 @@
-//! Who computes what: the backend where a pass pays, the scalar one below the crossover, and nobody for cheap keys.
+//! Choice of the backend: lanes where a pass pays, scalar below the crossover, the caller's thread for cheap keys.
 
 use crate::support::{
     Gate, PATIENCE, Recorder, ec_p256, ec_p384, pkcs1, rsa1024, rsa2048, settings, sign, start, until_asleep,
@@ -73,7 +73,7 @@ impl Backend for Lanes {
     }
 }
 
-/// Keeps the compute thread from going on after its first batch, until the test has said so.
+/// Holds the compute thread after its first batch until the test releases it.
 struct Holding {
     seen: Recorder,
     first: Mutex<Option<(Sender<()>, Receiver<()>)>>,
@@ -89,13 +89,13 @@ impl Observer for Holding {
     }
 }
 
-/// Queues so many operations, lets them go at once, and returns who computed how many together.
+/// Queues `operations`, flushes them, and returns the backend and size of each batch.
 fn batches(backend: Lanes, key: &Key, operations: usize) -> Vec<(&'static str, usize)> {
     let seen = Recorder::default();
     let ((arrived, arrival), (go_on, wait)) = (mpsc::channel(), mpsc::channel());
     let holding = Holding { seen: seen.clone(), first: Mutex::new(Some((arrived, wait))) };
     let engine = start(settings(1, 64), backend, holding);
-    // A thread that is awake would take what is queued one by one.
+    // An awake thread would take the queued operations one by one.
     let first = engine.submit(key, sign(key)).unwrap();
     arrival.recv_timeout(PATIENCE).unwrap();
     let waiting: Vec<_> = (0..operations).map(|_| engine.enqueue(key, sign(key)).unwrap()).collect();
@@ -186,7 +186,7 @@ fn cheap_operations_are_computed_in_place_even_when_the_queue_is_full() {
     open.entered(1);
     let _waiting = engine.submit(&slow, sign(&slow)).unwrap();
     assert!(engine.submit(&slow, sign(&slow)).is_err());
-    let done = engine.submit(&cheap, sign(&cheap)).expect("it needs no place");
+    let done = engine.submit(&cheap, sign(&cheap)).expect("no place in the queue is needed");
     assert!(done.is_in_place());
     assert_eq!(done.wait().unwrap().batch, 1);
     let batches = seen.batches();

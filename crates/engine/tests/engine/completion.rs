@@ -1,4 +1,4 @@
-//! What a completion promises: a result, or a free place.
+//! Guarantees of a completion: a result, or a free place in the queue.
 
 use crate::support::{Gate, Recorder, count, pkcs1, rsa1024, settings, sign, soon, start, until_asleep};
 use quadrille_engine::{OperationError, Policy, Scalar, Settings, Unobserved};
@@ -31,7 +31,7 @@ fn dropped_before_it_begins_it_gives_its_place_back() {
 }
 
 #[test]
-fn dropped_while_it_is_computed_it_harms_nobody() {
+fn dropped_while_it_is_computed_it_does_no_harm() {
     let (gate, open) = Gate::new();
     let seen = Recorder::default();
     let engine = start(settings(1, 8), gate, seen.clone());
@@ -43,9 +43,9 @@ fn dropped_while_it_is_computed_it_harms_nobody() {
     drop(left);
     open.open();
     stays.wait().expect("a signature");
-    engine.submit(&key, sign(&key)).unwrap().wait().expect("the engine goes on");
+    engine.submit(&key, sign(&key)).unwrap().wait().expect("the engine continues");
     drop(engine);
-    assert_eq!(seen.withdrawn(), 0, "it had begun");
+    assert_eq!(seen.withdrawn(), 0, "the operation had begun");
     assert_eq!(seen.sum(|batch| batch.failed), 0);
 }
 
@@ -100,7 +100,7 @@ fn an_engine_that_is_dropped_does_not_wait_for_batches_to_fill() {
     let engine = start(Settings { policy, ..settings(3, 64) }, Scalar, Unobserved);
     let key = rsa1024();
     let waiting = engine.submit(&key, sign(&key)).unwrap();
-    // One of them waits for the batch, for ever.
+    // One of them waits for the batch indefinitely.
     until_asleep(3);
     soon(move || drop(engine));
     soon(move || waiting.wait()).expect("a signature");

@@ -49,10 +49,10 @@ fn every_number_below_the_modulus_is_decrypted_and_no_other() {
     }
 }
 
-/// Why an operation is not taken.
+/// Returns the reason for which an operation is rejected.
 fn refused(key: &Key, operation: Operation) -> Option<E> {
     let refusal = operation.check(key.public()).err();
-    assert_eq!(engine().submit(key, operation).err(), refusal, "the engine asks the same");
+    assert_eq!(engine().submit(key, operation).err(), refusal, "the engine makes the same check");
     refusal
 }
 
@@ -74,7 +74,7 @@ fn schemes_of_other_keys_are_refused() {
     }
 }
 
-/// Operations are plain data, so that anybody can make them wrong: submitting says so, and nothing is signed.
+/// Operations are plain data, and may be constructed with invalid contents: submitting reports it, and signs nothing.
 #[test]
 fn operations_made_by_hand_are_checked() {
     let (rsa, small) = (rsa2048(), rsa1024());

@@ -1,4 +1,4 @@
-//! The whole way through a GPU, whose driver is a fake and whose kernels run on this CPU.
+//! End-to-end tests through a GPU, with a fake driver that runs the kernels on this CPU.
 
 #[path = "../../../kernels-cuda/tests/support/fake.rs"]
 mod fake;
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// Scalar, but so slow that the rest of a queue goes to the GPU, on a busy machine too.
+/// Scalar backend, slow enough for the rest of a queue to go to the GPU, on a busy machine too.
 struct Slow;
 
 impl Backend for Slow {
@@ -66,7 +66,7 @@ fn engine(fake: &Fake) -> (Engine, BatchLog) {
     (start(settings(1, 1000), gpu.behind(Box::new(Slow)), batches.clone()), batches)
 }
 
-/// Signatures of every padding and decryptions, all at once; each must be right.
+/// Computes signatures of every padding and decryptions, all at once; each must be right.
 fn compute(engine: &Engine, key: &Key, count: usize) {
     let schemes =
         [SignatureScheme::RsaPkcs1Sha256, SignatureScheme::RsaPssSha256, SignatureScheme::RsaPkcs1Sha512];
@@ -81,20 +81,20 @@ fn compute(engine: &Engine, key: &Key, count: usize) {
     soon(move || {
         for (operation, completion) in waiting {
             let outcome = completion.wait().expect("a result");
-            assert!(operation.verify(&public, &outcome.bytes), "no wrong result leaves");
+            assert!(operation.verify(&public, &outcome.bytes), "no wrong result is released");
         }
     });
 }
 
-/// A key of this test's own: it is uploaded to this test's GPU.
+/// Returns a key of this test's own: it is uploaded to this test's GPU.
 fn fresh() -> Key {
     Key::from_pkey(PKey::from_rsa(rsa2048().pkey().rsa().unwrap()).unwrap()).unwrap()
 }
 
-/// So that the engine knows how fast it is itself.
+/// Lets the engine measure its own speed.
 fn warm_up(engine: &Engine, key: &Key) {
     compute(engine, key, 1);
-    // The pace is noted after the result has been handed over.
+    // The pace is recorded after the result has been handed over.
     until_asleep(1);
 }
 
@@ -112,7 +112,7 @@ fn a_long_queue_goes_to_the_gpu() {
     assert!(batches.by_gpu() >= 20, "{} of 80", batches.by_gpu());
     assert_eq!(batches.by_gpu() as i64, fake.get("operations"));
     assert_eq!(batches.0.sum(|batch| batch.recomputed + batch.failed), 0);
-    assert_eq!(fake.get("secrets"), 1, "the key, and nothing else");
+    assert_eq!(fake.get("secrets"), 1, "only the key");
     drop(key);
     assert_eq!(
         (fake.get("memory"), fake.get("dirty"), fake.get("contexts")),
@@ -162,7 +162,7 @@ fn a_lost_gpu_costs_nothing_but_time() {
     assert!(retired[0].starts_with("cuda: the GPU's driver failed: cu"), "{retired:?}");
 }
 
-/// It says that the public key confirmed what it did not, of a single result: the host finds it.
+/// The device reports a single wrong result as confirmed by the public key; the host detects it.
 #[test]
 fn a_gpu_that_lies_is_found_out() {
     let fake = Fake::new();
@@ -175,11 +175,11 @@ fn a_gpu_that_lies_is_found_out() {
     drop(engine);
     assert_eq!(
         *batches.1.lock().unwrap(),
-        ["cuda: the GPU passed off a wrong result as checked: it is not to be trusted"]
+        ["cuda: the GPU reported a wrong result as verified: it must not be trusted"]
     );
 }
 
-/// A result that the device itself refuses is computed again, and the device goes on.
+/// A result that the device itself rejects is computed again, and the device remains in use.
 #[test]
 fn a_fault_on_the_gpu_is_computed_again() {
     let fake = Fake::new();
@@ -190,7 +190,7 @@ fn a_fault_on_the_gpu_is_computed_again() {
     compute(&engine, &key, 60);
     drop(engine);
     assert!(batches.by_gpu() > 0);
-    // All of a batch are with the one damaged key.
+    // All operations of a batch use the one damaged key.
     assert_eq!(batches.0.sum(|batch| batch.recomputed), batches.by_gpu());
     assert_eq!(batches.0.sum(|batch| batch.failed), 0);
     assert_eq!(*batches.1.lock().unwrap(), [""; 0]);

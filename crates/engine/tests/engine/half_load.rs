@@ -1,5 +1,5 @@
-//! The policy between an idle machine and a full one: simulated handshakes, whose event loops and compute threads share
-//! the CPUs, with the policy that never waits, with a delay of a millisecond, and with the default.
+//! Policy between an idle machine and a full one: simulated handshakes, with event loops and compute threads that
+//! share the CPUs, under the policy that never waits, with a delay of a millisecond, and with the default.
 
 use quadrille_engine::{
     Arrivals, Batching, KeyType, Load, Policy,
@@ -13,16 +13,16 @@ use std::{
 
 const RSA: KeyType = KeyType::Rsa { bits: 2048 };
 const MILLISECOND: Duration = Duration::from_millis(1);
-/// What an event loop computes of a handshake before its signature, and after it.
+/// CPU time of the event loop for a handshake before its signature, and after it.
 const WORK: [Duration; 2] = [Duration::from_micros(120), Duration::from_micros(50)];
 /// RSA-2048 in lanes of AVX-512 IFMA on a Zen 5.
 const HALF_PASS: Duration = Duration::from_micros(250);
 const PASS: Duration = Duration::from_micros(490);
 const SIMULATED: Duration = Duration::from_millis(1_500);
-/// Until the estimates are settled.
+/// Time until the estimates are settled.
 const SETTLING: Duration = Duration::from_millis(300);
 
-/// What a handshake took, in microseconds.
+/// Cost of a handshake, in microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     cpu: f64,
@@ -43,7 +43,7 @@ fn from_half_load_on_it_costs_what_a_delay_costs_and_takes_as_long_as_none() {
             .map(|policy| Machine::new(policy, cpus).run(rate));
             println!("{cpus} CPUs, {percent} %: none {none:.0?}, 1 ms {delayed:.0?}, default {ours:.0?}");
             let [soonest, least] = [none.median.min(delayed.median), none.cpu.min(delayed.cpu)];
-            // What a delay saves at low load is not to be had without a delay.
+            // The savings of a delay at low load require a delay.
             let [longest, most] = match percent {
                 10 => [soonest, none.cpu],
                 30 => [1.2 * soonest, 1.35 * least],
@@ -54,7 +54,7 @@ fn from_half_load_on_it_costs_what_a_delay_costs_and_takes_as_long_as_none() {
     }
 }
 
-/// Somebody who wants a CPU for so long, and what for.
+/// Thread that needs a CPU: remaining time, and its handshakes.
 struct Running {
     left: Duration,
     handshakes: Vec<Handshake>,
@@ -120,7 +120,7 @@ impl Machine {
         }
     }
 
-    /// All who want a CPU share the CPUs evenly.
+    /// Advances the time; all running threads share the CPUs evenly.
     fn run_until(&mut self, end: Instant, settled: Instant) {
         loop {
             let used = self.used;
@@ -154,7 +154,7 @@ impl Machine {
         }
     }
 
-    /// Returns when a compute thread wants to be woken.
+    /// Returns the next wake-up time of a compute thread.
     fn start_compute(&mut self) -> Option<Instant> {
         while let Some(free) = self.compute.iter().position(Option::is_none) {
             let batching = Batching { width: 8, half: 4, crossover: 1, most: usize::MAX, price: HALF_PASS };
@@ -184,7 +184,7 @@ impl Machine {
     }
 
     fn advance(&mut self, each: Duration, settled: Instant) {
-        /// Rounding leaves a few nanoseconds.
+        /// Tolerance for rounding errors of a few nanoseconds.
         const NOTHING: Duration = Duration::from_nanos(100);
         let over = |running: &mut Option<Running>| {
             let one = running.as_mut()?;

@@ -1,14 +1,14 @@
-//! Private keys in the forms that users have them in.
+//! Private keys in all common formats.
 
 use quadrille_engine::{Key, KeyError, KeyType};
 use std::process::Command;
 
-/// What openssl prints.
+/// Returns the output of openssl.
 fn openssl(arguments: &str) -> Vec<u8> {
     piped(arguments, b"")
 }
 
-/// What openssl prints when it reads `input`.
+/// Returns the output of openssl for `input`.
 fn piped(arguments: &str, input: &[u8]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("input"), input).unwrap();
@@ -89,7 +89,7 @@ fn encrypted_keys_are_named_as_such() {
 #[test]
 fn other_algorithms_and_curves_are_named_as_such() {
     refuses(&ec("secp256k1"), KeyError::Unsupported);
-    // BoringSSL gives no reason for the older forms.
+    // BoringSSL reports no reason for the older forms.
     refuses(&piped("pkey -in input -traditional", &ec("secp256k1")), KeyError::Malformed);
     refuses(&openssl("genpkey -algorithm X25519"), KeyError::Unsupported);
     refuses(&openssl("genpkey -algorithm ED448"), KeyError::Unsupported);

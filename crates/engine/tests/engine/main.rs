@@ -1,6 +1,6 @@
-//! The engine from outside: what it promises to whoever submits, and to whoever brings a backend.
+//! Black-box tests of the engine: its guarantees to submitters and backends.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows the tests, but not their helpers")]
+#![allow(clippy::unwrap_used, reason = "clippy exempts tests, but not their helpers")]
 
 mod batch_flusher;
 mod batching;

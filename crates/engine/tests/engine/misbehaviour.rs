@@ -1,4 +1,4 @@
-//! Backends that are wrong, panic, forget or refuse: every operation still gets its right result.
+//! Backends that fail, panic, forget jobs or return wrong results: every operation still gets its right result.
 
 use crate::support::{Recorder, ec_p384, pkcs1, rsa1024, settings, sign, soon, start};
 use boring::rsa::Padding;
@@ -6,10 +6,10 @@ use quadrille_engine::{
     Backend, BatchReport, Engine, Job, Key, KeyType, Observer, Operation, OperationError, Scalar, Zeroizing,
 };
 
-/// Computes with the right result, spoils some.
+/// Computes right results and spoils some.
 struct Spoilt {
-    /// Whether it spoils the job at this place of the batch.
-    whom: fn(usize) -> bool,
+    /// Selects the jobs to spoil by their place in the batch.
+    client: fn(usize) -> bool,
     how: fn(&mut Job<'_>),
 }
 
@@ -24,7 +24,7 @@ impl Backend for Spoilt {
 
     fn compute(&self, batch: &mut [Job<'_>]) {
         for (index, job) in batch.iter_mut().enumerate() {
-            if (self.whom)(index) {
+            if (self.client)(index) {
                 (self.how)(job);
             } else {
                 job.finish(right(job));
@@ -45,10 +45,10 @@ fn right(job: &Job<'_>) -> Result<Zeroizing<Vec<u8>>, OperationError> {
     Ok(output)
 }
 
-/// Runs eight signatures and eight decryptions, each of which must be right, and returns the books.
-fn run(whom: fn(usize) -> bool, how: fn(&mut Job<'_>)) -> (usize, usize, usize) {
+/// Runs eight signatures and eight decryptions, each of which must be right, and returns the recorded counts.
+fn run(client: fn(usize) -> bool, how: fn(&mut Job<'_>)) -> (usize, usize, usize) {
     let seen = Recorder::default();
-    let engine = start(settings(1, 64), Spoilt { whom, how }, seen.clone());
+    let engine = start(settings(1, 64), Spoilt { client, how }, seen.clone());
     soon(move || {
         let key = rsa1024();
         check(&engine, &key, || pkcs1(b"message"), &expected_signature(&key));
@@ -62,7 +62,7 @@ fn check(engine: &Engine, key: &Key, operation: impl Fn() -> Operation, expected
     let batch: Vec<_> = (0..8).map(|_| engine.enqueue(key, operation()).unwrap()).collect();
     engine.flush();
     for completion in batch {
-        assert_eq!(*completion.wait().expect("a result").bytes, expected, "no wrong result leaves");
+        assert_eq!(*completion.wait().expect("a result").bytes, expected, "no wrong result is released");
     }
 }
 
@@ -109,7 +109,7 @@ fn results_of_wrong_length_or_size_are_recomputed() {
 fn forgotten_and_refused_jobs_are_recomputed() {
     assert_eq!(run(EVERY, |_| ()), (16, 16, 0));
     assert_eq!(run(EVERY, |job| job.finish(Err(OperationError::Failed))), (16, 16, 0));
-    assert_eq!(run(EVERY, |job| job.finish(Err(OperationError::InvalidInput))), (16, 16, 0), "it lies");
+    assert_eq!(run(EVERY, |job| job.finish(Err(OperationError::InvalidInput))), (16, 16, 0), "wrong error");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_panic_costs_only_the_jobs_that_were_not_finished() {
     );
 }
 
-/// Panics whenever it is asked anything that it may be asked later.
+/// Panics in every method that is called after the start.
 struct Hopeless;
 
 impl Backend for Hopeless {
@@ -156,7 +156,7 @@ impl Backend for Hopeless {
     }
 }
 
-/// Panics at everything it is told.
+/// Panics on every notification.
 struct Shocked;
 
 impl Observer for Shocked {
@@ -185,7 +185,7 @@ fn panics_everywhere_lose_neither_operations_nor_threads() {
         }
         let key = rsa1024();
         let completions: Vec<_> = (0..100).map(|_| engine.enqueue(&key, sign(&key))).collect();
-        assert!(completions.iter().any(Result::is_err), "one place, and nobody was woken");
+        assert!(completions.iter().any(Result::is_err), "one place, and no thread was woken");
         drop(completions);
     });
 }

@@ -10,7 +10,7 @@ use std::ptr;
 type Key = [u8; ML_KEM_PUBLIC_KEY_BYTES];
 type Result = ([u8; ML_KEM_CIPHERTEXT_BYTES], [u8; 32]);
 
-/// `TEST_OPERATIONS` sets how many random operations there are (1,000 by default).
+/// `TEST_OPERATIONS` sets the number of random operations (1,000 by default).
 #[test]
 fn lanes_and_aws_lc_give_the_same_for_the_same_randomness() {
     let lanes = Lanes::up_to(Ceiling::default());
@@ -38,7 +38,7 @@ fn lanes_and_aws_lc_give_the_same_for_the_same_randomness() {
     }
 }
 
-/// The coefficients of t are whatever is below q, which no key pair needs to be behind.
+/// The coefficients of t are arbitrary numbers below q; no key pair needs to match.
 fn random_key() -> Key {
     let mut key = [0; ML_KEM_PUBLIC_KEY_BYTES];
     rand_bytes(&mut key).expect("random numbers");
@@ -53,7 +53,7 @@ fn random_key() -> Key {
 fn aws_lc(key: &Key, randomness: &[u8; 32]) -> Result {
     let (mut ciphertext, mut secret) = ([0; ML_KEM_CIPHERTEXT_BYTES], [0; 32]);
     let (mut ciphertext_len, mut secret_len, mut seed_len) = (ciphertext.len(), secret.len(), 32);
-    // SAFETY: inputs and outputs are as long as said, and what is made is freed.
+    // SAFETY: inputs and outputs have the given lengths, and allocated objects are freed.
     let ok = unsafe {
         let key = ffi::EVP_PKEY_kem_new_raw_public_key(ffi::NID_MLKEM768, key.as_ptr(), key.len());
         let context = ffi::EVP_PKEY_CTX_new(key, ptr::null_mut());

@@ -1,4 +1,4 @@
-//! The openssl command agrees: it verifies our signatures, and makes the same ones where they are deterministic.
+//! Agreement with the openssl command: it verifies our signatures, and creates the same deterministic ones.
 
 use crate::support::{all_keys, ec_p384, ed25519, rsa2048, schemes_of, settings, start};
 use boring::rsa::Padding;
@@ -29,7 +29,7 @@ impl Bench {
         std::fs::write(self.path(name), content).unwrap();
     }
 
-    /// Runs openssl in the directory; its standard output.
+    /// Runs openssl in the directory; returns its standard output.
     fn openssl(&self, arguments: &str) -> Vec<u8> {
         let output =
             Command::new("openssl").args(arguments.split(' ')).current_dir(&self.directory).output().unwrap();

@@ -1,5 +1,5 @@
-//! What is too much for the backend: it goes elsewhere when the queue is long, comes back when that fails, and nothing
-//! is lost on the way.
+//! Overflow of load that exceeds the backend: operations go to it when the queue is long, return when it fails, and
+//! none is lost.
 
 use crate::support::{PATIENCE, Recorder, eventually, rsa1024, settings, sign, soon, start, until_asleep};
 use boring::rsa::Padding;
@@ -16,18 +16,18 @@ use std::{
     time::Duration,
 };
 
-/// Computes rightly, and takes its time.
+/// Slow backend with right results.
 struct Slow {
     each: Duration,
-    /// While it is true, nothing is finished here.
+    /// No operation is finished while it is true.
     held: Arc<AtomicBool>,
     far: Option<Arc<Far>>,
 }
 
-/// What it does with a batch.
+/// Behaviour for a batch.
 type Act = dyn Fn(&mut [Job<'_>]) -> Result<(), String> + Send + Sync;
 
-/// So does this, elsewhere; `act` may misbehave with a batch first.
+/// Overflow with right results; `act` may misbehave with a batch first.
 struct Far {
     act: Box<Act>,
     lanes: usize,
@@ -45,7 +45,7 @@ impl Backend for Slow {
     fn compute(&self, batch: &mut [Job<'_>]) {
         for job in batch {
             std::thread::sleep(self.each);
-            eventually("it is held", || !self.held.load(Ordering::SeqCst));
+            eventually("the backend is still held", || !self.held.load(Ordering::SeqCst));
             job.finish(right(job));
         }
     }
@@ -94,7 +94,7 @@ fn finish_all(batch: &mut [Job<'_>]) -> Result<(), String> {
     Ok(())
 }
 
-/// Every batch, and what was retired.
+/// Records every batch, and retired overflows.
 #[derive(Clone, Default)]
 struct BatchLog {
     recorder: Recorder,
@@ -126,8 +126,9 @@ impl BatchLog {
     }
 }
 
-/// An engine whose one thread needs three milliseconds for each operation, and has computed one, so that it knows. It
-/// goes on when a batch has gone elsewhere: which of the two threads the machine runs first says nothing.
+/// Starts an engine with one thread that needs three milliseconds for each operation, and has computed one to measure
+/// that. It continues after a batch has overflowed: the order in which the machine runs the two threads is
+/// unspecified.
 fn engine(
     act: impl Fn(&mut [Job<'_>]) -> Result<(), String> + Send + Sync + 'static,
 ) -> (Engine, BatchLog, Key) {
@@ -152,7 +153,7 @@ fn engine_taking(
     let engine = start(settings(1, 1000), backend, batches.clone());
     let key = rsa1024();
     engine.submit(&key, sign(&key)).unwrap().wait().expect("a signature");
-    // The pace is noted after the result has been handed over.
+    // The pace is recorded after the result has been handed over.
     until_asleep(1);
     (engine, batches, key)
 }
@@ -173,13 +174,13 @@ fn all_right(key: &Key, waiting: Vec<(Operation, Completion)>) {
     soon(move || {
         for (operation, completion) in waiting {
             let outcome = completion.wait().expect("a signature");
-            assert!(operation.verify(key.public(), &outcome.bytes), "no wrong result leaves");
+            assert!(operation.verify(key.public(), &outcome.bytes), "no wrong result is released");
         }
     });
 }
 
-/// Two that wait are less than what is done here while a batch is away. A machine that stops this process for some
-/// milliseconds makes that untrue: it is tried until it was not stopped.
+/// Two waiting operations are fewer than are computed locally while a batch is away. That fails if the machine stops
+/// this process for some milliseconds, so the test retries until it was not stopped.
 #[test]
 fn at_low_load_nothing_goes() {
     let far = || {
@@ -187,13 +188,13 @@ fn at_low_load_nothing_goes() {
         for _ in 0..10 {
             all_right(&key, submit(&engine, &key, 2));
         }
-        // What was computed is told after it has been handed over.
+        // Batches are reported after their results have been handed over.
         drop(engine);
         let far = batches.computed_by("far");
         assert_eq!(far + batches.computed_by("slow"), 21);
         far
     };
-    eventually("something went each time", || far() == 0);
+    eventually("operations overflowed each time", || far() == 0);
 }
 
 #[test]
@@ -204,7 +205,7 @@ fn of_a_long_queue_only_the_end_goes() {
     let (far, slow) = (batches.computed_by("far"), batches.computed_by("slow"));
     assert_eq!(far + slow, 61);
     assert!(far >= 40, "{far} of 60 went");
-    assert!(slow >= 2, "what is done here in the meantime stays: {slow}");
+    assert!(slow >= 2, "operations computed locally in the meantime stay: {slow}");
     assert_eq!(batches.recorder.sum(|batch| batch.recomputed + batch.failed), 0);
 }
 
@@ -235,7 +236,7 @@ fn what_was_done_before_it_was_lost_counts() {
 fn a_panic_elsewhere_is_a_loss() {
     let (engine, batches, key) = engine(|_| panic!("on purpose"));
     all_right(&key, submit(&engine, &key, 60));
-    eventually("it is retired", || !batches.retired().is_empty());
+    eventually("the overflow is not retired", || !batches.retired().is_empty());
     assert_eq!(batches.retired(), ["far: it panicked"]);
 }
 
@@ -255,7 +256,7 @@ fn what_it_leaves_is_computed_here_and_not_offered_again() {
     assert_eq!(batches.retired(), [""; 0]);
 }
 
-/// The engine is dropped while a batch is away, and the batch comes back uncomputed.
+/// The engine is dropped while a batch is away, and the batch returns uncomputed.
 #[test]
 fn an_engine_that_stops_waits_for_what_is_away() {
     let (arrived, wait) = mpsc::channel();
@@ -272,9 +273,9 @@ fn an_engine_that_stops_waits_for_what_is_away() {
     assert_eq!(batches.computed_by("slow"), 61);
 }
 
-/// Operations that are away, and whose completions are dropped.
+/// Operations at the overflow, with completions that are dropped.
 #[test]
-fn withdrawn_operations_do_not_come_back() {
+fn withdrawn_operations_are_not_queued_again() {
     let (arrived, wait) = mpsc::channel();
     let (arrived, gone) = (Mutex::new(arrived), Arc::new(Mutex::new(())));
     let (away, held) = (Arc::clone(&gone), Arc::new(AtomicBool::new(false)));

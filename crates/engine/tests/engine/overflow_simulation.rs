@@ -1,23 +1,23 @@
-//! How much goes elsewhere, in simulated time: threads that compute one operation after the other, and a far one that
-//! computes many at once.
+//! Share of the load that overflows, in simulated time: threads that compute one operation after the other, and an
+//! overflow that computes many at once.
 
 use quadrille_engine::overflow::pace::Pace;
 use std::{collections::VecDeque, time::Duration};
 
-/// All in microseconds.
+/// All times in microseconds.
 struct World {
     threads: usize,
     /// One operation on one thread.
     each: u64,
     lanes: usize,
     capacity: usize,
-    /// A batch elsewhere takes this, and so much more for each operation.
+    /// Cost of an overflow batch: this, and `far_each` for each operation.
     far_base: f64,
     far_each: f64,
     pace: Pace,
     now: u64,
     queue: VecDeque<u64>,
-    /// When each thread is free again, and each batch elsewhere is back, with its size.
+    /// Times at which each thread is free again, and each overflow batch returns, with its size.
     busy: Vec<u64>,
     away: Vec<(u64, u64, usize)>,
     here: usize,
@@ -46,7 +46,7 @@ impl World {
         }
     }
 
-    /// `rate` operations a second in bursts of `burst`, for so long. Steps of 50 microseconds.
+    /// Runs `rate` operations a second in bursts of `burst`, for `seconds`. Steps of 50 microseconds.
     fn run(&mut self, rate: f64, burst: usize, seconds: f64) {
         let end = self.now + (seconds * 1e6) as u64;
         let mut due = 0.0;
@@ -123,9 +123,9 @@ fn what_they_cannot_goes_and_they_go_on() {
     }
 }
 
-/// Half of a million a second: the latency that was asked for.
+/// Half of a million operations a second: the latency target.
 #[test]
-fn at_half_load_nobody_waits_long() {
+fn at_half_load_waits_are_short() {
     let mut world = World::server();
     world.run(500_000.0, 50, 3.0);
     assert!(world.p99() < Duration::from_millis(25), "{:?}", world.p99());
@@ -139,7 +139,7 @@ fn when_the_load_falls_the_cores_have_it_back() {
     world.run(20_000.0, 4, 0.2);
     let there = world.there;
     world.run(20_000.0, 4, 1.0);
-    assert_eq!(world.there, there, "none goes any more");
+    assert_eq!(world.there, there, "no operation overflows any more");
     assert!(world.queue.is_empty());
 }
 
@@ -148,9 +148,9 @@ fn a_far_one_that_becomes_slow_gets_less() {
     let mut world = World::server();
     world.run(200_000.0, 50, 1.0);
     (world.far_base, world.far_each) = (40_000.0, 4.0);
-    // It learns from what it sends.
+    // It adapts to what it sends.
     world.run(90_000.0, 2_000, 2.0);
     let there = world.there;
     world.run(90_000.0, 2_000, 1.0);
-    assert_eq!(world.there, there, "bursts of twenty milliseconds are done here sooner");
+    assert_eq!(world.there, there, "bursts of twenty milliseconds finish sooner locally");
 }

@@ -27,7 +27,7 @@ fn policy(poll_delay: Duration, batch: usize) -> Policy {
     Policy { poll_delay, batch: count(batch), ..Policy::default() }
 }
 
-/// How many of `waiting` operations a thread takes.
+/// Returns how many of `waiting` operations a thread takes.
 fn taken(policy: Policy, waiting: usize, (width, crossover): (usize, usize), free: usize) -> usize {
     let now = Instant::now();
     match policy.decide(now, [queue(RSA, waiting, now, width, crossover)].into_iter(), count(free), 0.0) {
@@ -85,7 +85,7 @@ fn with_a_delay_a_batch_goes_when_its_first_operation_has_waited() {
 #[test]
 fn with_a_delay_a_full_batch_goes_at_once_and_together() {
     assert_eq!(taken(policy(DELAY, 8), 8, (8, 1), 1), 8);
-    assert_eq!(taken(policy(DELAY, 8), 8, (1, 1), 4), 8, "its parts would have to wait again");
+    assert_eq!(taken(policy(DELAY, 8), 8, (1, 1), 4), 8, "parts of it would have to wait again");
     assert_eq!(taken(policy(DELAY, 8), 9, (1, 1), 4), 8);
 }
 
@@ -119,7 +119,8 @@ fn a_full_batch_does_not_wait_for_an_older_one_that_is_not_due() {
     assert_eq!(decision, Decision::WaitUntil(then + DELAY), "the first that will be due");
 }
 
-/// RSA in lanes of eight, where four cost half: a pass of those takes 250 us of CPU, and operations come so often.
+/// RSA in lanes of eight, where four cost half: a pass of those takes 250 us of CPU, and operations arrive at
+/// `interval`.
 fn lanes(waiting: usize, oldest: Instant, interval: Duration) -> Waiting {
     let batching =
         Batching { width: 8, half: 4, crossover: 1, most: usize::MAX, price: Duration::from_micros(250) };
@@ -127,7 +128,7 @@ fn lanes(waiting: usize, oldest: Instant, interval: Duration) -> Waiting {
     Waiting { key_type: RSA, count: waiting, oldest, oldest_by_policy, deadline: None, interval, batching }
 }
 
-/// What is decided of so many operations, the first of which has come just now.
+/// Returns the decision for `waiting` operations, the first of which has just arrived.
 fn decided(waiting: usize, interval: u64, scarcity: f64) -> Result<usize, Duration> {
     let now = Instant::now();
     let queue = lanes(waiting, now, Duration::from_micros(interval));
@@ -142,14 +143,14 @@ fn decided(waiting: usize, interval: u64, scarcity: f64) -> Result<usize, Durati
 fn where_cpu_is_scarce_operations_wait_for_company() {
     let budget = Policy::LATENCY_BUDGET;
     assert_eq!(decided(1, 200, 2.0), Err(budget));
-    assert_eq!(decided(1, 200, 0.1), Ok(1), "where it is plentiful they do not");
+    assert_eq!(decided(1, 200, 0.1), Ok(1), "operations do not wait while CPU is plentiful");
     assert_eq!(decided(3, 200, 2.0), Ok(3), "three are delayed by more than a pass costs");
     assert_eq!(decided(3, 200, 10.0), Err(budget));
-    assert_eq!(decided(1, 2_000, 100.0), Ok(1), "nobody is expected within the budget");
+    assert_eq!(decided(1, 2_000, 100.0), Ok(1), "no arrival is expected within the budget");
 }
 
 #[test]
-fn nobody_waits_once_half_a_pass_is_full_or_the_budget_is_used_up() {
+fn waiting_ends_once_half_a_pass_is_full_or_the_budget_is_used_up() {
     assert_eq!(decided(4, 200, 100.0), Ok(4));
     assert_eq!(decided(7, 200, 100.0), Ok(4), "the rest is half a pass by itself");
     assert_eq!(decided(8, 200, 100.0), Ok(8));
@@ -183,7 +184,7 @@ fn a_delay_of_a_key_holds_beside_the_policys() {
         decide(&long, own(Duration::ZERO), Duration::ZERO),
         Decision::Take { key_type: RSA, count: 2 }
     );
-    // The first that has waited long enough takes the others with it, whosever delay is longer.
+    // The first operation that has waited long enough takes the others with it, regardless of longer delays.
     let mixed = Waiting { oldest_by_policy: Some(start), ..own(DELAY) };
     assert_eq!(decide(&long, mixed, Duration::ZERO), Decision::WaitUntil(start + DELAY));
     assert_eq!(decide(&none, mixed, Duration::ZERO), Decision::Take { key_type: RSA, count: 2 });

@@ -24,7 +24,7 @@ fn every_scheme_of_every_key_verifies() {
     assert_eq!(seen.sum(|batch| batch.recomputed + batch.failed), 0);
 }
 
-/// What another machine has computed is believed only if the public key confirms it.
+/// A result from another machine is accepted only if the public key confirms it.
 #[test]
 fn a_public_key_confirms_its_own_results_and_no_others() {
     let engine = start(settings(2, 256), Scalar, Recorder::default());

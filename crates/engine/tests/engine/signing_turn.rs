@@ -1,4 +1,4 @@
-//! Cheap signatures of one turn of an event loop go together, when there are enough of them.
+//! Cheap signatures of one turn of an event loop are computed together when there are enough.
 
 use crate::support::{Recorder, ec_p256, ed25519, settings, sign, start, verifies};
 use quadrille_engine::{
@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// Eight signatures at the price of two, as it says; it computes them as the scalar backend does.
+/// Claims eight signatures at the price of two; computes them as the scalar backend does.
 struct Eight;
 
 impl Backend for Eight {
@@ -37,7 +37,7 @@ impl Backend for Eight {
     }
 }
 
-/// An event loop of this thread.
+/// Event loop of this thread.
 struct EventLoop {
     engine: Engine,
     flusher: Pin<Box<BatchFlusher>>,
@@ -61,18 +61,18 @@ impl EventLoop {
         assert!(self.flusher.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     }
 
-    /// A turn that brings so many signatures, and how many of them were computed at once.
+    /// Runs a turn with `count` signatures, and returns how many of them were computed immediately.
     fn turn(&mut self, key: &Key, count: usize) -> usize {
         let mut completions = self.enqueue(key, count);
         let in_place = completions.iter().filter(|completion| completion.is_in_place()).count();
         self.end_turn();
         for completion in &mut completions {
-            assert!(matches!(poll(completion), Poll::Ready(Ok(_))), "the turn is over");
+            assert!(matches!(poll(completion), Poll::Ready(Ok(_))), "the turn has ended");
         }
         in_place
     }
 
-    /// By whom batches were computed since the last time.
+    /// Returns the backends and sizes of the batches since the last call.
     fn batches(&self) -> Vec<(&'static str, usize)> {
         self.seen.batches().iter().map(|batch| (batch.backend, batch.operations)).collect()
     }
@@ -87,16 +87,16 @@ fn poll(completion: &mut Completion) -> Poll<Result<Vec<u8>, OperationError>> {
 fn signatures_wait_for_the_turns_end_after_a_turn_with_several() {
     let mut event_loop = EventLoop::new(Eight);
     let key = ec_p256();
-    assert_eq!(event_loop.turn(&key, 1), 1, "nobody knows what a turn brings");
-    assert_eq!(event_loop.turn(&key, 3), 3, "the turn before has brought one");
-    assert_eq!(event_loop.turn(&key, 11), 0, "the turn before has brought three");
+    assert_eq!(event_loop.turn(&key, 1), 1, "no turns have been seen yet");
+    assert_eq!(event_loop.turn(&key, 3), 3, "the previous turn had one");
+    assert_eq!(event_loop.turn(&key, 11), 0, "the previous turn had three");
     event_loop.end_turn();
-    assert_eq!(event_loop.turn(&key, 9), 0, "a turn without signatures says nothing");
+    assert_eq!(event_loop.turn(&key, 9), 0, "a turn without signatures does not count");
     for expected in [9, 4, 2] {
         assert_eq!(
             event_loop.turn(&key, 1),
             0,
-            "{expected} are expected, so that a lone one waits for the turn's end"
+            "{expected} are expected: a lone signature waits for the end of the turn"
         );
     }
     assert_eq!(event_loop.turn(&key, 1), 1);
@@ -117,7 +117,7 @@ fn many_signatures_do_not_wait_for_the_turns_end() {
 }
 
 #[test]
-fn whoever_leaves_is_not_signed_for() {
+fn withdrawn_signatures_are_not_computed() {
     let mut event_loop = EventLoop::new(Eight);
     let key = ec_p256();
     event_loop.turn(&key, 2);
@@ -129,7 +129,7 @@ fn whoever_leaves_is_not_signed_for() {
 }
 
 #[test]
-fn whoever_blocks_does_not_wait_for_the_turns_end() {
+fn a_blocking_caller_does_not_wait_for_the_turns_end() {
     let mut event_loop = EventLoop::new(Eight);
     let key = ec_p256();
     event_loop.turn(&key, 2);
@@ -138,11 +138,11 @@ fn whoever_blocks_does_not_wait_for_the_turns_end() {
     assert!(!waits.is_in_place());
     assert!(waits.wait().is_ok());
     let submitted = event_loop.engine.submit(&key, sign(&key)).unwrap();
-    assert!(submitted.is_in_place(), "submitted, it does not wait for a turn either");
+    assert!(submitted.is_in_place(), "a submitted operation does not wait for a turn either");
 }
 
 #[test]
-fn what_has_no_lanes_and_who_has_no_event_loop_waits_for_nothing() {
+fn without_lanes_or_an_event_loop_nothing_waits() {
     let mut event_loop = EventLoop::new(Eight);
     for _ in 0..3 {
         assert_eq!(event_loop.turn(&ed25519(), 5), 5);
@@ -161,13 +161,13 @@ fn what_has_no_lanes_and_who_has_no_event_loop_waits_for_nothing() {
     .expect("no panic");
 }
 
-/// Whatever backend this machine has: every digest's signature verifies, and lanes that sign fail none.
+/// Any backend of this machine: every digest's signature verifies, and no signature in lanes fails.
 #[test]
 fn lanes_sign_what_verifies() {
     let backend = quadrille_engine::fastest().expect("the variable is unset");
     let (name, has_lanes) = (backend.name(), backend.width(KeyType::EcdsaP256) > 1);
     if !has_lanes {
-        // Past the capture of what tests print, since the test passes.
+        // Bypasses the capture of test output, since the test passes.
         let _ = writeln!(std::io::stderr(), "SKIPPED: tier {name} has no lanes for ECDSA");
         return;
     }

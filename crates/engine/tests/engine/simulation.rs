@@ -1,4 +1,4 @@
-//! The policy under random arrivals, with simulated threads and simulated time.
+//! Policy under random arrivals, with simulated threads and simulated time.
 
 use quadrille_engine::{
     Batching, KeyType, Policy,
@@ -13,7 +13,7 @@ use std::{
 const TRACES: u64 = 2_000;
 const OPERATIONS: usize = 200;
 
-/// xorshift64*, so that a failing seed can be run again.
+/// xorshift64*; the seed reproduces a failing run.
 struct Random(u64);
 
 impl Random {
@@ -32,7 +32,7 @@ impl Random {
 struct Queue {
     key_type: KeyType,
     batching: Batching,
-    /// How long one pass takes.
+    /// Duration of one pass.
     pass: Duration,
     arrived: VecDeque<Instant>,
 }
@@ -43,7 +43,7 @@ struct World {
     scarcity: f64,
     now: Instant,
     queues: Vec<Queue>,
-    /// When each busy thread is free again.
+    /// Times at which each busy thread is free again.
     busy: Vec<Instant>,
     threads: usize,
     longest_wait: Duration,
@@ -51,7 +51,7 @@ struct World {
 }
 
 #[test]
-fn nothing_starves_nobody_idles_and_no_batch_is_too_large() {
+fn nothing_starves_no_thread_idles_and_no_batch_is_too_large() {
     for seed in 1..=TRACES {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut world = World::new(&mut random);
@@ -63,7 +63,7 @@ fn nothing_starves_nobody_idles_and_no_batch_is_too_large() {
             world.queues[queue].arrived.push_back(next);
         }
         world.run_until(None, seed);
-        assert_eq!(world.done, OPERATIONS, "seed {seed}: an operation was forgotten");
+        assert_eq!(world.done, OPERATIONS, "seed {seed}: an operation was lost");
         let bound = world.bound();
         assert!(
             world.longest_wait <= bound,
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// Lets free threads decide, and time go on, until `end`; without one until all is done.
+    /// Lets free threads decide, and advances the time, until `end`; without `end`, until all operations are done.
     fn run_until(&mut self, end: Option<Instant>, seed: u64) {
         loop {
             let wake = self.decide_all(seed);
@@ -115,7 +115,7 @@ impl World {
         self.busy.retain(|&until| until > self.now);
     }
 
-    /// Every free thread decides. Returns when one wants to be woken.
+    /// Lets every free thread decide. Returns the earliest wake-up time.
     fn decide_all(&mut self, seed: u64) -> Option<Instant> {
         while self.busy.len() < self.threads {
             let free = NonZeroUsize::new(self.threads - self.busy.len()).unwrap();
@@ -138,12 +138,12 @@ impl World {
                     assert!(due > self.now, "seed {seed}: a thread spins");
                     let may = !self.policy.poll_delay.is_zero() || self.scarcity > 0.0;
                     assert!(may, "seed {seed}: a thread idles without a delay while there is CPU");
-                    assert!(!self.is_anything_due(), "seed {seed}: a thread idles while something is due");
+                    assert!(!self.is_anything_due(), "seed {seed}: a thread idles while operations are due");
                     return Some(due);
                 }
                 Decision::Sleep => {
                     let all_empty = self.queues.iter().all(|queue| queue.arrived.is_empty());
-                    assert!(all_empty, "seed {seed}: a thread sleeps while something waits");
+                    assert!(all_empty, "seed {seed}: a thread sleeps while operations wait");
                     return None;
                 }
             }
@@ -156,12 +156,12 @@ impl World {
         let now = self.now;
         let oldest_due = self.oldest_due();
         let queue = self.queues.iter_mut().find(|queue| queue.key_type == key_type).unwrap();
-        assert!(count >= 1 && count <= queue.arrived.len(), "seed {seed}: {count} are not there");
+        assert!(count >= 1 && count <= queue.arrived.len(), "seed {seed}: {count} are not queued");
         assert!(count <= limit.max(queue.batching.width), "seed {seed}: a batch of {count}");
         assert_eq!(queue.arrived.front().copied(), oldest_due, "seed {seed}: not the oldest that is due");
         let Batching { width, crossover, .. } = queue.batching;
         let passes = if count < crossover { count } else { count.div_ceil(width) };
-        assert!(count < width || count.is_multiple_of(width), "seed {seed}: a pass is left part empty");
+        assert!(count < width || count.is_multiple_of(width), "seed {seed}: a pass is only partly filled");
         for arrived in queue.arrived.drain(..count) {
             self.longest_wait = self.longest_wait.max(now - arrived);
         }
@@ -199,7 +199,7 @@ impl World {
         due.filter_map(|queue| queue.arrived.front().copied()).min()
     }
 
-    /// Whoever is oldest is served next: at worst, all others of the trace go first, each in a pass of its own.
+    /// The oldest operation is served next: at worst, all others of the trace go first, each in its own pass.
     fn bound(&self) -> Duration {
         let pass = self.queues.iter().map(|queue| queue.pass).max().unwrap();
         self.policy.poll_delay + self.policy.latency_budget + pass * OPERATIONS as u32

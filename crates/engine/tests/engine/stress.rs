@@ -60,21 +60,21 @@ fn stress(policy: Policy, capacity: usize) {
     assert_eq!(
         seen.sum(|batch| batch.operations),
         accepted - seen.withdrawn(),
-        "each is computed once or withdrawn"
+        "each operation is computed once or withdrawn"
     );
     assert_eq!(seen.sum(|batch| batch.recomputed + batch.failed), 0);
-    assert!(accepted > ROUNDS && dropped > ROUNDS / 2, "the test has tested something");
+    assert!(accepted > ROUNDS && dropped > ROUNDS / 2, "the test has covered both cases");
 }
 
 /// Ciphertext and plaintext.
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// Large keys would only make the test slow.
+/// Large keys would only slow down the test.
 fn is_quick(key: &Key) -> bool {
     !matches!(key.key_type(), KeyType::Rsa { bits: 3072.. })
 }
 
-/// An operation whose result is known: decryption for RSA.
+/// Returns an operation with a known result: decryption for RSA.
 fn expected(key: &Key) -> Option<(KeyType, Pair)> {
     let rsa = key.pkey().rsa().ok()?;
     let mut plaintext = vec![7; rsa.size() as usize];

@@ -1,4 +1,4 @@
-//! Wakers are foreign code: they may drop what holds other completions, panic, or hold the engine itself.
+//! Wakers are foreign code: they may drop the owners of other completions, panic, or own the engine itself.
 
 use crate::support::{Gate, PATIENCE, rsa1024, settings, sign, soon, start};
 use quadrille_engine::{Completion, Engine, Scalar, Unobserved};
@@ -44,7 +44,7 @@ fn the_last_waker_wins() {
     assert!(matches!(result, Poll::Ready(Ok(_))));
 }
 
-/// Holds a completion, as the waker of a task does whose future waits for one.
+/// Holds a completion, as the waker of a task does whose future awaits one.
 struct Task {
     _waits_for: Mutex<Option<Completion>>,
 }
@@ -74,7 +74,7 @@ fn a_waker_that_is_dropped_may_drop_another_completion() {
             (replaced, engine.depths())
         }
     });
-    assert_eq!(depths[0].waiting, 1, "the inner completion is gone");
+    assert_eq!(depths[0].waiting, 1, "the inner completion was dropped");
 
     let inner = submit();
     poll(&mut replaced, &task(inner));
@@ -85,7 +85,7 @@ fn a_waker_that_is_dropped_may_drop_another_completion() {
             engine.depths()
         }
     });
-    assert_eq!(depths[0].waiting, 0, "both are gone");
+    assert_eq!(depths[0].waiting, 0, "both were dropped");
     open.open();
     held.wait().unwrap();
 }
@@ -99,7 +99,7 @@ impl Wake for Panicking {
 }
 
 #[test]
-fn a_waker_that_panics_harms_nobody() {
+fn a_waker_that_panics_does_no_harm() {
     let (gate, open) = Gate::new();
     let engine = start(settings(1, 8), gate, Unobserved);
     let key = rsa1024();
@@ -114,7 +114,7 @@ fn a_waker_that_panics_harms_nobody() {
     for completion in batch {
         soon(move || completion.wait()).expect("a signature");
     }
-    soon(move || engine.submit(&key, sign(&key)).unwrap().wait()).expect("the compute thread lives");
+    soon(move || engine.submit(&key, sign(&key)).unwrap().wait()).expect("the compute thread continues");
 }
 
 /// Drops the last engine when it is woken, on the compute thread.
@@ -137,7 +137,7 @@ fn the_last_engine_may_be_dropped_by_a_waker() {
     open.entered(1);
     poll(&mut completion, &Arc::new(LastOwner(Mutex::new(Some(engine)), done)).into());
     open.open();
-    wait.recv_timeout(PATIENCE).expect("the engine ends");
+    wait.recv_timeout(PATIENCE).expect("the engine stops");
     completion.wait().expect("a signature");
 }
 

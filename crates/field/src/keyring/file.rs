@@ -1,4 +1,4 @@
-//! Key ring files: read only if nobody else can read them, replaced as a whole or not at all.
+//! Key ring files: read only if other users cannot read them, and replaced atomically.
 
 use super::KeyRing;
 use crate::KeyRingError;
@@ -11,18 +11,18 @@ use std::{
 use tempfile::NamedTempFile;
 use zeroize::Zeroizing;
 
-/// A ring has some keys, not thousands.
+/// Upper limit of a file's size; a ring has few keys.
 const LARGEST: u64 = 1 << 20;
 
 impl KeyRing {
-    /// Reads a file. It must be a plain file, belong to the user of this process or to root, and be closed to group
-    /// and others (mode 0600 or 0400).
+    /// Reads a file. It must be a regular file, belong to the user of this process or to root, and be inaccessible to
+    /// group and others (mode 0600 or 0400).
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyRingError> {
         let path = path.as_ref();
         load(path).map_err(|error| error.of_file(path))
     }
 
-    /// Writes a new file with mode 0600; refuses to replace one.
+    /// Writes a new file with mode 0600; does not replace an existing one.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<(), KeyRingError> {
         let path = path.as_ref();
         let written = || {
@@ -32,12 +32,12 @@ impl KeyRing {
         written().map_err(|error| cannot("write", error).of_file(path))
     }
 
-    /// Replaces a file by this ring, in one step: after a crash there is the old one or the new one. Owner and group
-    /// stay, if this user may set them.
+    /// Replaces a file by this ring, atomically: after a crash there is the old one or the new one. Owner and group
+    /// are preserved, if this user may set them.
     pub fn replace(&self, path: impl AsRef<Path>) -> Result<(), KeyRingError> {
         let path = path.as_ref();
         let replaced = || {
-            // The file itself, if there is a link to it.
+            // Resolves symbolic links to the file itself.
             let path = path.canonicalize()?;
             let old = path.metadata()?;
             let file = self.written_beside(&path)?;
@@ -48,7 +48,7 @@ impl KeyRing {
         replaced().map_err(|error| cannot("replace", error).of_file(path))
     }
 
-    /// A file in the same folder, with mode 0600 (tempfile sees to that) and on the disk.
+    /// Creates a file in the same folder, with mode 0600 (set by tempfile) and synced to disk.
     fn written_beside(&self, path: &Path) -> io::Result<NamedTempFile> {
         let mut file = NamedTempFile::new_in(folder(path))?;
         file.write_all(self.to_text().as_bytes())?;
@@ -77,7 +77,8 @@ fn load(path: &Path) -> Result<KeyRing, KeyRingError> {
         let what = format!("belongs to user {}, neither to this one ({user}) nor to root", metadata.uid());
         return Err(KeyRingError::new(what));
     }
-    // One byte more than allowed is enough to see that it is too large, and no smaller buffer is left behind.
+    // One byte more than allowed shows that the file is too large; the buffer is not reallocated, which would leave a
+    // copy.
     let mut bytes = Zeroizing::new(Vec::with_capacity(metadata.len().min(LARGEST) as usize + 1));
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| cannot("read", error))?;
     if bytes.len() as u64 > LARGEST {

@@ -1,4 +1,4 @@
-//! The keys, their states, and the file that they lie in.
+//! Key rings: keys, their states, and the file format.
 
 mod file;
 mod text;
@@ -7,24 +7,25 @@ use crate::{Error, KeyRingError, envelope::ID_BYTES, random, xaes::KEY_BYTES};
 use std::{fmt, str::FromStr};
 use zeroize::Zeroizing;
 
-/// What is drawn at random to name a key; it stands in every envelope. Shown in hexadecimal.
+/// Random id of a key, contained in every envelope. Shown in hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyId(pub(crate) [u8; ID_BYTES]);
 
-/// What a key may be used for.
+/// Permitted uses of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Encrypts and decrypts. There is exactly one.
+    /// Encrypts and decrypts. There is exactly one active key.
     Active,
-    /// Decrypts only: either its envelopes wait to be rotated, or it waits to become the active one.
+    /// Decrypts only: its envelopes wait for rotation, or it waits for activation.
     DecryptOnly,
-    /// Not used any more; kept so that it can be brought back.
+    /// Unused; kept for a possible reactivation.
     Retired,
 }
 
-/// The keys that the fields' keys are derived from; erased when dropped.
+/// Keys from which fields' keys are derived; erased on drop.
 ///
-/// One index key stands beside the encryption keys. It is not rotated with them, or no value would be found any more.
+/// A ring has one index key besides the encryption keys. It is not rotated with them; otherwise no value could be
+/// found any more.
 pub struct KeyRing {
     entries: Vec<Entry>,
     index: Material,
@@ -39,18 +40,18 @@ pub(crate) struct Entry {
 }
 
 impl KeyRing {
-    /// A new ring with one active key and an index key.
+    /// Generates a ring with one active key and an index key.
     pub fn generate() -> Result<Self, Error> {
         let first = Entry { id: KeyId(*random::array()?), state: State::Active, material: random::array()? };
         Ok(Self { entries: vec![first], index: random::array()? })
     }
 
-    /// The keys' ids and states, in the order of the file.
+    /// Ids and states of the keys, in the order of the file.
     pub fn keys(&self) -> impl Iterator<Item = (KeyId, State)> {
         self.entries.iter().map(|entry| (entry.id, entry.state))
     }
 
-    /// Adds a new key that decrypts only, so that it can be given to every server before one of them uses it.
+    /// Adds a decrypt-only key, so that it can be distributed to every server before it is used.
     pub fn add(&mut self) -> Result<KeyId, Error> {
         loop {
             let id = KeyId(*random::array()?);
@@ -61,7 +62,7 @@ impl KeyRing {
         }
     }
 
-    /// Makes a key the active one, and the one that was decrypt-only.
+    /// Makes a key active, and the previously active one decrypt-only.
     pub fn activate(&mut self, id: KeyId) -> Result<(), KeyRingError> {
         let chosen = self.find(id)?;
         for entry in &mut self.entries {
@@ -73,11 +74,11 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Makes a key unusable: what is still encrypted under it cannot be read until it is activated again.
+    /// Retires a key: data still encrypted under it cannot be read until it is activated again.
     pub fn retire(&mut self, id: KeyId) -> Result<(), KeyRingError> {
         let chosen = self.find(id)?;
         if self.entries[chosen].state == State::Active {
-            return Err(KeyRingError::new(format!("key {id} is the active one: activate another before")));
+            return Err(KeyRingError::new(format!("key {id} is the active one: activate another first")));
         }
         self.entries[chosen].state = State::Retired;
         Ok(())
@@ -85,7 +86,7 @@ impl KeyRing {
 
     pub(crate) fn active(&self) -> &Entry {
         let active = self.entries.iter().find(|entry| entry.state == State::Active);
-        active.expect("a ring without an active key is not made")
+        active.expect("a ring has an active key")
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
@@ -121,12 +122,12 @@ impl FromStr for State {
 
     fn from_str(word: &str) -> Result<Self, KeyRingError> {
         let state = Self::ALL.into_iter().find(|state| state.to_string() == word);
-        state.ok_or_else(|| KeyRingError::new("the state is none of active, decrypt-only, retired"))
+        state.ok_or_else(|| KeyRingError::new("the state must be one of active, decrypt-only, retired"))
     }
 }
 
 impl KeyId {
-    /// Its bytes, as they stand in an envelope.
+    /// Bytes of the id in an envelope.
     pub fn bytes(self) -> [u8; ID_BYTES] {
         self.0
     }

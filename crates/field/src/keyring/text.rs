@@ -1,4 +1,4 @@
-//! The text of a key ring file.
+//! Text format of a key ring file.
 //!
 //! ```text
 //! quadrille field keys 1
@@ -7,7 +7,7 @@
 //! index BASE64
 //! ```
 //!
-//! Blank lines and lines that begin with `#` say nothing. Every key has 32 bytes.
+//! Blank lines and lines that begin with `#` are ignored. Every key has 32 bytes.
 
 use super::{Entry, KeyRing, Material, State};
 use crate::{KeyRingError, xaes::KEY_BYTES};
@@ -15,11 +15,11 @@ use base64ct::{Base64, Encoding};
 use zeroize::Zeroizing;
 
 const TITLE: &str = "quadrille field keys 1";
-/// Bytes of a key in base64.
+/// Length of a key in base64.
 const ENCODED: usize = 44;
 
 impl KeyRing {
-    /// Reads the text of a key ring file.
+    /// Parses the text of a key ring file.
     pub fn parse(text: &str) -> Result<Self, KeyRingError> {
         let mut lines = text.lines().zip(1..).filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
         match lines.next() {
@@ -38,11 +38,11 @@ impl KeyRing {
         reader.into_ring()
     }
 
-    /// The text of a file that [`parse`](Self::parse) reads as this ring. It holds the keys.
+    /// Formats this ring as text for [`parse`](Self::parse). The text contains the keys.
     pub fn to_text(&self) -> Zeroizing<String> {
-        // Room for everything, so that no smaller buffer with keys in it is left behind.
+        // Allocates the full size: a reallocation would leave a copy of the keys behind.
         let mut text = Zeroizing::new(String::with_capacity(512 + 128 * self.entries.len()));
-        text.push_str("# Whoever can read this file can read the fields. Owner's eyes only (mode 0600).\n");
+        text.push_str("# This file's keys decrypt the fields. Restrict access to its owner (mode 0600).\n");
         text.push_str(TITLE);
         text.push('\n');
         for Entry { id, state, material } in &self.entries {
@@ -85,7 +85,7 @@ impl Reader {
 
     fn add(&mut self, new: Entry) -> Result<(), KeyRingError> {
         if self.entries.iter().any(|entry| entry.id == new.id) {
-            return Err(KeyRingError::new(format!("key {} is there twice", new.id)));
+            return Err(KeyRingError::new(format!("duplicate key {}", new.id)));
         }
         if new.state == State::Active && self.entries.iter().any(|entry| entry.state == State::Active) {
             return Err(KeyRingError::new("there is more than one active key"));
@@ -103,7 +103,7 @@ impl Reader {
     }
 }
 
-/// Decodes a key, in constant time, without saying what is in it.
+/// Decodes a key in constant time; errors do not reveal its contents.
 fn material(encoded: &str) -> Result<Material, KeyRingError> {
     let mut key = Material::new([0; KEY_BYTES]);
     let length = Base64::decode(encoded, &mut *key).map(<[u8]>::len);

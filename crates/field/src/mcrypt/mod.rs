@@ -1,7 +1,7 @@
-//! Fields that PHP's mcrypt extension has encrypted, for migration: to be read once, and never written.
+//! Fields encrypted by PHP's mcrypt extension, for migration: read once, never written.
 //!
-//! Nothing authenticates them: a wrong key gives wrong bytes instead of an error. So unless fields are said to be
-//! binary, only what is UTF-8 text counts as read.
+//! They are not authenticated: a wrong key yields wrong bytes instead of an error. Unless fields are declared binary,
+//! only UTF-8 text is therefore accepted.
 
 mod rijndael;
 
@@ -10,22 +10,23 @@ use base64ct::{Base64, Base64Unpadded, Encoding as _};
 use rijndael::Rijndael;
 use zeroize::Zeroizing;
 
-/// How an application called mcrypt, and what it did with the result.
+/// Parameters with which an application called mcrypt, and its encoding of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct McryptForm {
-    /// Bytes of a block: 16 for MCRYPT_RIJNDAEL_128, 24 for 192, 32 for 256. The key's length is another matter.
+    /// Block length in bytes: 16 for MCRYPT_RIJNDAEL_128, 24 for 192, 32 for 256. It is independent of the key's
+    /// length.
     pub block: usize,
-    /// The mode.
+    /// Mode of operation.
     pub mode: McryptMode,
-    /// What fills the last block.
+    /// Padding of the last block.
     pub padding: McryptPadding,
-    /// How bytes are written.
+    /// Encoding of the bytes.
     pub encoding: McryptEncoding,
-    /// Whether fields may be anything but UTF-8 text.
+    /// Whether fields may contain other data than UTF-8 text.
     pub is_binary: bool,
 }
 
-/// A mode, by mcrypt's name.
+/// Mode of operation, by mcrypt's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum McryptMode {
     /// MCRYPT_MODE_ECB.
@@ -38,35 +39,35 @@ pub enum McryptMode {
     Ncfb,
 }
 
-/// What fills the last block of ECB and CBC.
+/// Padding of the last block in ECB and CBC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum McryptPadding {
-    /// Zero bytes, as mcrypt does by itself; zero bytes at the end of a field are lost.
+    /// Zero bytes, as added by mcrypt itself; zero bytes at the end of a field are lost.
     Zero,
-    /// As many bytes as are missing, each their number: what applications added themselves (PKCS#7).
+    /// PKCS#7 padding, added by the application: each byte is the number of padding bytes.
     Pkcs7,
 }
 
-/// How bytes are written in the column.
+/// Encoding of the bytes in the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum McryptEncoding {
     /// base64_encode, with or without padding.
     Base64,
     /// bin2hex.
     Hex,
-    /// As they are.
+    /// Raw bytes.
     Raw,
 }
 
-/// Where the initialisation vector is.
+/// Location of the initialisation vector.
 pub enum McryptVector {
-    /// In front of the ciphertext.
+    /// Before the ciphertext.
     Front,
-    /// The same for all fields; empty for zeros, which PHP before 5.6 took for a missing one.
+    /// One vector for all fields; empty for zeros, which PHP before 5.6 used for a missing vector.
     Fixed(Vec<u8>),
 }
 
-/// Reads such fields; its key is erased when it is dropped.
+/// Reads fields encrypted by mcrypt; the key is erased on drop.
 pub struct Mcrypt {
     cipher: Rijndael,
     form: McryptForm,
@@ -74,8 +75,8 @@ pub struct Mcrypt {
 }
 
 impl Mcrypt {
-    /// A `key` of 1 to 32 bytes; one of no proper length is filled with zeros up to 16, 24 or 32, as PHP before 5.6
-    /// did. [`Error::Mcrypt`] for any other, and for a vector that is not as long as a block.
+    /// Creates a reader. `key` has 1 to 32 bytes; it is padded with zeros to 16, 24 or 32, as PHP before 5.6 did.
+    /// Returns [`Error::Mcrypt`] for other lengths, and for a vector that is not as long as a block.
     pub fn new(key: &[u8], form: McryptForm, vector: McryptVector) -> Result<Self, Error> {
         let length = match key.len() {
             1..=16 => 16,
@@ -96,12 +97,12 @@ impl Mcrypt {
         Ok(Self { cipher: Rijndael::new(&padded, form.block), form, vector })
     }
 
-    /// The plaintext of a field; [`Error::Unreadable`] for whatever is wrong with it.
+    /// Decrypts a field; returns [`Error::Unreadable`] for any defect.
     pub fn decrypt(&self, field: &[u8]) -> Result<Vec<u8>, Error> {
         self.open(field).ok_or(Error::Unreadable)
     }
 
-    /// Whether it tells a wrong key from the right one, by whether the result is text.
+    /// Returns whether it detects a wrong key, by whether the result is text.
     pub fn reads_only_text(&self) -> bool {
         !self.form.is_binary
     }
@@ -109,7 +110,7 @@ impl Mcrypt {
     fn open(&self, field: &[u8]) -> Option<Vec<u8>> {
         let bytes = decode(field, self.form.encoding)?;
         let (vector, ciphertext) = match &self.vector {
-            // ECB has none.
+            // ECB has no vector.
             _ if self.form.mode == McryptMode::Ecb => (&[][..], &bytes[..]),
             McryptVector::Front => bytes.split_at_checked(self.form.block)?,
             McryptVector::Fixed(vector) => (&vector[..], &bytes[..]),
@@ -129,7 +130,7 @@ impl Mcrypt {
         is_read.then(|| plain.to_vec())
     }
 
-    /// Whole blocks only; `vector` is empty in ECB.
+    /// Decrypts whole blocks; `vector` is empty in ECB.
     fn open_blocks(&self, blocks: &mut [u8], vector: &[u8]) -> Option<()> {
         if blocks.is_empty() || !blocks.len().is_multiple_of(self.form.block) {
             return None;
@@ -146,7 +147,7 @@ impl Mcrypt {
         Some(())
     }
 
-    /// CFB: `width` bytes with each encryption of what came before them.
+    /// Decrypts CFB: `width` bytes with each encryption of the preceding bytes.
     fn open_cfb(&self, bytes: &mut [u8], vector: &[u8], width: usize) {
         let mut register = vector.to_vec();
         for part in bytes.chunks_mut(width) {

@@ -1,22 +1,22 @@
 //! Rijndael with blocks of 128, 192 and 256 bits (Daemen and Rijmen, "AES Proposal: Rijndael", version 2): AES is the
-//! one with 128. No maintained crate has the others.
+//! variant with 128. No maintained crate has the others.
 //!
-//! It looks bytes up in tables, which takes a time that depends on them. It is there to read old fields once, by
-//! whoever has their key anyway, and offers no encryption to others.
+//! It uses table lookups with secret-dependent timing. It only serves to read old fields once, by a holder of their
+//! key, and offers no encryption.
 
 use zeroize::Zeroizing;
 
-/// A key, ready for blocks of one size.
+/// Key schedule for blocks of one size.
 pub(super) struct Rijndael {
-    /// Bytes.
+    /// Block length in bytes.
     block: usize,
-    /// One after the other, each as long as a block.
+    /// Round keys, each as long as a block.
     round_keys: Zeroizing<Vec<u8>>,
     tables: Tables,
 }
 
 impl Rijndael {
-    /// `block` and the length of `key` are 16, 24 or 32 bytes.
+    /// Creates the key schedule; `block` and the length of `key` are 16, 24 or 32 bytes.
     pub(super) fn new(key: &[u8], block: usize) -> Self {
         let tables = Tables::new();
         let rounds = key.len().max(block) / 4 + 6;
@@ -60,7 +60,7 @@ impl Rijndael {
         }
     }
 
-    /// The byte of each row that comes to `column` is that of the column that `from` gives.
+    /// Moves to `column`, in each row, the byte of the column that `from` returns.
     fn shift_rows(&self, state: &mut [u8], from: impl Fn(usize, usize, usize) -> usize) {
         let columns = self.block / 4;
         let offsets = if columns == 8 { [0, 1, 3, 4] } else { [0, 1, 2, 3] };
@@ -77,7 +77,7 @@ fn add(state: &mut [u8], key: &[u8]) {
     state.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
 }
 
-/// Multiplies each column with the circulant matrix that begins with `row`.
+/// Multiplies each column with the circulant matrix with first row `row`.
 fn mix(state: &mut [u8], row: [u8; 4]) {
     for column in state.chunks_exact_mut(4) {
         let before: [u8; 4] = std::array::from_fn(|i| column[i]);
@@ -87,7 +87,7 @@ fn mix(state: &mut [u8], row: [u8; 4]) {
     }
 }
 
-/// The round keys: `length` bytes in all.
+/// Expands the key to round keys, `length` bytes in all.
 fn expand(key: &[u8], length: usize, tables: &Tables) -> Zeroizing<Vec<u8>> {
     let mut expanded = Zeroizing::new(Vec::with_capacity(length));
     expanded.extend_from_slice(key);
@@ -112,7 +112,7 @@ fn expand(key: &[u8], length: usize, tables: &Tables) -> Zeroizing<Vec<u8>> {
     expanded
 }
 
-/// The substitution and its inverse.
+/// Substitution table and its inverse.
 struct Tables {
     substitute: [u8; 256],
     restore: [u8; 256],
@@ -132,7 +132,7 @@ impl Tables {
     }
 }
 
-/// In GF(2^8) modulo x^8 + x^4 + x^3 + x + 1.
+/// Multiplies in GF(2^8) modulo x^8 + x^4 + x^3 + x + 1.
 fn multiply(mut one: u8, mut other: u8) -> u8 {
     let mut product = 0;
     while other != 0 {
@@ -149,7 +149,7 @@ fn multiply(mut one: u8, mut other: u8) -> u8 {
 mod tests {
     use super::*;
 
-    /// Of Brian Gladman's specification of Rijndael: the digits of pi under the key of FIPS 197, appendix B.
+    /// Vectors of Brian Gladman's specification of Rijndael: the digits of pi under the key of FIPS 197, appendix B.
     #[test]
     fn published_vectors() {
         let key = hex("2b7e151628aed2a6abf7158809cf4f3c");

@@ -1,24 +1,24 @@
-//! Which AES does the work: chosen once when the program runs, reported, and deniable for tests.
+//! Choice of the AES implementation: made once at run time, reported, and restrictable for tests.
 
 use std::{fmt, sync::OnceLock};
 
-/// The environment variable that denies the code for short fields, so that one machine tests both:
-/// `QUADRILLE_CPU=portable`. Its other values, which the RSA kernels know, deny nothing here.
+/// Environment variable that disables the code for short fields, so that one machine tests both:
+/// `QUADRILLE_CPU=portable`. Its other values, which the RSA kernels use, have no effect here.
 pub const VARIABLE: &str = "QUADRILLE_CPU";
 
-/// How AES-256-GCM is computed. Shown as for instance `AES-NI; VAES-512 above 2048 bytes`.
+/// Implementation of AES-256-GCM. Shown as for instance `AES-NI; VAES-512 above 2048 bytes`.
 #[derive(Clone, Copy, Debug)]
 pub struct Implementation {
     #[cfg(target_arch = "x86_64")]
     pub(super) short: Option<super::x86_64::HaveAesClmul>,
 }
 
-/// Bytes above which RustCrypto, with its wider registers, is the faster one.
+/// Length in bytes above which RustCrypto, with its wider registers, is faster.
 #[cfg(target_arch = "x86_64")]
 pub(super) const SHORT: usize = 2048;
 
 impl Implementation {
-    /// The fastest that this machine has, unless [`VARIABLE`] says `portable`.
+    /// Returns the fastest implementation on this machine, unless [`VARIABLE`] is `portable`.
     pub fn best() -> Self {
         static BEST: OnceLock<Implementation> = OnceLock::new();
         *BEST.get_or_init(|| match std::env::var(VARIABLE) {
@@ -27,7 +27,7 @@ impl Implementation {
         })
     }
 
-    /// RustCrypto for every length.
+    /// Returns RustCrypto for every length.
     pub fn portable() -> Self {
         Self {
             #[cfg(target_arch = "x86_64")]
@@ -35,7 +35,7 @@ impl Implementation {
         }
     }
 
-    /// The fastest that this machine has.
+    /// Returns the fastest implementation on this machine.
     pub fn detect() -> Self {
         Self {
             #[cfg(target_arch = "x86_64")]
@@ -54,7 +54,7 @@ impl fmt::Display for Implementation {
     }
 }
 
-/// What the `aes` crate finds, by the features that it asks for.
+/// Returns the implementation chosen by the `aes` crate, by the features that it checks.
 fn rustcrypto() -> &'static str {
     if cfg!(aes_backend = "soft") {
         return SOFTWARE;

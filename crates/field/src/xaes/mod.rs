@@ -1,4 +1,4 @@
-//! XAES-256-GCM: AES-256-GCM with nonces long enough to be drawn at random for ever.
+//! XAES-256-GCM: AES-256-GCM with nonces long enough to be drawn at random without limit.
 //!
 //! The AES-GCM key of each message is derived from the key and the first half of its nonce (NIST SP 800-108r1 with
 //! CMAC); the second half is AES-GCM's nonce. Specification: <https://c2sp.org/XAES-256-GCM>.
@@ -12,28 +12,28 @@ mod x86_64;
 
 pub use implementation::{Implementation, VARIABLE};
 
-/// Bytes of a key.
+/// Length of a key in bytes.
 pub const KEY_BYTES: usize = 32;
-/// Bytes of a nonce.
+/// Length of a nonce in bytes.
 pub const NONCE_BYTES: usize = 24;
-/// Bytes of a tag.
+/// Length of a tag in bytes.
 pub const TAG_BYTES: usize = 16;
 
-/// One key, expanded once for all messages under it; erased when dropped.
+/// Key, expanded once for all messages under it; erased on drop.
 pub struct Xaes256Gcm {
     portable: portable::Root,
-    /// For texts of up to [`implementation::SHORT`] bytes.
+    /// Implementation for texts of up to [`implementation::SHORT`] bytes.
     #[cfg(target_arch = "x86_64")]
     short: Option<x86_64::Root>,
 }
 
 impl Xaes256Gcm {
-    /// A key for the fastest implementation that this machine has.
+    /// Expands a key for the fastest implementation on this machine.
     pub fn new(key: &[u8; KEY_BYTES]) -> Self {
         Self::with(key, Implementation::best())
     }
 
-    /// A key for one implementation: all give the same results.
+    /// Expands a key for one implementation: all give the same results.
     #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there is one implementation"))]
     pub fn with(key: &[u8; KEY_BYTES], implementation: Implementation) -> Self {
         let portable = portable::Root::new(key);
@@ -55,7 +55,7 @@ impl Xaes256Gcm {
         self.portable.seal(nonce, aad, text)
     }
 
-    /// Decrypts `text` in place if `tag` is the right one for it, the nonce and `aad`; otherwise leaves it as it is and
+    /// Decrypts `text` in place if `tag` is valid for it, the nonce and `aad`; otherwise leaves it unchanged and
     /// returns false. Tags are compared in constant time.
     #[must_use]
     pub fn open(

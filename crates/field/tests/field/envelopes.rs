@@ -1,4 +1,4 @@
-//! What opens, and that nothing else does.
+//! Envelopes: valid ones open, all others are rejected.
 
 use quadrille_field::{Error, Field, KeyRing, envelope};
 
@@ -44,7 +44,7 @@ fn sixteen_mebibytes() {
 #[test]
 fn every_flipped_bit_is_noticed() {
     let field = email(&ring());
-    let sealed = field.encrypt(b"somebody@example.com", b"1").expect("encrypts");
+    let sealed = field.encrypt(b"alice@example.com", b"1").expect("encrypts");
     for byte in 0..sealed.len() {
         for bit in 0..8 {
             let mut changed = sealed.clone();
@@ -57,7 +57,7 @@ fn every_flipped_bit_is_noticed() {
 #[test]
 fn truncated_extended_and_empty_envelopes_are_refused() {
     let field = email(&ring());
-    let sealed = field.encrypt(b"somebody@example.com", b"1").expect("encrypts");
+    let sealed = field.encrypt(b"alice@example.com", b"1").expect("encrypts");
     for length in 0..sealed.len() {
         unreadable(field.decrypt(&sealed[..length], b"1"));
         unreadable(field.decrypt(&sealed[length..][1.min(sealed.len() - length)..], b"1"));
@@ -79,7 +79,7 @@ fn an_envelope_belongs_to_its_row_column_table_and_ring() {
     unreadable(email(&self::ring()).decrypt(&sealed, b"1"));
 }
 
-/// A key that has the right id, and nothing else: as if somebody had made an envelope for two keys.
+/// A key with the right id only, like an attack with an envelope for two keys.
 #[test]
 fn the_commitment_is_checked() {
     let ring = ring();
@@ -91,7 +91,7 @@ fn the_commitment_is_checked() {
     unreadable(email(&disguised).decrypt(&sealed, b"1"));
     let commitment = |ring: &KeyRing| email(ring).encrypt(b"x", b"1").expect("encrypts")[5..37].to_vec();
     assert_ne!(commitment(&ring), commitment(&disguised));
-    assert_eq!(commitment(&ring), commitment(&ring), "it is the same for all envelopes");
+    assert_eq!(commitment(&ring), commitment(&ring), "the commitment is the same for all envelopes");
 }
 
 fn key_id(text: &str) -> String {

@@ -53,7 +53,7 @@ fn replacing_goes_through_links_and_keeps_the_mode() {
 }
 
 #[test]
-fn what_is_no_key_ring_is_named() {
+fn invalid_key_rings_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let missing = folder.path().join("missing");
     let error = KeyRing::load(&missing).err().expect("loaded");

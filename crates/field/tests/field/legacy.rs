@@ -1,4 +1,4 @@
-//! The older AES-256-CBC form.
+//! Legacy AES-256-CBC format.
 
 use base64ct::{Base64, Encoding};
 use quadrille_field::{Error, Legacy};
@@ -33,7 +33,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn whatever_is_wrong_the_error_is_the_same() {
+fn all_defects_give_the_same_error() {
     let block = Base64::encode_string(&[9; 16]);
     let long = Base64::encode_string(&[9; 48]);
     let good = legacy().encrypt(b"x").expect("encrypts");

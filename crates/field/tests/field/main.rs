@@ -1,4 +1,4 @@
-//! Field encryption from outside: envelopes, key rings, blind indexes, the older form.
+//! Black-box tests of field encryption: envelopes, key rings, blind indexes, the legacy format.
 
 mod envelopes;
 mod files;

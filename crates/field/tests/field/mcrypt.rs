@@ -1,4 +1,4 @@
-//! Fields that libmcrypt has encrypted (`mcrypt/make.c` made `mcrypt/fixtures.txt`) are read as they were.
+//! Fields encrypted by libmcrypt (`mcrypt/make.c` generated `mcrypt/fixtures.txt`) decrypt to their plaintexts.
 
 use base64ct::{Base64, Encoding};
 use quadrille_field::{Error, Mcrypt, McryptEncoding, McryptForm, McryptMode, McryptPadding, McryptVector};
@@ -90,7 +90,8 @@ fn short_keys_are_filled_with_zeros_as_php_did() {
     let (short, filled) = (*b"secret", *b"secret\0\0\0\0\0\0\0\0\0\0");
     let field = [7; 16];
     let form = McryptForm { is_binary: true, ..form };
-    let read = |key: &[u8]| reader(key, form, vector()).decrypt(&field).expect("anything is binary");
+    let read =
+        |key: &[u8]| reader(key, form, vector()).decrypt(&field).expect("binary fields hold any bytes");
     assert_eq!(read(&short), read(&filled));
     assert!(matches!(Mcrypt::new(b"", form, vector()), Err(Error::Mcrypt)));
     assert!(matches!(Mcrypt::new(&[1; 33], form, vector()), Err(Error::Mcrypt)));

@@ -1,4 +1,4 @@
-//! The states of keys, and rotation.
+//! Key states and rotation.
 
 use quadrille_field::{Error, KeyRing, State};
 
@@ -20,7 +20,7 @@ fn rotation_in_the_order_that_several_servers_need() {
     let new = after.rotate(&old, b"1").expect("rotates");
     assert!(!after.needs_rotation(&new).expect("an envelope"));
     assert_eq!(after.decrypt(&new, b"1").expect("decrypts"), b"x");
-    assert_eq!(before.decrypt(&new, b"1").expect("a server that has the key reads"), b"x");
+    assert_eq!(before.decrypt(&new, b"1").expect("a server with the key decrypts"), b"x");
 
     ring.retire(first).expect("retires");
     let last = ring.field("users", "email").expect("a field");

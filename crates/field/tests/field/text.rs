@@ -1,4 +1,4 @@
-//! The text of key ring files.
+//! Text format of key ring files.
 
 use quadrille_field::KeyRing;
 
@@ -20,7 +20,7 @@ fn mistakes_are_named_with_their_line_and_without_keys() {
     let key = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
     let good = format!("quadrille field keys 1\nkey 3f9a01c2 active {key}\nindex {key}\n");
     KeyRing::parse(&good).expect("a key ring");
-    KeyRing::parse(&format!("# note\n\n{good}\n# end")).expect("comments and blank lines say nothing");
+    KeyRing::parse(&format!("# note\n\n{good}\n# end")).expect("comments and blank lines are ignored");
     for (text, line, complaint) in [
         (String::new(), 1, "begins with the line"),
         ("[keys]\n".to_owned(), 1, "begins with the line"),
@@ -32,7 +32,7 @@ fn mistakes_are_named_with_their_line_and_without_keys() {
         (good.replace("BwcHBwc=", "BwcH"), 2, "32 bytes in base64"),
         (good.replace("index ", "index B"), 3, "32 bytes in base64"),
         (format!("{good}index {key}\n"), 4, "more than one index"),
-        (format!("{good}key 3f9a01c2 retired {key}\n"), 4, "twice"),
+        (format!("{good}key 3f9a01c2 retired {key}\n"), 4, "duplicate"),
         (format!("{good}key 3f9a01c3 active {key}\n"), 4, "more than one active"),
         (format!("{good}secret {key}\n"), 4, "expected 'key"),
     ] {

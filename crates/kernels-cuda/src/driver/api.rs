@@ -1,7 +1,7 @@
-//! The functions of the CUDA driver API that are used here, found in a shared library when the process starts.
+//! Functions of the CUDA driver API, loaded from a shared library when the process starts.
 //!
-//! Names and types are those of cuda.h; where that defines a name with a version (`cuMemAlloc` is `cuMemAlloc_v2`),
-//! the version stands here. All of them are in every driver since CUDA 11.
+//! Names and types are those of cuda.h; if it defines a name with a version (`cuMemAlloc` is `cuMemAlloc_v2`), the
+//! version is given here. All of them are in every driver since CUDA 11.
 
 use super::unavailable::Unavailable;
 use libloading::Library;
@@ -10,16 +10,16 @@ use std::{
     fmt,
 };
 
-/// 0 is success.
+/// Status code; 0 is success.
 pub(crate) type Status = c_int;
-/// An address in the device's memory.
+/// Address in the device's memory.
 pub(crate) type Address = u64;
 /// A context, a module, a function or a stream: all are opaque pointers.
 pub(crate) type Handle = *mut c_void;
 
 macro_rules! functions {
     ($($field:ident = $symbol:literal: fn($($argument:ty),*);)*) => {
-        /// The functions, and the library that they are in.
+        /// Functions, and the library that contains them.
         pub(crate) struct Api {
             $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> Status,)*
             _library: Library,
@@ -28,8 +28,8 @@ macro_rules! functions {
         impl Api {
             /// Loads the library and looks up every function.
             pub(crate) fn load(library: &OsStr) -> Result<Self, Unavailable> {
-                // SAFETY: the initialisers that loading runs are those of NVIDIA's driver library, or of what an
-                // administrator has put in its place.
+                // SAFETY: the initialisers that loading runs are those of NVIDIA's driver library, or of an
+                // administrator's replacement.
                 let loaded = unsafe { Library::new(library) };
                 let library = loaded.map_err(|error| Unavailable::NoDriver(error.to_string()))?;
                 Ok(Self {

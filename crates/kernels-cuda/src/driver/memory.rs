@@ -1,10 +1,10 @@
-//! Memory of the device, and memory of this machine that the device reads and writes by itself.
+//! Device memory, and host memory that the device accesses directly.
 
 use super::{Device, Unavailable, api::Address};
 use std::{ffi::c_void, ptr, slice, sync::Arc};
 use zeroize::Zeroize;
 
-/// Words on the device, all zero at first. Whoever puts secrets there wipes them.
+/// Words on the device, initially zero. The owner wipes any secrets.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
     device: Arc<Device>,
@@ -13,7 +13,7 @@ pub(crate) struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Memory that may hold anything: [`DeviceMemory::new`] clears it.
+    /// Allocates memory with undefined contents: [`DeviceMemory::new`] clears it.
     pub(super) fn allocate(device: &Arc<Device>, words: usize) -> Result<Self, Unavailable> {
         let mut address = 0;
         // SAFETY: the driver writes one address.
@@ -22,10 +22,10 @@ impl DeviceMemory {
         Ok(Self { device: Arc::clone(device), address, words })
     }
 
-    /// Where the word with this number is.
+    /// Address of the word with this number.
     ///
     /// # Panics
-    /// If there is no such word: addresses are made here only, so that none lies elsewhere.
+    /// If there is no such word: addresses are computed only here, so that all are within bounds.
     pub(crate) fn at(&self, word: usize) -> Address {
         assert!(word <= self.words, "word {word} of {}", self.words);
         self.address + 4 * word as Address
@@ -39,13 +39,13 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.device.enter().is_ok() {
-            // SAFETY: it was allocated once, and who uses it waits for the device before it lets go of it.
+            // SAFETY: it was allocated once, and its user waits for the device before dropping it.
             unsafe { (self.device.api.memory_free)(self.address) };
         }
     }
 }
 
-/// Words of this machine that stay where they are, so that the device copies them without help. Wiped at the end.
+/// Words of host memory at a fixed address, which the device copies directly. Wiped on drop.
 #[derive(Debug)]
 pub(crate) struct PinnedMemory {
     device: Arc<Device>,
@@ -63,13 +63,14 @@ impl PinnedMemory {
         let status = unsafe { (device.api.host_alloc)(&raw mut start, 4 * words, 0) };
         device.check("cuMemHostAlloc", status)?;
         let start = start.cast::<u32>();
-        // SAFETY: so many bytes were allocated.
+        // SAFETY: this many bytes were allocated.
         unsafe { start.write_bytes(0, words) };
         Ok(Self { device: Arc::clone(device), start, words })
     }
 
     pub(crate) fn words(&self) -> &[u32] {
-        // SAFETY: so many words were allocated and set; the device writes them only while `Stream` has borrowed them.
+        // SAFETY: this many words were allocated and set; the device writes them only while `Stream` has borrowed
+        // them.
         unsafe { slice::from_raw_parts(self.start, self.words) }
     }
 
@@ -83,7 +84,7 @@ impl Drop for PinnedMemory {
     fn drop(&mut self) {
         self.words_mut().zeroize();
         if self.device.enter().is_ok() {
-            // SAFETY: it was allocated once, and who uses it waits for the device before it lets go of it.
+            // SAFETY: it was allocated once, and its user waits for the device before dropping it.
             unsafe { (self.device.api.host_free)(self.start.cast()) };
         }
     }

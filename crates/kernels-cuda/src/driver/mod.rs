@@ -1,6 +1,6 @@
-//! The device behind NVIDIA's driver: opened at run time, so that every machine builds and links this crate.
+//! Device access through NVIDIA's driver: opened at run time, so that every machine builds and links this crate.
 //!
-//! This is the one place that calls foreign code. What it hands out frees itself.
+//! This module contains all calls of foreign code. Its values free their resources on drop.
 
 mod api;
 mod memory;
@@ -18,7 +18,7 @@ use std::{
     sync::Arc,
 };
 
-/// The first device, with its primary context.
+/// First device, with its primary context.
 #[derive(Debug)]
 pub(crate) struct Device {
     api: Api,
@@ -26,10 +26,9 @@ pub(crate) struct Device {
     context: Handle,
     pub(crate) name: String,
     pub(crate) multiprocessors: usize,
-    /// Of its cores, at most, in kHz.
+    /// Maximum clock of its cores, in kHz.
     pub(crate) clock: usize,
-    /// How many times as many operations on single as on double precision it does at once: 2 where that is what it is
-    /// made for, 32 or 64 where not.
+    /// Ratio of single- to double-precision throughput: 2 for devices made for double precision, 32 or 64 for others.
     pub(crate) single_to_double: usize,
 }
 
@@ -38,7 +37,7 @@ unsafe impl Send for Device {}
 // SAFETY: as above.
 unsafe impl Sync for Device {}
 
-/// What cuda.h calls `CU_DEVICE_ATTRIBUTE_...`.
+/// Attributes named `CU_DEVICE_ATTRIBUTE_...` in cuda.h.
 const CLOCK_RATE: c_int = 13;
 const MULTIPROCESSOR_COUNT: c_int = 16;
 const CAPABILITY_MAJOR: c_int = 75;
@@ -48,10 +47,10 @@ const SINGLE_TO_DOUBLE: c_int = 87;
 const WAIT_ASLEEP: c_uint = 4;
 
 impl Device {
-    /// Loads the driver and opens its first device (`CUDA_VISIBLE_DEVICES` says which that is).
+    /// Loads the driver and opens its first device (selected by `CUDA_VISIBLE_DEVICES`).
     pub(crate) fn open(library: &OsStr) -> Result<Arc<Self>, Unavailable> {
         let api = Api::load(library)?;
-        // SAFETY: 0 is the only value that cuInit takes.
+        // SAFETY: 0 is the only value that cuInit accepts.
         let status = unsafe { (api.init)(0) };
         if status == NO_DEVICE {
             return Err(Unavailable::NoDevice);
@@ -74,7 +73,7 @@ impl Device {
         let multiprocessors = attribute(&api, ordinal, MULTIPROCESSOR_COUNT)?.unsigned_abs() as usize;
         let clock = attribute(&api, ordinal, CLOCK_RATE)?.unsigned_abs() as usize;
         let single_to_double = attribute(&api, ordinal, SINGLE_TO_DOUBLE)?.unsigned_abs() as usize;
-        // Refused where the context is active already, by whoever shares this process; then waiting spins.
+        // Rejected if the context is already active elsewhere in this process; waiting then spins.
         // SAFETY: the device exists.
         let _ = unsafe { (api.context_flags)(ordinal, WAIT_ASLEEP) };
         let mut context = ptr::null_mut();
@@ -86,13 +85,13 @@ impl Device {
         Ok(device)
     }
 
-    /// Makes the device the one that this thread talks to.
+    /// Makes the device current for this thread.
     pub(crate) fn enter(&self) -> Result<(), Unavailable> {
         // SAFETY: the context is retained until `self` is dropped.
         self.check("cuCtxSetCurrent", unsafe { (self.api.context_current)(self.context) })
     }
 
-    /// Bytes that nobody uses.
+    /// Free memory in bytes.
     pub(crate) fn free_memory(&self) -> Result<usize, Unavailable> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the driver writes two sizes.
@@ -107,7 +106,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: it was retained once, and everything that was made in it is gone, because it holds this value.
+        // SAFETY: it was retained once, and all objects made in it are gone, because they hold this value.
         unsafe { (self.api.context_release)(self.ordinal) };
     }
 }
@@ -125,7 +124,7 @@ fn check(api: &Api, call: &'static str, status: Status) -> Result<(), Unavailabl
     let error = if name.is_null() {
         format!("error {status}")
     } else {
-        // SAFETY: it is a string that ends with a zero, and it is static.
+        // SAFETY: it is a static string terminated by a zero byte.
         unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
     };
     Err(Unavailable::Failed { call, error })
@@ -133,7 +132,7 @@ fn check(api: &Api, call: &'static str, status: Status) -> Result<(), Unavailabl
 
 fn name(api: &Api, ordinal: c_int) -> Result<String, Unavailable> {
     let mut name = [0; 128];
-    // SAFETY: the driver writes at most as many bytes as the array has, with a zero at the end.
+    // SAFETY: the driver writes at most as many bytes as the array has, including the terminating zero.
     let status = unsafe { (api.device_name)(name.as_mut_ptr().cast::<c_char>(), 127, ordinal) };
     check(api, "cuDeviceGetName", status)?;
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
@@ -147,18 +146,18 @@ fn attribute(api: &Api, ordinal: c_int, which: c_int) -> Result<i32, Unavailable
     check(api, "cuDeviceGetAttribute", status).map(|()| value)
 }
 
-/// The kernels, translated for the device by its driver.
+/// Kernels, translated for the device by its driver.
 #[derive(Debug)]
 pub(crate) struct Module {
     device: Arc<Device>,
     module: Handle,
 }
 
-/// A kernel; lives as long as its module, which [`Gpu`](crate::Gpu) keeps.
+/// Kernel; lives as long as its module, which [`Gpu`](crate::Gpu) keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernel(Handle);
 
-// SAFETY: a loaded module is not changed by anybody, and the driver may be called from any thread.
+// SAFETY: a loaded module is immutable, and the driver may be called from any thread.
 unsafe impl Send for Module {}
 // SAFETY: as above.
 unsafe impl Sync for Module {}
@@ -170,7 +169,7 @@ unsafe impl Sync for Kernel {}
 impl Module {
     pub(crate) fn load(device: &Arc<Device>, ptx: &CStr) -> Result<Self, Unavailable> {
         let mut module = ptr::null_mut();
-        // SAFETY: PTX is text that ends with a zero; the driver writes one handle.
+        // SAFETY: PTX is text terminated by a zero byte; the driver writes one handle.
         let status = unsafe { (device.api.module_load)(&raw mut module, ptx.as_ptr().cast()) };
         device.check("cuModuleLoadData", status)?;
         Ok(Self { device: Arc::clone(device), module })
@@ -185,11 +184,11 @@ impl Module {
         Ok(Kernel(function))
     }
 
-    /// How many blocks of so many threads one multiprocessor runs at once.
+    /// Returns how many blocks of `threads` threads one multiprocessor runs at once.
     pub(crate) fn blocks_at_once(&self, kernel: Kernel, threads: usize) -> Result<usize, Unavailable> {
         let mut blocks = 0;
         let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
-        // SAFETY: the kernel is of this module, which is loaded; the driver writes one int.
+        // SAFETY: the kernel belongs to this module, which is loaded; the driver writes one int.
         let status = unsafe { (self.device.api.occupancy)(&raw mut blocks, kernel.0, threads, 0) };
         self.device.check("cuOccupancyMaxActiveBlocksPerMultiprocessor", status)?;
         Ok(blocks.unsigned_abs() as usize)

@@ -1,4 +1,4 @@
-//! A queue of the device's: copies and kernels run one after the other, beside those of other streams.
+//! Command queue of the device: copies and kernels run in order, concurrently with other streams.
 
 use super::{
     Device, DeviceMemory, Kernel, PinnedMemory, Unavailable,
@@ -6,7 +6,7 @@ use super::{
 };
 use std::{ffi::c_uint, ops::Range, ptr, sync::Arc};
 
-/// A stream. Dropped, it waits for what it still does.
+/// Stream. On drop it waits for its pending commands.
 #[derive(Debug)]
 pub(crate) struct Stream {
     device: Arc<Device>,
@@ -16,10 +16,10 @@ pub(crate) struct Stream {
 // SAFETY: the driver may be called from any thread; one at a time uses a stream, because it is not `Sync`.
 unsafe impl Send for Stream {}
 
-/// `CU_STREAM_NON_BLOCKING`: it does not wait for the stream that others in this process may use without a name.
+/// `CU_STREAM_NON_BLOCKING`: it does not wait for the default stream, which other code in this process may use.
 const INDEPENDENT: c_uint = 1;
 
-/// `struct Batch` of kernel/rsa.cuh.
+/// Mirrors `struct Batch` of kernel/rsa.cuh.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Arguments {
@@ -55,7 +55,7 @@ impl Stream {
         let from = &from.words()[words];
         let target = to.at(at);
         to.at(at + from.len());
-        // SAFETY: both sides are as long as that.
+        // SAFETY: both sides have at least that length.
         let status = unsafe {
             (self.device.api.to_device)(target, from.as_ptr().cast(), size_of_val(from), self.stream)
         };
@@ -72,7 +72,7 @@ impl Stream {
     ) -> Result<(), Unavailable> {
         let to = &mut to.words_mut()[at..at + words];
         from.at(words);
-        // SAFETY: both sides are as long as that.
+        // SAFETY: both sides have at least that length.
         let status = unsafe {
             (self.device.api.to_host)(to.as_mut_ptr().cast(), from.at(0), size_of_val(to), self.stream)
         };
@@ -82,12 +82,12 @@ impl Stream {
     /// Queues the wiping of words on the device.
     pub(crate) fn clear(&self, what: &DeviceMemory, words: Range<usize>) -> Result<(), Unavailable> {
         let (start, _end) = (what.at(words.start), what.at(words.end));
-        // SAFETY: the memory is as long as that.
+        // SAFETY: the memory has at least that length.
         let status = unsafe { (self.device.api.memory_set)(start, 0, 4 * words.len(), self.stream) };
         self.device.check("cuMemsetD8Async", status)
     }
 
-    /// Queues a kernel: so many blocks of so many threads.
+    /// Queues a kernel: `blocks` blocks of `threads` threads.
     pub(crate) fn launch(
         &self,
         kernel: Kernel,
@@ -98,8 +98,8 @@ impl Stream {
         let count = |number: usize| c_uint::try_from(number).unwrap_or(c_uint::MAX);
         let (blocks, threads) = (count(blocks), count(threads));
         let mut parameters = [ptr::from_mut(arguments).cast()];
-        // SAFETY: the kernels take one argument, of this type, which the driver copies before it returns; they read
-        // and write what it points to within the bounds that `Lane` asserts.
+        // SAFETY: the kernels take one argument, of this type, which the driver copies before it returns; they access
+        // its buffers within the bounds that `Lane` asserts.
         let status = unsafe {
             (self.device.api.launch)(
                 kernel.0,
@@ -118,7 +118,7 @@ impl Stream {
         self.device.check("cuLaunchKernel", status)
     }
 
-    /// Waits until all is done.
+    /// Waits until all commands are completed.
     pub(crate) fn wait(&self) -> Result<(), Unavailable> {
         // SAFETY: the stream exists.
         self.device.check("cuStreamSynchronize", unsafe { (self.device.api.stream_wait)(self.stream) })
@@ -126,7 +126,7 @@ impl Stream {
 }
 
 impl DeviceMemory {
-    /// Waits for the stream, which clears it.
+    /// Allocates memory and clears it on the stream, and waits for that.
     pub(crate) fn new(device: &Arc<Device>, words: usize, stream: &Stream) -> Result<Self, Unavailable> {
         let memory = Self::allocate(device, words)?;
         stream.clear(&memory, 0..words).and(stream.wait())?;

@@ -1,44 +1,44 @@
-//! Why there is no device.
+//! Reasons for an unavailable device.
 
-/// Why there is no GPU to compute with, or none any more. The other backends go on.
+/// Reason for which no GPU is available, or not any more. The other backends continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
-    /// The driver's library cannot be loaded: most machines have none.
+    /// The driver's library cannot be loaded: most machines do not have it.
     #[error("no NVIDIA driver ({0})")]
     NoDriver(String),
     /// The driver's library lacks this function.
-    #[error("the NVIDIA driver is too old: it has no {0}; CUDA 11 or later is needed")]
+    #[error("the NVIDIA driver is too old: it lacks {0}; CUDA 11 or later is required")]
     OldDriver(&'static str),
-    /// The driver knows of no device.
-    #[error("the NVIDIA driver is there, but it knows of no device")]
+    /// The driver reports no device.
+    #[error("the NVIDIA driver reports no device")]
     NoDevice,
     /// The device's compute capability is below 7.0 (Volta).
-    #[error("the GPU {name} is too old: its compute capability is {major}.{minor}, and 7.0 is needed")]
+    #[error("the GPU {name} is too old: its compute capability is {major}.{minor}, and 7.0 is required")]
     OldDevice {
-        /// As the driver names it.
+        /// Name of the device, from the driver.
         name: String,
-        /// Of its compute capability.
+        /// Major number of its compute capability.
         major: i32,
-        /// Of its compute capability.
+        /// Minor number of its compute capability.
         minor: i32,
     },
-    /// Others use the device's memory.
-    #[error("too little memory is free on the GPU: {free} MiB, and {needed} MiB are needed")]
+    /// Other processes use the device's memory.
+    #[error("not enough free memory on the GPU: {free} MiB, {needed} MiB required")]
     Memory {
-        /// MiB that are wanted at start.
+        /// Memory required at start, in MiB.
         needed: usize,
-        /// MiB that were free.
+        /// Free memory, in MiB.
         free: usize,
     },
-    /// The driver refused a call: the device was lost, or is used up.
+    /// A call to the driver failed: the device was lost, or its resources are exhausted.
     #[error("the GPU's driver failed: {call} returned {error}")]
     Failed {
-        /// What was asked of it.
+        /// Name of the call.
         call: &'static str,
-        /// The driver's name of the error, such as `CUDA_ERROR_ECC_UNCORRECTABLE`.
+        /// Name of the error, from the driver, such as `CUDA_ERROR_ECC_UNCORRECTABLE`.
         error: String,
     },
-    /// The device is not to be trusted.
-    #[error("the GPU passed off a wrong result as checked: it is not to be trusted")]
+    /// The device returned a wrong result.
+    #[error("the GPU reported a wrong result as verified: it must not be trusted")]
     Wrong,
 }

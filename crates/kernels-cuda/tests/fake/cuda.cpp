@@ -1,8 +1,8 @@
-// A library that takes the place of NVIDIA's driver: its device is this CPU, its memory is this process's, and its
-// kernels are those of kernel/, compiled as plain C++.
+// Replacement of NVIDIA's driver: its device is this CPU, its memory is this process's, and its kernels are those of
+// kernel/, compiled as plain C++.
 //
-// Streams do nothing until somebody waits for them, so that a test fails if a wait is missing. `fake_set` makes it
-// misbehave, `fake_get` tells what it saw. Tests load a copy each, so that none sees another's.
+// Streams do no work until a thread waits for them, so that a test fails if a wait is missing. `fake_set` injects
+// faults, `fake_get` returns observations. Each test loads its own copy, so that tests are isolated.
 
 #include <cstdint>
 #include <cstdlib>
@@ -17,7 +17,7 @@
 
 #include "../../kernel/rsa52.cuh"
 
-// What is secret steers no branch and is no index, or the kernels do not compile.
+// Secrets control no branch and are not indexes, or the kernels do not compile.
 static_assert(!std::is_constructible<bool, word>::value && !std::is_convertible<word, u32>::value, "word.cuh");
 static_assert(!std::is_constructible<bool, real>::value && !std::is_convertible<real, u32>::value, "real.cuh");
 static_assert(!std::is_constructible<bool, long_word>::value && !std::is_convertible<long_word, u32>::value, "real.cuh");
@@ -44,7 +44,7 @@ struct Fake {
     bool lost() { return seen["launches"] >= get("lost_at", LONG_MAX_LAUNCHES); }
     static constexpr long LONG_MAX_LAUNCHES = 1L << 60;
 
-    // What a program is given, whose driver this is: `lost_at=5,devices=1`.
+    // Faults given to a program that uses this driver: `lost_at=5,devices=1`.
     Fake() {
         const char *given = getenv("FAKE_CUDA");
         std::stringstream settings(given == nullptr ? "" : given);
@@ -60,7 +60,7 @@ Fake &fake() {
     return *one;
 }
 
-// Every call takes the lock and may find the device lost.
+// Every call takes the lock and may report the loss of the device.
 #define GUARD                                                                                                        \
     Fake &f = fake();                                                                                                \
     std::lock_guard<std::mutex> guard(f.lock);                                                                       \
@@ -81,7 +81,7 @@ bool is_zero(const void *start, size_t bytes) {
     return true;
 }
 
-// One bit, of a digit or of the tables, at the moment that digit number `left` is put.
+// Flips one bit, of a digit or of the tables, when digit number `left` is stored.
 struct Disturbance {
     long left, digit, table;
     u32 *tables;
@@ -99,7 +99,7 @@ void disturb_once(real &digit) {
     }
 }
 
-// Which part of an operation a kernel computes; the last one, or the only one, writes the outputs.
+// Part of an operation that a kernel computes; the last one, or the only one, writes the outputs.
 enum class Step { FIRST, MIDDLE, LAST };
 
 template <int T, int L>
@@ -116,7 +116,8 @@ void run(void (*kernel)(const Batch<T, L> &, const Warp &), const void *paramete
         scratch = f.get("flip_scratch", -1);
         disturbance = {f.get("flip_at", 1), f.get("flip_digit", -1), f.get("flip_table", -1), batch.tables};
     }
-    // A bit of the first operation's key is wrong while the kernel runs; streams share keys, so one after the other.
+    // A bit of the first operation's key is wrong while the kernel runs; streams share keys, so they run one at a
+    // time.
     static std::mutex damaged;
     std::unique_lock<std::mutex> alone(damaged, std::defer_lock);
     if (bit >= 0) alone.lock();
@@ -144,8 +145,8 @@ void fake_set(const char *name, long value) {
     fake().set[name] = value;
 }
 
-// `memory`, `pinned`: bytes in use; `secrets`: blocks in use that are not all zero; `dirty`: blocks that were not when they
-// were freed; `launches`, `operations`, `largest`, `waits`, `contexts`, `streams`.
+// `memory`, `pinned`: bytes in use; `secrets`: blocks in use that are not all zero; `dirty`: blocks that were not
+// zero when they were freed; `launches`, `operations`, `largest`, `waits`, `contexts`, `streams`.
 long fake_get(const char *name) {
     Fake &f = fake();
     std::lock_guard<std::mutex> guard(f.lock);
@@ -215,7 +216,7 @@ int cuCtxSetCurrent(void *context) {
 int cuModuleLoadData(void **module, const void *image) {
     GUARD;
     if (current == nullptr) return 201;
-    // PTX says what it is; a test gives the whole of it to clang's assembler where there is one.
+    // PTX identifies itself; another test passes it to clang's assembler if available.
     if (strstr(static_cast<const char *>(image), ".entry quadrille_rsa4096") == nullptr) return 218;
     *module = &f;
     return int(f.get("module", OK));
@@ -362,7 +363,7 @@ int cuStreamSynchronize(void *handle) {
         GUARD;
         f.seen["waits"]++;
     }
-    // Without the lock, so that two streams run beside each other.
+    // Without the lock, so that two streams run concurrently.
     for (auto &step : stream->queued) step();
     stream->queued.clear();
     return OK;

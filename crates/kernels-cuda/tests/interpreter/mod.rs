@@ -1,8 +1,8 @@
-//! Runs PTX: one warp, slowly and suspiciously.
+//! PTX interpreter: runs one warp, slowly and with checks.
 //!
-//! It is how the shipped kernels are tested where there is no GPU, and it sees what a GPU would not say:
+//! It tests the shipped kernels without a GPU, and detects errors that a GPU would not report:
 //! - a value that depends on a secret must not decide a branch, and must not be an address;
-//! - an access must lie in one buffer, and on its own alignment;
+//! - an access must be within one buffer, and aligned;
 //! - all threads of a warp must be together at a shuffle, and at a call.
 
 mod program;
@@ -11,7 +11,7 @@ use program::{Code, Comparison, Function, Instruction, Shuffle, Source};
 use std::collections::HashMap;
 
 const WARP: usize = 32;
-/// Where things are; a buffer's number is in the upper half of an address.
+/// Address layout; a buffer's number is in the upper half of an address.
 const PARAMETERS: u64 = 1 << 32;
 const LOCAL: u64 = 2 << 32;
 const SHARED: u64 = 3 << 32;
@@ -19,7 +19,7 @@ const FIRST_BUFFER: u64 = 4;
 const LOCAL_BYTES: usize = 4096;
 const SHARED_BYTES: usize = 32768;
 
-/// Memory of the device, word by word, and which words are secret.
+/// Device memory, word by word, and which words are secret.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     pub(crate) words: Vec<u32>,
@@ -32,7 +32,7 @@ impl Buffer {
     }
 }
 
-/// A program with its memory.
+/// Program with its memory.
 pub(crate) struct Machine {
     functions: HashMap<String, Function>,
     parameters: Buffer,
@@ -88,7 +88,7 @@ impl Machine {
 
     fn call(&mut self, name: &str, arguments: &[(Lanes, bool)]) {
         let function =
-            self.functions.remove(name).unwrap_or_else(|| panic!("{name} is there, and calls itself not"));
+            self.functions.remove(name).unwrap_or_else(|| panic!("{name} exists, and is not recursive"));
         let base = self.stack;
         self.stack += function.frame.next_multiple_of(16);
         let mut frame = Frame {
@@ -99,7 +99,7 @@ impl Machine {
         };
         let mut at = [0; WARP];
         let mut passed = Vec::new();
-        // Threads that are behind go first, so that those which went different ways meet again.
+        // Threads that are behind go first, so that diverged threads meet again.
         while let Some(next) = at.iter().copied().filter(|&pc| pc < function.instructions.len()).min() {
             let active = at.map(|pc| pc == next);
             let instruction = &function.instructions[next];
@@ -253,7 +253,7 @@ impl Frame {
     }
 }
 
-/// From which lane a shuffle takes its value, and whether that one is within its segment.
+/// Returns the source lane of a shuffle, and whether it is within its segment.
 fn partner(how: Shuffle, lane: usize, by: u64, control: u64) -> (usize, bool) {
     let segment = (control >> 8 & 31) as usize;
     let (clamp, by) = ((control & 31) as usize, by as usize);
@@ -267,7 +267,7 @@ fn partner(how: Shuffle, lane: usize, by: u64, control: u64) -> (usize, bool) {
     if within { (from, true) } else { (lane, false) }
 }
 
-/// Instructions that look at one lane alone.
+/// Computes instructions that operate on one lane alone.
 fn plain(code: Code, bits: u32, of: impl Fn(usize) -> u64) -> u64 {
     let signed = |value: u64| if bits == 64 { value as i64 } else { i64::from(value as u32 as i32) };
     let unsigned = |value: u64| if bits == 64 { value } else { value & 0xffff_ffff };
@@ -316,12 +316,12 @@ fn plain(code: Code, bits: u32, of: impl Fn(usize) -> u64) -> u64 {
     }
 }
 
-/// a b + c for whole numbers, exactly, and then the 53 highest bits of it.
+/// Computes a b + c for whole numbers, exactly, and truncates to the 53 highest bits.
 fn fused_towards_zero(operands: [f64; 3]) -> f64 {
     let [a, b, c] = operands.map(|operand| {
         assert!(
             operand.fract() == 0.0 && operand.abs() < 2f64.powi(120),
-            "{operand} is not a number of the kernels'"
+            "{operand} is outside the kernels' range"
         );
         operand as i128
     });

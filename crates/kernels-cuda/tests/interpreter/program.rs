@@ -1,8 +1,8 @@
-//! PTX as text, taken apart: the part of the language that the kernels use.
+//! Parser of PTX: the part of the language that the kernels use.
 
 use std::collections::HashMap;
 
-/// What an instruction does; all operands are registers or constants.
+/// Operation of an instruction; all operands are registers or constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     Move,
@@ -30,20 +30,20 @@ pub(crate) enum Code {
         takes: bool,
         sets: bool,
     },
-    /// a b + c, low or high half, with carries as above.
+    /// Low or high half of a b + c, with carries as above.
     Mad {
         high: bool,
         takes: bool,
         sets: bool,
     },
-    /// Bits from a position on, with the sign or without.
+    /// Bits from a position, sign-extended or not.
     Extract {
         signed: bool,
     },
     Compare(Comparison),
     Select,
     Shuffle(Shuffle),
-    /// So many registers at once, each of so many bytes.
+    /// Number of registers, and bytes of each.
     Load {
         count: usize,
         bytes: usize,
@@ -62,7 +62,7 @@ pub(crate) enum Code {
     BlockIndex,
     BlockSize,
     ThreadIndex,
-    /// The address of this function's local memory, of the kernel's parameters, and of the block's shared memory.
+    /// Address of this function's local memory, of the kernel's parameters, and of the block's shared memory.
     Frame,
     Parameters,
     Shared,
@@ -95,14 +95,14 @@ pub(crate) enum Source {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Instruction {
-    /// Only in threads where this register has this value.
+    /// Executed only in threads where this register has this value.
     pub(crate) guard: Option<(usize, bool)>,
     pub(crate) code: Code,
-    /// 32 or 64, where it matters.
+    /// Width, 32 or 64, if it matters.
     pub(crate) bits: u32,
     pub(crate) to: Vec<usize>,
     pub(crate) from: Vec<Source>,
-    /// A label's or a function's name; a memory address's offset.
+    /// Name of a label or a function; offset of a memory address.
     pub(crate) name: String,
     pub(crate) target: usize,
     pub(crate) text: String,
@@ -115,7 +115,7 @@ pub(crate) struct Function {
     pub(crate) frame: usize,
 }
 
-/// Every function by its name.
+/// Parses every function, by its name.
 pub(crate) fn parse(ptx: &str) -> HashMap<String, Function> {
     let text: String = ptx
         .lines()
@@ -136,7 +136,7 @@ pub(crate) fn parse(ptx: &str) -> HashMap<String, Function> {
     functions
 }
 
-/// What may stand before a statement.
+/// Characters that may precede a statement.
 const BEFORE: [char; 5] = [' ', '\t', '\n', '{', '}'];
 
 #[derive(Default)]
@@ -267,10 +267,10 @@ impl Parser {
     }
 }
 
-/// The instruction and its width. What is not known here is a failure, so that nothing is guessed.
+/// Returns the instruction and its width. Unknown instructions are failures, so that nothing is guessed.
 fn code(mnemonic: &str, operands: &str) -> (Code, u32) {
     let parts: Vec<&str> = mnemonic.split('.').collect();
-    // A conversion is as wide as what it makes.
+    // A conversion is as wide as its result.
     let kind = if parts[0] == "cvt" { parts[1] } else { parts.last().expect("a type") };
     let bits = if kind.ends_with("64") { 64 } else { 32 };
     let has = |what: &str| parts.contains(&what);

@@ -1,4 +1,4 @@
-//! A driver whose device is this CPU: `tests/fake/cuda.cpp`, built once and loaded as a copy for each test.
+//! Driver with this CPU as its device: `tests/fake/cuda.cpp`, built once and loaded as a copy for each test.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-/// A driver of its own.
+/// Private copy of the driver.
 pub(crate) struct Fake {
     folder: tempfile::TempDir,
     library: libloading::Library,
@@ -28,7 +28,7 @@ impl Fake {
         Self { folder, library }
     }
 
-    /// The same on every machine, however many cores it has.
+    /// Options that are the same on every machine, regardless of its cores.
     pub(crate) fn options(&self) -> Options {
         Options {
             library: self.folder().join("libcuda.so.1").into(),
@@ -38,58 +38,61 @@ impl Fake {
         }
     }
 
-    /// Where the library is: for `LD_LIBRARY_PATH` of a program, which is told by `FAKE_CUDA` how to misbehave
+    /// Folder of the library: for `LD_LIBRARY_PATH` of a program, with faults given in `FAKE_CUDA`
     /// (`lost_at=5,devices=1`).
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Makes it misbehave.
+    /// Injects a fault.
     pub(crate) fn set(&self, name: &str, value: i64) {
         let name = CString::new(name).expect("no zero");
         // SAFETY: declared so in cuda.cpp.
         unsafe {
             let set = self.library.get::<unsafe extern "C" fn(*const c_char, c_long)>(b"fake_set\0");
-            set.expect("it is there")(name.as_ptr(), value);
+            set.expect("fake_set is exported")(name.as_ptr(), value);
         }
     }
 
-    /// What it saw.
+    /// Returns an observation.
     pub(crate) fn get(&self, name: &str) -> i64 {
         let name = CString::new(name).expect("no zero");
         // SAFETY: declared so in cuda.cpp.
         unsafe {
             let get = self.library.get::<unsafe extern "C" fn(*const c_char) -> c_long>(b"fake_get\0");
-            get.expect("it is there")(name.as_ptr())
+            get.expect("fake_get is exported")(name.as_ptr())
         }
     }
 }
 
-/// The library, compiled if its sources have changed since.
+/// Returns the library, compiled if its sources have changed.
 fn built() -> PathBuf {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels-cuda");
     let mut hasher = DefaultHasher::new();
     for folder in ["kernel", "tests/fake"] {
-        let mut paths: Vec<_> =
-            fs::read_dir(home.join(folder)).expect("it is there").flatten().map(|file| file.path()).collect();
+        let mut paths: Vec<_> = fs::read_dir(home.join(folder))
+            .expect("folder exists")
+            .flatten()
+            .map(|file| file.path())
+            .collect();
         paths.sort();
         paths.iter().for_each(|path| fs::read(path).expect("it can be read").hash(&mut hasher));
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join(format!("libfake-cuda-{:016x}.so", hasher.finish()));
     if !path.exists() {
-        let new =
-            folder.join(format!("libfake-cuda-{}-{:?}.so", std::process::id(), std::thread::current().id()));
+        // Tests in process namespaces of their own have equal process ids.
+        let new = tempfile::NamedTempFile::new_in(folder).expect("a temporary file").into_temp_path();
         let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
         let mut command = Command::new(compiler);
         command.args(["-std=c++17", "-O3", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]);
         if cfg!(target_arch = "x86_64") {
-            // Registers of the machine that it is built on and for.
+            // Use the features of the machine on which it is built and run.
             command.arg("-march=native");
         }
         let status = command.arg(home.join("tests/fake/cuda.cpp")).arg("-o").arg(&new).status();
         assert!(status.expect("a C++ compiler").success(), "the kernels compile as C++");
-        fs::rename(new, &path).expect("it can be renamed");
+        new.persist(&path).expect("it can be renamed");
     }
     path
 }

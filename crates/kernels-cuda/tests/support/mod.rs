@@ -1,4 +1,4 @@
-//! What the tests share: keys, inputs, an oracle, and the fake driver.
+//! Shared test support: keys, inputs, an oracle, and the fake driver.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
@@ -9,7 +9,7 @@ use quadrille_kernels_cuda::{
     Components, DeviceKey, Gpu, KeySize, PrivateKey, PrivateOperation, PrivateOperationError, Unavailable,
 };
 
-/// A key by its numbers.
+/// Key, by its numbers.
 #[derive(Clone)]
 pub(crate) struct TestKey {
     pub(crate) n: Vec<u8>,
@@ -35,7 +35,7 @@ impl TestKey {
         gpu.upload(&self.private()).expect("there is room")
     }
 
-    /// input^d mod n, by somebody else's arithmetic.
+    /// Computes input^d mod n with an independent arithmetic.
     pub(crate) fn oracle(&self, input: &[u8]) -> Vec<u8> {
         let number = |bytes: &[u8]| BigUint::from_bytes_be(bytes);
         let (p, q, input) = (number(&self.p), number(&self.q), number(input));
@@ -46,13 +46,13 @@ impl TestKey {
     }
 }
 
-/// The keys of `quadrille-kernels`' tests: sizes, orders of p and q, and public exponents mixed.
+/// Returns the keys of `quadrille-kernels`' tests: sizes, orders of p and q, and public exponents mixed.
 pub(crate) fn all_keys() -> impl Iterator<Item = TestKey> {
     let blocks = include_str!("../../../kernels/tests/support/keys.txt").split("\n\n");
     blocks.filter(|block| block.contains("n = ")).map(key)
 }
 
-/// Those of one size whose public exponent the GPU takes.
+/// Returns the keys of one size with a public exponent that the GPU supports.
 pub(crate) fn keys_of(size: KeySize) -> Vec<TestKey> {
     all_keys().filter(|key| key.n.len() == size.bytes() && key.e.len() <= 4).collect()
 }
@@ -60,7 +60,7 @@ pub(crate) fn keys_of(size: KeySize) -> Vec<TestKey> {
 fn key(block: &str) -> TestKey {
     let [n, e, p, q, dp, dq, qinv] = ["n", "e", "p", "q", "dp", "dq", "qinv"].map(|name| {
         let line = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
-        let number = BigUint::parse_bytes(line.expect("every number is there").as_bytes(), 16);
+        let number = BigUint::parse_bytes(line.expect("every number is present").as_bytes(), 16);
         number.expect("hexadecimal").to_bytes_be()
     });
     TestKey { n, e, p, q, dp, dq, qinv }
@@ -74,7 +74,7 @@ pub(crate) fn padded(number: &[u8], len: usize) -> Vec<u8> {
     out
 }
 
-/// What a batch gave, operation by operation.
+/// Results of a batch, operation by operation.
 pub(crate) type Results = Vec<Result<Vec<u8>, PrivateOperationError>>;
 
 /// Runs one batch.
@@ -113,7 +113,7 @@ impl Random {
         (self.next() % bound as u64) as usize
     }
 
-    /// A number below `n`, both big-endian.
+    /// Returns a number below `n`, both big-endian.
     pub(crate) fn residue(&mut self, n: &[u8]) -> Vec<u8> {
         loop {
             let candidate: Vec<u8> = n.iter().map(|_| (self.next() >> 56) as u8).collect();

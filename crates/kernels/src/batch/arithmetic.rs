@@ -1,15 +1,15 @@
-//! What an instruction set supplies, and the rings that it works on.
+//! Interface to an instruction set, and the rings on which it operates.
 
 use zeroize::{DefaultIsZeroes, Zeroizing};
 
 use quadrille_rsa_numbers::words;
 
-/// How numbers of one size are cut into digits.
+/// Representation of numbers of one size in digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Radix {
     /// Bits of a digit.
     pub(crate) bits: usize,
-    /// Digits of a number, L. The Montgomery radix is R = 2^(bits * digits).
+    /// Number of digits, L. The Montgomery radix is R = 2^(bits * digits).
     pub(crate) digits: usize,
 }
 
@@ -25,76 +25,76 @@ pub(crate) trait Vector: Copy + Default + Send + Sync + 'static {
     /// One digit of one lane. All bits zero is zero.
     type Digit: DefaultIsZeroes + PartialEq + std::fmt::Debug + Send + Sync + 'static;
 
-    /// The digits, one a lane.
+    /// Digits, one per lane.
     fn lanes(&self) -> &[Self::Digit];
 
-    /// The digits, one a lane.
+    /// Digits, one per lane.
     fn lanes_mut(&mut self) -> &mut [Self::Digit];
 }
 
-/// The digit of one lane.
+/// Digit of one lane.
 pub(crate) type Digit<A> = <<A as Arithmetic>::Vector as Vector>::Digit;
 
-/// Modular arithmetic on `LANES` independent numbers at once. A value of the type is the proof that the CPU
-/// can do it.
+/// Modular arithmetic on `LANES` independent numbers at once. A value of the type is the proof that the CPU supports
+/// it.
 ///
-/// Products are *almost* reduced: the result of a multiplication is congruent to x y / R and lies in
-/// (-2n, 3n), and such results may be multiplied again.
+/// Products are *almost* reduced: the result of a multiplication is congruent to x y / R and in (-2n, 3n), and may be
+/// multiplied again.
 pub(crate) trait Arithmetic: Copy + Send + Sync + 'static {
     /// One digit of every lane.
     type Vector: Vector;
 
-    /// How many operations run at once.
+    /// Number of operations that run at once.
     const LANES: usize;
 
-    /// How many rings one call should work on: 2 if a kernel hides the latency of one behind the other, 1 if
-    /// that gains nothing, since one ring's table alone stays in the first-level cache.
+    /// Number of rings for one call: 2 if a kernel hides the latency of one behind the other, 1 if that gains
+    /// nothing, since one ring's table alone stays in the first-level cache.
     const STREAMS: usize;
 
     /// Bits of the exponent consumed by one multiplication.
     const WINDOW: usize;
 
-    /// How numbers modulo an n of `modulus_bits` bits are represented.
+    /// Representation of numbers modulo an n of `modulus_bits` bits.
     fn radix(modulus_bits: usize) -> Radix;
 
-    /// What the kernels need to know of the odd modulus n, in the order in which they read it.
+    /// Constants of the odd modulus n for the kernels, in the order in which they are read.
     fn modulus_constants(modulus: &[u64], radix: Radix) -> Zeroizing<Vec<Digit<Self>>>;
 
-    /// How many vectors the kernels need for themselves.
+    /// Number of scratch vectors that the kernels need.
     fn scratch(radix: Radix) -> usize;
 
-    /// A number of [0, 4n) as digits.
+    /// Converts a number of [0, 4n) to digits.
     fn encode(number: &[u64], radix: Radix) -> Zeroizing<Vec<Digit<Self>>>;
 
-    /// The digits as a two's complement number of `out.len()` words.
+    /// Converts the digits to a two's complement number of `out.len()` words.
     fn decode(digits: &[Digit<Self>], radix: Radix, out: &mut [u64]);
 
-    /// x = x * y / R mod n, in each ring.
+    /// Computes x = x * y / R mod n, in each ring.
     fn multiply(self, rings: &mut [Ring<Self>]);
 
-    /// x = x * x / R mod n, in each ring.
+    /// Computes x = x * x / R mod n, in each ring.
     fn square(self, rings: &mut [Ring<Self>]);
 
-    /// y = table[index], each lane with its own index, by reading the whole table.
+    /// Computes y = table[index], each lane with its own index, by reading the whole table.
     fn select(self, ring: &mut Ring<Self>, index: &[u64]);
 
-    /// x += y, digits normalised.
+    /// Computes x += y, digits normalised.
     fn add(x: &mut [Self::Vector], y: &[Self::Vector], radix: Radix);
 
     /// Clears the vector registers.
     fn wipe_registers();
 }
 
-/// Everything one exponentiation works on. Numbers are `radix.digits` vectors, least significant first.
+/// Memory of one exponentiation. Numbers are `radix.digits` vectors, least significant first.
 pub(crate) struct Ring<A: Arithmetic> {
     pub(crate) radix: Radix,
-    /// What the kernel knows of the moduli; see [`Arithmetic::modulus_constants`].
+    /// Constants of the moduli; see [`Arithmetic::modulus_constants`].
     pub(crate) modulus: Vec<A::Vector>,
-    /// The kernel's own memory.
+    /// Scratch memory of the kernel.
     pub(crate) scratch: Vec<A::Vector>,
-    /// The operand that every operation replaces by its result.
+    /// Operand that every operation replaces by its result.
     pub(crate) x: Vec<A::Vector>,
-    /// The other operand of a multiplication.
+    /// Second operand of a multiplication.
     pub(crate) y: Vec<A::Vector>,
     /// R mod n: one, in Montgomery form.
     pub(crate) one: Vec<A::Vector>,
@@ -109,7 +109,7 @@ pub(crate) struct Ring<A: Arithmetic> {
 }
 
 impl<A: Arithmetic> Ring<A> {
-    /// A ring with room for `powers` table entries.
+    /// Creates a ring with room for `powers` table entries.
     pub(crate) fn new(radix: Radix, powers: usize) -> Self {
         let number = || vec![A::Vector::default(); radix.digits];
         Self {
@@ -126,18 +126,18 @@ impl<A: Arithmetic> Ring<A> {
         }
     }
 
-    /// x = `number`, which is below 4n, in one lane.
+    /// Sets x = `number`, which is below 4n, in one lane.
     pub(crate) fn put_x(&mut self, lane: usize, number: &[u64]) {
         put::<A>(&mut self.x, lane, &A::encode(number, self.radix));
     }
 
-    /// x of one lane as a two's complement number.
+    /// Reads x of one lane as a two's complement number.
     pub(crate) fn get_x(&self, lane: usize, out: &mut [u64]) {
         let digits: Vec<_> = self.x.iter().map(|vector| vector.lanes()[lane]).collect();
         A::decode(&Zeroizing::new(digits), self.radix, out);
     }
 
-    /// y = 1, not in Montgomery form: multiplying by it leaves that form.
+    /// Sets y = 1, not in Montgomery form: multiplying by it leaves that form.
     pub(crate) fn set_y_to_unit(&mut self) {
         let unit = A::encode(&[1], self.radix);
         (0..A::LANES).for_each(|lane| put::<A>(&mut self.y, lane, &unit));
@@ -155,7 +155,7 @@ impl<A: Arithmetic> Ring<A> {
         self.parts_mut().into_iter().all(|part| part.iter().all(is_zero))
     }
 
-    /// All memory of the ring.
+    /// Returns all memory of the ring.
     pub(crate) fn parts_mut(&mut self) -> [&mut Vec<A::Vector>; 9] {
         [
             &mut self.modulus,
@@ -171,7 +171,7 @@ impl<A: Arithmetic> Ring<A> {
     }
 }
 
-/// Writes one lane of a number; `digits` may be shorter than the number, or empty for one that the ring lacks.
+/// Writes one lane of a number; `digits` may be shorter than the number, or empty for a number that the ring lacks.
 pub(super) fn put<A: Arithmetic>(vectors: &mut [A::Vector], lane: usize, digits: &[Digit<A>]) {
     for (vector, &digit) in vectors.iter_mut().zip(digits) {
         vector.lanes_mut()[lane] = digit;

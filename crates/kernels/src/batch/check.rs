@@ -1,17 +1,17 @@
-//! The fault check: a result s leaves only if s^e = c mod n.
+//! Fault check: a result s is released only if s^e = c mod n.
 //!
-//! A single wrong bit in one half of the computation gives a result from which anybody can factor n
-//! (Boneh, DeMillo, Lipton 1997). The check runs for all lanes at once and costs a few per cent.
+//! A single wrong bit in one half of the computation yields a result from which n can be factored (Boneh, DeMillo,
+//! Lipton 1997). The check runs for all lanes at once and costs a few per cent.
 
 use super::arithmetic::{Arithmetic, Ring, Vector};
 use super::lane::Lane;
 use crate::secrecy;
 use quadrille_rsa_numbers::words::{self, Secret};
 
-/// The table entries that the check needs: s as it is, and in Montgomery form.
+/// Number of table entries for the check: s as it is, and in Montgomery form.
 pub(super) const POWERS: usize = 2;
 
-/// Which of the results, one for each filled lane, are right.
+/// Returns which of the results, one for each filled lane, are right.
 ///
 /// Exponents are public and may differ from lane to lane: every lane takes the squarings of the longest, and
 /// a lane whose bit is zero multiplies by one.
@@ -44,7 +44,7 @@ pub(super) fn check<A: Arithmetic>(
             multiply(arithmetic, ring);
         }
     }
-    // Bit 0 is set, as e is odd: the factor out of Montgomery form takes the product out of it too.
+    // Bit 0 is set, as e is odd: the factor that converts from Montgomery form also converts the product.
     square(arithmetic, ring);
     ring.y.copy_from_slice(&ring.table[plain]);
     multiply(arithmetic, ring);
@@ -57,11 +57,11 @@ fn matches<A: Arithmetic>(ring: &Ring<A>, i: usize, lane: &Lane<'_, A>) -> bool 
     let mut power = words::secret(n.len() + 1);
     ring.get_x(i, &mut power);
     words::canonicalise(&mut power, n);
-    // Whether a result is right is public: a wrong one is reported.
+    // The validity of a result is public: a wrong one is reported.
     secrecy::declassify(words::equal(&power[..n.len()], lane.input))
 }
 
-/// x = in each lane, `yes` or `no`.
+/// Sets x to `yes` or `no` in each lane.
 fn choose<V: Vector>(x: &mut [V], yes: &[V], no: &[V], condition: impl Fn(usize) -> bool) {
     x.copy_from_slice(no);
     for lane in (0..V::default().lanes().len()).filter(|&lane| condition(lane)) {

@@ -1,4 +1,4 @@
-//! What is computed once a key: every constant of its three rings, as digits of one lane.
+//! Constants of one key: those of its three rings, as digits of one lane, computed once.
 
 use zeroize::Zeroizing;
 
@@ -7,16 +7,16 @@ use quadrille_rsa_numbers::{Numbers, words};
 
 type Number<A> = Zeroizing<Vec<Digit<A>>>;
 
-/// The constants of one key for one instruction set.
+/// Constants of one key for one instruction set.
 pub(crate) struct KeyConstants<A: Arithmetic> {
-    /// Modulo p and modulo q.
+    /// Constants modulo p and modulo q.
     pub(crate) halves: [RingConstants<A>; 2],
-    /// Modulo n.
+    /// Constants modulo n.
     pub(crate) whole: RingConstants<A>,
 }
 
-/// The constants of one ring; see the fields of the same names in [`super::Ring`]. A number that the ring
-/// does not need is empty.
+/// Constants of one ring; see the fields of the same names in [`super::Ring`]. A number that the ring does not need
+/// is empty.
 pub(crate) struct RingConstants<A: Arithmetic> {
     pub(crate) modulus: Number<A>,
     pub(crate) one: Number<A>,
@@ -26,7 +26,7 @@ pub(crate) struct RingConstants<A: Arithmetic> {
 }
 
 impl<A: Arithmetic> KeyConstants<A> {
-    /// Takes some hundred microseconds, in constant time.
+    /// Computes the constants in some hundred microseconds, in constant time.
     pub(crate) fn new(numbers: &Numbers) -> Self {
         Self {
             halves: [
@@ -66,7 +66,7 @@ impl<A: Arithmetic> RingConstants<A> {
 }
 
 impl<A: Arithmetic> Ring<A> {
-    /// Gives `lane` its modulus.
+    /// Loads the modulus of `lane`.
     pub(crate) fn load(&mut self, lane: usize, constants: &RingConstants<A>) {
         self.modulus.resize(constants.modulus.len(), A::Vector::default());
         let pairs = [
@@ -82,7 +82,7 @@ impl<A: Arithmetic> Ring<A> {
     }
 }
 
-/// 2^bits mod n for an n whose top bit is set.
+/// Computes 2^bits mod n for an n with its top bit set.
 fn r_mod(modulus: &[u64], bits: usize) -> words::Secret {
     let mut top_bit = words::secret(modulus.len());
     top_bit[modulus.len() - 1] = 1 << 63; // below n, as n is odd and has this bit

@@ -1,14 +1,14 @@
-//! x = x^d modulo both primes in every lane, by fixed windows.
+//! Exponentiation modulo both primes in every lane, by fixed windows.
 
 use super::arithmetic::{Arithmetic, Ring};
 use super::exponents::Exponents;
 use super::probe::{Probe, Stage};
 use quadrille_rsa_numbers::words;
 
-/// x = x^exponent in each ring and lane, in and out of Montgomery form as x is.
+/// Computes x = x^exponent in each ring and lane; the form of x, Montgomery or not, is preserved.
 ///
-/// The sequence of operations is the same for all keys of one size: WINDOW squarings and one multiplication a
-/// window, the power chosen by reading the whole table. `first` is the first ring's number, for the probe.
+/// The sequence of operations is the same for all keys of one size: WINDOW squarings and one multiplication per
+/// window, with the power chosen by reading the whole table. `first` is the first ring's number, for the probe.
 pub(super) fn exponentiate<A: Arithmetic>(
     arithmetic: A,
     rings: &mut [Ring<A>],
@@ -36,7 +36,7 @@ pub(super) fn exponentiate<A: Arithmetic>(
     }
 }
 
-/// table[i] = x^i for i < 2^WINDOW.
+/// Computes table[i] = x^i for i < 2^WINDOW.
 fn build_table<A: Arithmetic>(arithmetic: A, rings: &mut [Ring<A>]) {
     for ring in rings.iter_mut() {
         let digits = ring.radix.digits;
@@ -53,7 +53,7 @@ fn build_table<A: Arithmetic>(arithmetic: A, rings: &mut [Ring<A>]) {
     }
 }
 
-/// y = table[window of the exponent] in each ring.
+/// Computes y = table[window of the exponent] in each ring.
 fn select<A: Arithmetic>(arithmetic: A, rings: &mut [Ring<A>], exponents: &[Exponents<A>], window: usize) {
     let mut index = [0; 8];
     let index = &mut index[..A::LANES];

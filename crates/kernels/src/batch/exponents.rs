@@ -1,9 +1,9 @@
-//! The exponents of a ring's lanes.
+//! Exponents of a ring's lanes.
 
 use super::arithmetic::Arithmetic;
 use quadrille_rsa_numbers::words;
 
-/// One exponent a lane, word by word.
+/// One exponent per lane, word by word.
 pub(crate) struct Exponents<A: Arithmetic> {
     /// `words[i * LANES + lane]` is word i of the lane's exponent.
     words: Vec<u64>,
@@ -36,12 +36,12 @@ impl<A: Arithmetic> Exponents<A> {
         self.words[bit / 64 * A::LANES + lane] ^= 1 << (bit % 64);
     }
 
-    /// How many windows cover an exponent.
+    /// Number of windows of an exponent.
     pub(super) fn windows(&self) -> usize {
         (64 * self.words.len() / A::LANES).div_ceil(A::WINDOW)
     }
 
-    /// Window number `window`, counted from the least significant, of every lane.
+    /// Returns window number `window`, counted from the least significant, of every lane.
     pub(super) fn window(&self, window: usize, out: &mut [u64]) {
         let (index, shift) = (window * A::WINDOW / 64, window * A::WINDOW % 64);
         let crosses = shift + A::WINDOW > 64 && (index + 1) * A::LANES < self.words.len();

@@ -1,4 +1,4 @@
-//! Flipped bits: no wrong result leaves, and no other lane is harmed.
+//! Fault injection by bit flips: no wrong result is released, and other lanes are unaffected.
 
 use super::lane_layout::{Half, LaneLayout, LanePosition};
 use super::{Arithmetic, KeyConstants, Lane, NoProbe, Probe, Ring, Stage, Vector, Workspace, test_keys};
@@ -15,7 +15,8 @@ use quadrille_rsa_numbers::{
     words::{self, Secret},
 };
 
-/// The number of bits that the test flips under RSA-2048, unless `TEST_FLIPS` gives another. A fiftieth under the larger keys.
+/// Number of bits that the test flips under RSA-2048, unless `TEST_FLIPS` is set. A fiftieth of it under the larger
+/// keys.
 const FLIPS: usize = 2_000;
 
 #[cfg(target_arch = "x86_64")]
@@ -47,7 +48,7 @@ fn flips() -> usize {
     std::env::var("TEST_FLIPS").map_or(FLIPS, |n| n.parse().expect("a number"))
 }
 
-/// A tier whose digits can be spoiled.
+/// Tier with digits that can be corrupted.
 trait BitFlip: Arithmetic {
     fn flip(vector: &mut Self::Vector, lane: usize, bit: u32);
 }
@@ -61,25 +62,25 @@ impl BitFlip for Ifma {
 
 #[cfg(target_arch = "x86_64")]
 impl BitFlip for Fma47 {
-    /// Any bit: sign, exponent and mantissa, so that infinities and numbers that are none occur too.
+    /// Any bit: sign, exponent and mantissa, so that infinities and NaNs occur too.
     fn flip(vector: &mut Self::Vector, lane: usize, bit: u32) {
         let digit = &mut vector.lanes_mut()[lane];
         *digit = f64::from_bits(digit.to_bits() ^ 1 << bit);
     }
 }
 
-/// Where the bit flips.
+/// Location of the flipped bit.
 #[derive(Clone, Copy, Debug)]
 enum Target {
-    /// A number of the key itself: p or q, as the recombination reads them.
+    /// Number of the key itself: p or q, as the recombination reads them.
     Prime { second: bool, bit: usize },
-    /// dp or dq.
+    /// Exponent dp or dq.
     Exponent { half: Half, bit: usize },
     /// Any vector of a ring (constants, operands, scratch, table) at some stage, in the half's lane.
     Ring { half: Half, stage: Stage, part: usize, index: usize, bit: u32 },
 }
 
-/// Keys, inputs and what should come out.
+/// Keys, inputs and expected results.
 struct Campaign<A: Arithmetic> {
     arithmetic: A,
     workspace: Workspace<A>,
@@ -115,8 +116,8 @@ impl<A: Tier + BitFlip> Campaign<A> {
         campaign
     }
 
-    /// Spoils about half of the operations of every batch, one bit each. Full batches, which take two rings, and
-    /// half-full ones, which take one, are run by turns.
+    /// Corrupts about half of the operations of every batch, one bit each. Full batches, which take two rings,
+    /// alternate with half-full ones, which take one.
     fn run(&mut self, flips: usize) {
         let (mut done, mut caught) = (0, 0);
         for operations in [A::LANES, A::LANES / 2].into_iter().cycle() {
@@ -132,15 +133,15 @@ impl<A: Tier + BitFlip> Campaign<A> {
             for (i, (target, result)) in targets.iter().zip(results).enumerate() {
                 match (target, result) {
                     (_, Some(result)) => {
-                        assert_eq!(result, self.expected[i], "{target:?} let a wrong result out");
+                        assert_eq!(result, self.expected[i], "{target:?} released a wrong result");
                     }
                     (Some(_), None) => caught += 1,
-                    (None, None) => panic!("a fault in another operation harmed this one"),
+                    (None, None) => panic!("a fault in another operation affected this one"),
                 }
                 done += usize::from(target.is_some());
             }
         }
-        // Bits in memory that is overwritten before it is read do no harm.
+        // Bits in memory that is overwritten before it is read have no effect.
         assert!(caught > done / 4, "only {caught} of {done} flips had an effect");
         println!(
             "{}: {done} flips, {caught} wrong results destroyed, none released",
@@ -156,7 +157,7 @@ impl<A: Tier + BitFlip> Campaign<A> {
         };
         let lanes: Vec<_> = self.keys.iter().zip(&self.inputs).take(operations).map(lane).collect();
         let results = self.workspace.run(self.arithmetic, &lanes, probe);
-        assert!(self.workspace.is_clear(), "a batch leaves nothing behind");
+        assert!(self.workspace.is_clear(), "a batch clears its memory");
         results
     }
 
@@ -199,7 +200,7 @@ impl<A: Tier + BitFlip> Campaign<A> {
     }
 }
 
-/// Flips the bits of its targets when their stage comes.
+/// Flips the bits of its targets at their stage.
 struct FaultInjector<'a> {
     targets: &'a [Option<Target>],
     layout: LaneLayout,
@@ -230,7 +231,7 @@ impl<A: BitFlip> Probe<A> for FaultInjector<'_> {
 }
 
 impl PrivateKey {
-    /// A second key of the same numbers.
+    /// Creates a second key with the same numbers.
     fn copy(&self) -> Self {
         let bytes = |words: &[u64]| {
             let mut bytes = vec![0; 8 * words.len()];
@@ -240,11 +241,11 @@ impl PrivateKey {
         let Numbers { n, e, p, q, dp, dq, qinv, .. } = &self.numbers;
         let [n, e, p, q, dp, dq, qinv] = [n, e, &**p, &**q, &**dp, &**dq, &**qinv].map(|words| bytes(words));
         let components = Components { n: &n, e: &e, p: &p, q: &q, dp: &dp, dq: &dq, qinv: &qinv };
-        Self::new(&components).expect("the original was sound")
+        Self::new(&components).expect("the original was valid")
     }
 }
 
-/// Constants computed from a spoiled key are caught like any other fault.
+/// Constants computed from a corrupted key are detected like any other fault.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn constants_of_a_spoiled_key_release_nothing() {

@@ -1,13 +1,13 @@
-//! One operation as the lanes see it.
+//! Operation in a lane.
 
 use super::{arithmetic::Arithmetic, constants::KeyConstants};
 use quadrille_rsa_numbers::Numbers;
 
-/// One operation as the lanes see it.
+/// Operation in a lane.
 pub(crate) struct Lane<'a, A: Arithmetic> {
-    /// Of the key.
+    /// Numbers of the key.
     pub(crate) numbers: &'a Numbers,
     pub(crate) constants: &'a KeyConstants<A>,
-    /// Less than n, and as long.
+    /// Input, less than n, and as long.
     pub(crate) input: &'a [u64],
 }

@@ -1,7 +1,7 @@
-//! Which lane of which ring computes what.
+//! Assignment of operations to the lanes of rings.
 //!
-//! A ring does not care whether its lanes are of one kind: a lane is a modulus, an exponent and an input. So a
-//! batch that would leave half of its lanes empty takes one ring instead of two, and about half the time:
+//! The lanes of a ring may differ in kind: a lane is a modulus, an exponent and an input. A batch that would leave
+//! half of its lanes empty therefore takes one ring instead of two, and about half the time:
 //!
 //! ```text
 //!   more than LANES/2 operations        up to LANES/2 operations
@@ -11,21 +11,21 @@
 
 use super::arithmetic::Arithmetic;
 
-/// The halves of an operation: modulo p with dp, modulo q with dq.
+/// Halves of an operation: modulo p with dp, modulo q with dq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Half {
     P,
     Q,
 }
 
-/// A lane of a ring.
+/// Lane of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LanePosition {
     pub(crate) ring: usize,
     pub(crate) lane: usize,
 }
 
-/// Where the halves of a batch's operations are computed. Depends on how many operations there are and on nothing else.
+/// Positions of the halves of a batch's operations. Depends only on the number of operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneLayout {
     operations: usize,
@@ -34,18 +34,18 @@ pub(crate) struct LaneLayout {
 }
 
 impl LaneLayout {
-    /// For 1 to `A::LANES` operations.
+    /// Creates the layout for 1 to `A::LANES` operations.
     pub(crate) fn new<A: Arithmetic>(operations: usize) -> Self {
         debug_assert!((1..=A::LANES).contains(&operations));
         Self { operations, lanes: A::LANES, together: operations <= A::LANES / 2 }
     }
 
-    /// How many rings it takes.
+    /// Number of rings.
     pub(crate) fn rings(self) -> usize {
         if self.together { 1 } else { 2 }
     }
 
-    /// The position of one half of an operation.
+    /// Returns the position of one half of an operation.
     pub(crate) fn position(self, operation: usize, half: Half) -> LanePosition {
         if self.together {
             LanePosition { ring: 0, lane: half as usize * self.lanes / 2 + operation }
@@ -54,8 +54,8 @@ impl LaneLayout {
         }
     }
 
-    /// All lanes of a ring with the operation and the half that each computes. Lanes that would be empty repeat
-    /// the others.
+    /// Returns all lanes of a ring with the operation and the half that each computes. Lanes that would be empty
+    /// repeat the others.
     pub(crate) fn lanes(self, ring: usize) -> impl Iterator<Item = (usize, usize, Half)> {
         let block = if self.together { self.lanes / 2 } else { self.lanes };
         (0..self.lanes).map(move |lane| {

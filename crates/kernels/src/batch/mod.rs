@@ -1,5 +1,4 @@
-//! The RSA private operation by the Chinese remainder theorem on several lanes at once, whatever the
-//! instruction set.
+//! RSA private operation by the Chinese remainder theorem on several lanes at once, for any instruction set.
 //!
 //! ```text
 //!   c ──> mod p ──> ^dp ──> m1 ─┐
@@ -7,8 +6,8 @@
 //!         (both halves of all operations in step: `lane_layout`)            (all operations in step)
 //! ```
 //!
-//! [`Arithmetic`] is what an instruction set supplies: Montgomery multiplication of vectors of digits. All
-//! else (windows, table, recombination, fault check) is here, once.
+//! [`Arithmetic`] is supplied by an instruction set: Montgomery multiplication of vectors of digits. The rest
+//! (windows, table, recombination, fault check) is implemented here, once.
 
 mod arithmetic;
 mod check;
@@ -35,19 +34,19 @@ use exponents::Exponents;
 use lane_layout::{Half, LaneLayout};
 use quadrille_rsa_numbers::{KeySize, words::Secret};
 
-/// The memory of one batch: reused from batch to batch, cleared after each.
+/// Memory of one batch: reused from batch to batch, cleared after each.
 pub(crate) struct Workspace<A: Arithmetic> {
     size: KeySize,
-    /// Modulo p and modulo q, as [`LaneLayout`] says.
+    /// Rings modulo p and modulo q, placed by [`LaneLayout`].
     halves: [Ring<A>; 2],
-    /// dp and dq, in the same places.
+    /// Exponents dp and dq, in the same places.
     exponents: [Exponents<A>; 2],
-    /// Modulo n, for the fault check.
+    /// Ring modulo n, for the fault check.
     whole: Ring<A>,
 }
 
 impl<A: Arithmetic> Workspace<A> {
-    /// Memory for batches of keys of one size.
+    /// Allocates memory for batches of keys of one size.
     pub(crate) fn new(size: KeySize) -> Self {
         let half = || Ring::new(A::radix(size.bits() / 2), 1 << A::WINDOW);
         let exponents = || Exponents::new(size.prime_words());
@@ -59,8 +58,8 @@ impl<A: Arithmetic> Workspace<A> {
         }
     }
 
-    /// Computes input^d mod n in every lane, 1 to `A::LANES` of them. `None` marks a lane whose result is not
-    /// what the public key says: the result is gone.
+    /// Computes input^d mod n in every lane, 1 to `A::LANES` of them. `None` marks a lane with a result that failed
+    /// the check with the public key, and was destroyed.
     pub(crate) fn run(
         &mut self,
         arithmetic: A,
@@ -87,7 +86,7 @@ impl<A: Arithmetic> Workspace<A> {
         results.into_iter().zip(sound).map(|(result, sound)| sound.then_some(result)).collect()
     }
 
-    /// Which results, one for each lane and below its modulus, are what the public key says.
+    /// Returns which results, one for each lane and below its modulus, pass the check with the public key.
     pub(crate) fn confirm(&mut self, arithmetic: A, lanes: &[Lane<'_, A>], results: &[&Secret]) -> Vec<bool> {
         debug_assert!(lanes.iter().all(|lane| lane.numbers.size == self.size));
         self.load_whole(lanes);
@@ -97,7 +96,7 @@ impl<A: Arithmetic> Workspace<A> {
         sound
     }
 
-    /// Gives every lane its modulus and its exponent.
+    /// Loads the modulus and the exponent of every lane.
     fn load(&mut self, layout: LaneLayout, lanes: &[Lane<'_, A>]) {
         let rings = self.halves.iter_mut().zip(&mut self.exponents).take(layout.rings());
         for (i, (ring, exponents)) in rings.enumerate() {
@@ -126,7 +125,7 @@ impl<A: Arithmetic> Workspace<A> {
 
 #[cfg(test)]
 impl<A: Arithmetic> Workspace<A> {
-    /// Whether every number that depends on a key is gone.
+    /// Returns whether every number that depends on a key has been cleared.
     pub(crate) fn is_clear(&mut self) -> bool {
         self.halves.iter_mut().all(Ring::is_clear)
             && self.whole.is_clear()
@@ -140,8 +139,8 @@ impl<A: Arithmetic> Drop for Workspace<A> {
     }
 }
 
-/// x = c mod p (mod q) in Montgomery form: c = high * 2^half + low, so
-/// x = high * (R^2 2^half) / R + low * R^2 / R.
+/// Computes x = c mod p (mod q) in Montgomery form: c = high * 2^half + low, so x = high * (R^2 2^half) / R + low *
+/// R^2 / R.
 fn reduce_inputs<A: Arithmetic>(
     arithmetic: A,
     rings: &mut [Ring<A>],
@@ -155,7 +154,7 @@ fn reduce_inputs<A: Arithmetic>(
     }
     arithmetic.multiply(rings);
     for (i, ring) in rings.iter_mut().enumerate() {
-        // The table's first entry is free until the table is built.
+        // The table's first entry is unused until the table is built.
         ring.table[..ring.x.len()].copy_from_slice(&ring.x);
         layout.lanes(i).for_each(|(at, operation, _)| ring.put_x(at, parts(operation).0));
         ring.y.copy_from_slice(&ring.r_squared);

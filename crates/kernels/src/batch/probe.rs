@@ -1,29 +1,29 @@
-//! Looking into a batch on its way.
+//! Probe of a batch in progress, for tests.
 
 use super::arithmetic::{Arithmetic, Ring};
 use super::exponents::Exponents;
 
-/// The moments of a batch at which a [`Probe`] may look at, or spoil, what the lanes hold.
+/// Stages of a batch at which a [`Probe`] may inspect, or corrupt, the contents of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Constants and inputs are loaded.
     Loaded,
     /// The window table of both halves is complete.
     TableBuilt,
-    /// In the middle of the exponentiation.
+    /// Middle of the exponentiation.
     HalfwayThrough,
-    /// m1 and m2, still in Montgomery form.
+    /// Values m1 and m2, still in Montgomery form.
     Exponentiated,
 }
 
-/// Watches a batch; production uses [`NoProbe`], the fault tests flip bits.
+/// Observes a batch; production uses [`NoProbe`], the fault tests flip bits.
 pub(crate) trait Probe<A: Arithmetic> {
     /// Called with the rings that are at this stage, all or one after the other; the first of them is ring number
     /// `first` of the [`LaneLayout`](super::lane_layout::LaneLayout).
     fn on_stage(&mut self, stage: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]);
 }
 
-/// Does nothing and costs nothing.
+/// Probe without effect or cost.
 pub(crate) struct NoProbe;
 
 impl<A: Arithmetic> Probe<A> for NoProbe {

@@ -1,4 +1,4 @@
-//! From m1 = c^dp mod p and m2 = c^dq mod q to s = c^d mod n (Garner's form of the Chinese remainder
+//! Recombination of m1 = c^dp mod p and m2 = c^dq mod q to s = c^d mod n (Garner's form of the Chinese remainder
 //! theorem, RFC 8017 section 5.1.2).
 
 use super::arithmetic::{Arithmetic, Ring};
@@ -6,8 +6,8 @@ use super::lane::Lane;
 use super::lane_layout::{Half, LaneLayout, LanePosition};
 use quadrille_rsa_numbers::words::{self, Secret};
 
-/// s = m2 + q * ((m1 - m2) qInv mod p) for each operation. Expects m1 and m2 in Montgomery form in the x of the
-/// rings.
+/// Computes s = m2 + q * ((m1 - m2) qInv mod p) for each operation. Expects m1 and m2 in Montgomery form in the x of
+/// the rings.
 pub(super) fn recombine<A: Arithmetic>(
     arithmetic: A,
     rings: &mut [Ring<A>],
@@ -24,9 +24,9 @@ pub(super) fn recombine<A: Arithmetic>(
     };
     let m2: Vec<Secret> = (0..lanes.len()).map(|i| residue(rings, i, Half::Q)).collect();
 
-    // In the lanes of p; what the others compute is not used.
+    // Only the lanes of p are used.
     for (i, lane) in lanes.iter().enumerate() {
-        // m1 + 2p - m2 lies in (0, 3p): q has as many bits as p, so m2 < q < 2p.
+        // The value m1 + 2p - m2 is in (0, 3p): q has as many bits as p, so m2 < q < 2p.
         let mut difference = residue(rings, i, Half::P);
         words::add(&mut difference, &lane.numbers.p);
         words::add(&mut difference, &lane.numbers.p);
@@ -49,7 +49,7 @@ pub(super) fn recombine<A: Arithmetic>(
     m2.iter().enumerate().map(join).collect()
 }
 
-/// The x of one lane in [0, modulus), with a zero word above.
+/// Returns the x of one lane in [0, modulus), with a zero word above.
 fn canonical<A: Arithmetic>(ring: &Ring<A>, lane: usize, modulus: &[u64]) -> Secret {
     let mut number = words::secret(modulus.len() + 1);
     ring.get_x(lane, &mut number);

@@ -3,7 +3,7 @@
 use crate::key::PrivateKey;
 use quadrille_rsa_numbers::{Components, KeySize};
 
-/// The keys of one size in `tests/support/keys.txt`.
+/// Returns the keys of one size in `tests/support/keys.txt`.
 pub(crate) fn test_keys(size: KeySize) -> Vec<PrivateKey> {
     let text = include_str!("../../tests/support/keys.txt");
     let blocks = text.split("\n\n").filter(|block| block.contains("n = "));
@@ -19,7 +19,7 @@ pub(crate) fn test_keys(size: KeySize) -> Vec<PrivateKey> {
             return None; // importing a key takes a second of an emulated CPU
         }
         let components = Components { n: &n, e: &e, p: &p, q: &q, dp: &dp, dq: &dq, qinv: &qinv };
-        Some(PrivateKey::new(&components).expect("a test key is sound"))
+        Some(PrivateKey::new(&components).expect("a test key is valid"))
     };
     blocks.filter_map(key).collect()
 }

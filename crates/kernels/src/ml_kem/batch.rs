@@ -1,4 +1,4 @@
-//! Batches, whatever computes in the lanes.
+//! Batches, for any implementation of the lanes.
 
 use super::kernels::Kernels;
 use super::vector::LANES;

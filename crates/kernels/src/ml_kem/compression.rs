@@ -1,5 +1,5 @@
-//! What becomes of the polynomials of a ciphertext: Compress_10 and Compress_4, and their bits packed (FIPS 203,
-//! section 4.2.1).
+//! Compression of the polynomials of a ciphertext: Compress_10 and Compress_4, and the packing of their bits (FIPS
+//! 203, section 4.2.1).
 
 use super::ML_KEM_CIPHERTEXT_BYTES;
 use super::ntt::{Polynomials, Q, reduce};
@@ -8,11 +8,11 @@ use super::vector::{VECTOR_BYTES, Vector};
 /// Bytes of one polynomial of u.
 const U_BYTES: usize = 320;
 
-/// Ciphertexts, of all lanes.
+/// Ciphertexts of all lanes.
 pub(crate) type Ciphertexts = [[u8; ML_KEM_CIPHERTEXT_BYTES]; 8];
 
-/// Writes u, which the lower three words of each lane have, and v, which the highest has. Coefficients are below 2^15 -
-/// q in absolute value.
+/// Writes u, in the lower three words of each lane, and v, in the highest. Coefficients are below 2^15 - q in
+/// absolute value.
 #[inline(always)]
 pub(crate) fn compress<V: Vector>(polynomials: &Polynomials<V>, ciphertexts: &mut Ciphertexts) {
     // Of 32 coefficients, u takes 20 words and v 8: five and two lanes.
@@ -50,25 +50,25 @@ pub(crate) fn compress<V: Vector>(polynomials: &Polynomials<V>, ciphertexts: &mu
 fn write<V: Vector>(vectors: &[V], at: usize, ciphertexts: &mut Ciphertexts) {
     for (i, rows) in vectors.as_chunks().0.iter().enumerate() {
         for (row, ciphertext) in V::transpose_lanes(*rows).into_iter().zip(&mut *ciphertexts) {
-            let to =
-                ciphertext[at + VECTOR_BYTES * i..].first_chunk_mut().expect("the ciphertext is as long");
+            let to = ciphertext[at + VECTOR_BYTES * i..].first_chunk_mut().expect("long enough");
             row.store(to);
         }
     }
 }
 
-/// The number modulo q from 0 to q - 1.
+/// Reduces modulo q to the range 0 to q - 1.
 #[inline(always)]
 fn canonical<V: Vector>(x: V) -> V {
     let x = reduce(x);
     x.plus(x.shift_right_signed::<15>().and(V::words(Q)))
 }
 
-/// 2^10 x / q, rounded, modulo 2^10.
+/// Computes 2^10 x / q, rounded, modulo 2^10.
 #[inline(always)]
 pub(super) fn compress_10<V: Vector>(x: V) -> V {
-    // With n = 2^10 x + (q - 1) / 2, the result is the quotient of n and q. n / 64 is an integer, and 20158 / 2^26 so
-    // little below 1 / q that the quotient is right or too small by one. The remainder, below 2 q, tells which.
+    // With n = 2^10 x + (q - 1) / 2, the result is the quotient of n and q. n / 64 is an integer, and 20158 / 2^26 is
+    // so close to 1 / q from below that the quotient is right or too small by one. The remainder, below 2 q, shows
+    // which.
     let q = V::words(Q);
     let sixty_fourth = x.shift_left::<4>().plus(V::words(26));
     let quotient = sixty_fourth.times_high_unsigned(V::words(20158)).shift_right::<4>();
@@ -77,7 +77,7 @@ pub(super) fn compress_10<V: Vector>(x: V) -> V {
     quotient.plus(too_small).and(V::words(0x3ff))
 }
 
-/// 2^4 x / q, rounded, modulo 2^4.
+/// Computes 2^4 x / q, rounded, modulo 2^4.
 #[inline(always)]
 pub(super) fn compress_4<V: Vector>(x: V) -> V {
     // The quotient of n = 2^4 x + (q - 1) / 2 and q: n is below 2^16, where n 40318 / 2^27 is less than 1 / q above n /
@@ -86,7 +86,7 @@ pub(super) fn compress_4<V: Vector>(x: V) -> V {
     n.times_high_unsigned(V::words(40318_u16 as i16)).shift_right::<11>().and(V::words(15))
 }
 
-/// Eight numbers of ten bits as five words.
+/// Packs eight numbers of ten bits into five words.
 #[inline(always)]
 fn pack_10_bits<V: Vector>([a, b, c, d, e, f, g, h]: &[V; 8]) -> [V; 5] {
     [
@@ -98,7 +98,7 @@ fn pack_10_bits<V: Vector>([a, b, c, d, e, f, g, h]: &[V; 8]) -> [V; 5] {
     ]
 }
 
-/// Eight numbers of four bits as two words.
+/// Packs eight numbers of four bits into two words.
 #[inline(always)]
 fn pack_4_bits<V: Vector>([a, b, c, d, e, f, g, h]: &[V; 8]) -> [V; 2] {
     [

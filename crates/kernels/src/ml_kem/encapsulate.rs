@@ -1,4 +1,4 @@
-//! ML-KEM.Encaps of eight clients at once (FIPS 203, algorithms 14, 17 and 20).
+//! ML-KEM.Encaps for eight clients at once (FIPS 203, algorithms 14, 17 and 20).
 
 use super::PublicKey;
 use super::compression::compress;
@@ -11,8 +11,8 @@ use super::public::expand_keys;
 use super::vector::{LANES, VECTOR_BYTES, Vector};
 use super::workspace::{RANK, Secrets, Workspace};
 
-/// Encapsulates the workspace's messages for one to eight public keys, and leaves ciphertexts, secrets, and whether the
-/// keys are valid in the workspace. The result of an invalid key is meaningless.
+/// Encapsulates the workspace's messages for one to eight public keys, and leaves ciphertexts, secrets, and the
+/// validity of the keys in the workspace. The result of an invalid key is meaningless.
 #[inline(always)]
 pub(crate) fn encapsulate<K: Kernels>(kernels: K, keys: &[&PublicKey], workspace: &mut Workspace<K::Vector>) {
     let hashes = expand_keys(kernels, keys, workspace);
@@ -28,7 +28,8 @@ pub(crate) fn encapsulate<K: Kernels>(kernels: K, keys: &[&PublicKey], workspace
     compress(products, &mut workspace.ciphertexts);
 }
 
-/// (K, r) = G(m || H(ek)): returns r, and leaves K in place of m.
+/// Computes (K, r) = G(m
+/// H(ek)): returns r, and leaves K in place of m.
 #[inline(always)]
 fn derive<K: Kernels>(
     kernels: K,
@@ -69,7 +70,8 @@ fn write_messages<V: Vector>(words: &[V; 4], messages: &mut [[u8; 32]; LANES]) {
     }
 }
 
-/// y, e1 and e2 from r, with the message added to e2. Polynomial n comes from PRF(r, n), the last one, e2, from n = 6.
+/// Computes y, e1 and e2 from r, with the message added to e2. Polynomial n comes from PRF(r, n), the last one, e2,
+/// from n = 6.
 #[inline(always)]
 fn sample_noise<K: Kernels>(
     kernels: K,
@@ -89,7 +91,7 @@ fn sample_noise<K: Kernels>(
         }
         sample_small(states, errors);
     } else {
-        // The upper lanes compute what the lower ones need four nonces later.
+        // The upper lanes compute the values that the lower ones need four nonces later.
         let [a, b, c, d] = seeds;
         let seeds = [a.repeat_lower(), b.repeat_lower(), c.repeat_lower(), d.repeat_lower()];
         for (n, state) in (0..).zip(&mut *states) {
@@ -107,7 +109,7 @@ fn sample_noise<K: Kernels>(
     add_message(message, errors);
 }
 
-/// What the upper four lanes have, for the lower ones.
+/// Copies the upper four lanes to the lower ones.
 #[inline(always)]
 fn copy_upper<V: Vector>(from: &State<V>, to: &mut State<V>) {
     for (from, to) in from.iter().zip(to) {
@@ -115,7 +117,7 @@ fn copy_upper<V: Vector>(from: &State<V>, to: &mut State<V>) {
     }
 }
 
-/// A block of SHAKE256 of r and a nonce, which may be another one in the upper four lanes.
+/// Computes a block of SHAKE256 of r and a nonce, which may differ in the upper four lanes.
 #[inline(always)]
 fn prf<K: Kernels>(
     kernels: K,
@@ -131,8 +133,8 @@ fn prf<K: Kernels>(
     kernels.keccak(state);
 }
 
-/// The transforms of u and v without their errors, divided by R: in the words of a lane, the three columns of A and t,
-/// each multiplied by y.
+/// Computes the transforms of u and v without their errors, divided by R: in the words of a lane, the three columns
+/// of A and t, each multiplied by y.
 #[inline(always)]
 fn multiply<V: Vector>(
     columns: &[[Entry; 4 * LANES]; RANK],
@@ -158,7 +160,7 @@ fn multiply<V: Vector>(
     }
 }
 
-/// 32 coefficients of 32 polynomials, each in its word.
+/// Returns 32 coefficients of 32 polynomials, each in its word.
 #[inline(always)]
 fn transpose_entries<V: Vector>(entries: &[Entry; 4 * LANES], block: usize) -> [V; 32] {
     let mut lanes = [[V::zero(); LANES]; 4];

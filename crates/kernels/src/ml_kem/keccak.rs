@@ -2,13 +2,13 @@
 
 use super::vector::{VECTOR_BYTES, Vector};
 
-/// A state's 25 words; word x + 5 y is the standard's lane (x, y).
+/// State of 25 words; word x + 5 y is the standard's lane (x, y).
 pub(crate) type State<V> = [V; 25];
 
-/// Words of a block of SHA3-256 and SHAKE256, and of SHAKE128.
+/// Number of words of a block of SHA3-256 and SHAKE256, and of SHAKE128.
 pub(super) const RATE_256: usize = 17;
 pub(super) const RATE_128: usize = 21;
-/// What follows the message in a block of a hash and of an extendable-output function, and what ends the block.
+/// Padding after the message in a block of a hash and of an extendable-output function, and at the end of the block.
 pub(super) const PAD_HASH: u64 = 0x06;
 pub(super) const PAD_XOF: u64 = 0x1f;
 pub(super) const PAD_END: u64 = 1 << 63;
@@ -40,7 +40,7 @@ const ROUND_CONSTANTS: [u64; 24] = [
     0x8000_0000_8000_8008,
 ];
 
-/// The permutation.
+/// Computes the permutation.
 #[inline(always)]
 pub(crate) fn keccak<V: Vector>(state: &mut State<V>) {
     let mut a = *state;
@@ -109,7 +109,7 @@ pub(super) fn absorb<V: Vector>(state: &mut State<V>, block: &[V]) {
     }
 }
 
-/// A word of each lane.
+/// Returns a vector with the given word in each lane.
 #[inline(always)]
 pub(super) fn from_lanes<V: Vector>(lane: impl Fn(usize) -> u64) -> V {
     let mut bytes = [0; VECTOR_BYTES];

@@ -1,4 +1,4 @@
-//! The parts of the algorithm that are functions of their own in the machine's code.
+//! Parts of the algorithm that are separate functions in machine code.
 
 use super::PublicKey;
 use super::keccak::State;
@@ -7,7 +7,7 @@ use super::ntt::Polynomials;
 use super::vector::Vector;
 use super::workspace::{Secrets, Workspace};
 
-/// Each does what the function of the same name does.
+/// Each method computes the function of the same name.
 pub(crate) trait Kernels: Copy {
     type Vector: Vector;
 
@@ -16,6 +16,6 @@ pub(crate) trait Kernels: Copy {
     fn sample(self, bytes: &Stream, len: usize, entry: &mut Entry);
     fn ntt(self, polynomials: &mut Polynomials<Self::Vector>);
     fn inverse_ntt(self, polynomials: &mut Polynomials<Self::Vector>);
-    /// Clears the secrets, the stack as far as the functions above have used it, and the registers.
+    /// Clears the secrets, the part of the stack used by the functions above, and the registers.
     fn wipe(self, secrets: &mut Secrets<Self::Vector>);
 }

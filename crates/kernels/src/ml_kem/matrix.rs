@@ -1,27 +1,27 @@
-//! The public polynomials: the matrix A, sampled from its seed (FIPS 203, algorithm 7), and the client's vector t.
+//! Public polynomials: the matrix A, sampled from its seed (FIPS 203, algorithm 7), and the client's vector t.
 //!
-//! Nothing here is secret.
+//! All data in this module is public.
 
 use super::ntt::{N, Q};
 use super::vector::{VECTOR_BYTES, Vector};
 
-/// Bytes of a block of SHAKE128, and of the three that most entries take.
+/// Length in bytes of a block of SHAKE128, and of the three that most entries take.
 pub(crate) const BLOCK: usize = 168;
 pub(crate) const BLOCKS: usize = 3 * BLOCK;
 
-/// What comes out of SHAKE128 for one entry, with room for a vector at the end.
+/// Output of SHAKE128 for one entry, with room for a vector at the end.
 pub(crate) type Stream = [u8; 9 * VECTOR_BYTES];
 
-/// Bytes of 32 numbers of 12 bits, which are a vector when they are unpacked.
+/// Length in bytes of 32 numbers of 12 bits, which unpack to a vector.
 const PACKED: usize = 48;
 
-/// The coefficients of one polynomial.
+/// Coefficients of one polynomial.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Entry {
-    /// Two bytes each, the lower one first, with room for a vector at the end.
+    /// Coefficients of two bytes each, little-endian, with room for a vector at the end.
     coefficients: [u8; 2 * N + VECTOR_BYTES],
-    /// How many are there.
+    /// Number of coefficients so far.
     len: usize,
 }
 
@@ -32,12 +32,12 @@ impl Entry {
         self.len = 0;
     }
 
-    /// After three blocks, 99.2 % of all entries are.
+    /// Returns whether all coefficients are sampled. After three blocks, 99.2 % of all entries are complete.
     pub(crate) fn is_complete(&self) -> bool {
         self.len >= N
     }
 
-    /// The coefficients from 32 `i` on.
+    /// Returns the coefficients from 32 `i` on.
     #[inline(always)]
     pub(crate) fn vector<V: Vector>(&self, i: usize) -> V {
         V::load(&self.coefficients.as_chunks().0[i])
@@ -50,15 +50,15 @@ pub(crate) fn sample<V: Vector>(bytes: &Stream, len: usize, entry: &mut Entry) {
     for at in (0..len).step_by(PACKED) {
         let candidates = V::unpack_12_bits(bytes[at..].first_chunk().expect("room for a vector"));
         let count = if len - at < PACKED { (len - at) * 2 / 3 } else { 32 };
-        // What is too much goes to the room at the end.
+        // Surplus coefficients go to the room at the end.
         let start = entry.len.min(N);
         let to = entry.coefficients[2 * start..].first_chunk_mut().expect("room for a vector");
         entry.len = start + candidates.store_reduced(count, to);
     }
 }
 
-/// One of the polynomials of t, from the bytes of a public key that begin with it (FIPS 203, `ByteDecode_12`). Returns
-/// whether all coefficients are below q, which section 7.2 asks for.
+/// Decodes one of the polynomials of t from the first bytes of a public key (FIPS 203, `ByteDecode_12`). Returns
+/// whether all coefficients are below q, as section 7.2 requires.
 #[inline(always)]
 pub(crate) fn decode<V: Vector>(bytes: &[u8], entry: &mut Entry) -> bool {
     let mut differences = V::words(-1);

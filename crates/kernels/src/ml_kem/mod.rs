@@ -1,4 +1,4 @@
-//! ML-KEM-768 (FIPS 203): secrets encapsulated for the public keys of up to eight clients at once.
+//! ML-KEM-768 (FIPS 203) encapsulation for the public keys of up to eight clients at once.
 //!
 //! ```text
 //!  ek ── H ─┐                      ┌─ e1, e2, message ───────────┐
@@ -8,13 +8,12 @@
 //!  ek ── t ─────────────────── transposed ──────┘
 //! ```
 //!
-//! There are two forms of a vector. Keccak has a client, or an entry of A, in each of eight lanes of 64 bits.
-//! Polynomials have one coefficient of 32 of them in the words of 16 bits: four in each client's lane, those of u and
-//! v. So that no arithmetic moves anything within a vector, and only what enters and what leaves is transposed.
+//! A vector has two forms. Keccak has a client, or an entry of A, in each of eight lanes of 64 bits. Polynomials have
+//! one coefficient of 32 of them in the words of 16 bits: four in each client's lane, those of u and v. Arithmetic
+//! therefore moves no data within a vector; only input and output are transposed.
 //!
-//! There are lanes for AVX-512 with VBMI alone, and nothing elsewhere. What is public steers branches: a key and all
-//! that follows from it alone (A, t, H(ek)), and how many clients there are. Everything else is secret until it is a
-//! ciphertext.
+//! There are lanes only for AVX-512 with VBMI. Only public data controls branches: a key and all values derived from
+//! it alone (A, t, H(ek)), and the number of clients. All other data is secret until it is a ciphertext.
 
 mod batch;
 mod compression;
@@ -32,7 +31,7 @@ mod tests;
 mod vector;
 mod workspace;
 
-/// What [`Kernels`] are made of.
+/// Implementations for [`Kernels`].
 pub(crate) mod algorithm {
     pub(crate) use super::encapsulate::encapsulate;
     pub(crate) use super::keccak::keccak;
@@ -60,7 +59,7 @@ pub const ML_KEM_CIPHERTEXT_BYTES: usize = 1088;
 
 pub(crate) type PublicKey = [u8; ML_KEM_PUBLIC_KEY_BYTES];
 
-/// One encapsulation of a batch.
+/// Encapsulation in a batch.
 pub struct Encapsulation<'a> {
     key: &'a PublicKey,
     randomness: &'a [u8; 32],
@@ -69,20 +68,20 @@ pub struct Encapsulation<'a> {
     outcome: Outcome,
 }
 
-/// What has become of an [`Encapsulation`].
+/// Outcome of an [`Encapsulation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing: it was not computed, for there are no lanes.
+    /// Operation not computed, because there are no lanes.
     Open,
-    /// Ciphertext and secret are there.
+    /// Ciphertext and secret are computed.
     Computed,
-    /// The public key is none, for a coefficient is not below q (FIPS 203, section 7.2).
+    /// Invalid public key: a coefficient is not below q (FIPS 203, section 7.2).
     InvalidKey,
 }
 
 impl<'a> Encapsulation<'a> {
-    /// An operation that [`Lanes::encapsulate`](crate::Lanes::encapsulate) will compute for the client with this public
-    /// key: FIPS 203, algorithm 17, with 32 bytes that must be random, secret and never used again.
+    /// Creates an operation for [`Lanes::encapsulate`](crate::Lanes::encapsulate) with the client's public key: FIPS
+    /// 203, algorithm 17, with 32 bytes that must be random, secret and never reused.
     pub fn new(
         key: &'a [u8; ML_KEM_PUBLIC_KEY_BYTES],
         randomness: &'a [u8; 32],
@@ -92,14 +91,14 @@ impl<'a> Encapsulation<'a> {
         Self { key, randomness, ciphertext, secret, outcome: Outcome::Open }
     }
 
-    /// What became of it.
+    /// Outcome of the operation.
     pub fn outcome(&self) -> Outcome {
         self.outcome
     }
 }
 
 impl fmt::Debug for Encapsulation<'_> {
-    /// Says nothing of key, randomness, ciphertext or secret.
+    /// Does not show key, randomness, ciphertext or secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Encapsulation").field("outcome", &self.outcome).finish_non_exhaustive()
     }

@@ -1,5 +1,5 @@
-//! A vector as plain arithmetic: what the AVX-512 one is compared with, and what valgrind, which knows no AVX-512, runs
-//! the algorithm on.
+//! Vector in plain arithmetic: the reference for the AVX-512 one, and the implementation for valgrind, which does not
+//! support AVX-512.
 
 use super::keccak::State;
 use super::kernels::Kernels;
@@ -70,7 +70,7 @@ impl Plain {
     }
 }
 
-/// Not inlined, for the algorithm is, and is long.
+/// Out of line, because the algorithm is inlined and long.
 impl Vector for Plain {
     #[inline(never)]
     fn zero() -> Self {

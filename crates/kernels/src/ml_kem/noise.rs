@@ -4,11 +4,12 @@ use super::keccak::State;
 use super::ntt::{N, Polynomials, Q};
 use super::vector::Vector;
 
-/// Four polynomials for each lane, of the four states' first 128 bytes: word i of a lane gets those of state i.
+/// Samples four polynomials for each lane, from the four states' first 128 bytes: word i of a lane gets those of
+/// state i.
 #[inline(always)]
 pub(crate) fn sample_small<V: Vector>(states: &[State<V>; 4], to: &mut Polynomials<V>) {
     for w in 0..N / 16 {
-        // Four bits of a state make a coefficient.
+        // Four bits of a state form a coefficient.
         let [a, b, c, d] = states;
         let rows = [differences(a[w]), differences(b[w]), differences(c[w]), differences(d[w])];
         let words = V::transpose_words(rows);
@@ -23,19 +24,19 @@ pub(crate) fn sample_small<V: Vector>(states: &[State<V>; 4], to: &mut Polynomia
     }
 }
 
-/// What the lowest four bits of each word say.
+/// Returns the coefficient in the lowest four bits of each word.
 #[inline(always)]
 fn coefficient<V: Vector>(word: V) -> V {
     word.and(V::words(15)).minus(V::words(4))
 }
 
-/// In each four bits, the sum of the lower two minus that of the upper two, plus 4.
+/// Computes, in each four bits, the sum of the lower two minus that of the upper two, plus 4.
 #[inline(always)]
 fn differences<V: Vector>(bits: V) -> V {
     let (ones, twos) = (V::lanes(0x5555_5555_5555_5555), V::lanes(0x3333_3333_3333_3333));
     let sums = bits.and(ones).plus(bits.shift_right::<1>().and(ones));
     let positive = sums.and(twos).plus(V::lanes(0x4444_4444_4444_4444));
-    // At least 2 in each four bits, so that none borrows of the next.
+    // At least 2 in each four bits, so that no borrow crosses them.
     positive.minus(sums.shift_right::<2>().and(twos))
 }
 

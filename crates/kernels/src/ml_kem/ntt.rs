@@ -1,24 +1,24 @@
 //! Polynomials modulo q and x^256 + 1, 32 at once: the number-theoretic transform (FIPS 203, algorithms 9 to 12).
 //!
-//! Vector k holds the coefficient k of 32 polynomials, one in each word, so that nothing moves within a vector. Numbers
-//! are signed, and are multiplied as Montgomery does, with R = 2^16; the bounds are in `docs/kernels/ml-kem.md`.
+//! Vector k holds the coefficient k of 32 polynomials, one in each word, so no data moves within a vector. Numbers
+//! are signed, and multiplied by Montgomery's method, with R = 2^16; the bounds are in `docs/kernels/ml-kem.md`.
 
 use super::vector::Vector;
 
 /// FIPS 203, section 2.4.
 pub(crate) const Q: i16 = 3329;
-/// Coefficients of a polynomial.
+/// Number of coefficients of a polynomial.
 pub(crate) const N: usize = 256;
 
-/// The coefficients of 32 polynomials.
+/// Coefficients of 32 polynomials.
 pub(crate) type Polynomials<V> = [V; N];
 
 /// 1 / q modulo R.
 const Q_INVERSE: i16 = inverse_of_q();
-/// R^2 / 128 modulo q: makes up for the seven halvings and for the factors 1 / R of products.
+/// R^2 / 128 modulo q: compensates for the seven halvings and for the factors 1 / R of products.
 const SCALE: Constant = Constant::new(power(2, 32) * power(128, Q as i64 - 2) % Q as i64);
 
-/// A factor, with what Montgomery's multiplication asks for beside it.
+/// Constant factor, with its product for Montgomery's multiplication.
 #[derive(Clone, Copy)]
 pub(crate) struct Constant {
     value: i16,
@@ -26,14 +26,14 @@ pub(crate) struct Constant {
 }
 
 impl Constant {
-    /// Of a number from 0 to q - 1, which becomes the nearest one to 0.
+    /// Creates a constant from a number from 0 to q - 1, which is reduced to the nearest one to 0.
     const fn new(number: i64) -> Self {
         let value = if number > Q as i64 / 2 { number - Q as i64 } else { number } as i16;
         Self { value, times_q_inverse: value.wrapping_mul(Q_INVERSE) }
     }
 }
 
-/// 17^(k, its seven bits reversed) R: what FIPS 203 calls zeta^BitRev7(k), in Montgomery's form.
+/// Constants 17^(k, its seven bits reversed) R: zeta^BitRev7(k) of FIPS 203, in Montgomery form.
 const ZETAS: [Constant; 128] = {
     let mut zetas = [Constant::new(0); 128];
     let mut k = 0;
@@ -64,7 +64,7 @@ const fn inverse_of_q() -> i16 {
     inverse
 }
 
-/// The transform, of coefficients from -2 to 2. The results are below 7 q + 3 in absolute value.
+/// Transforms coefficients from -2 to 2. The results are below 7 q + 3 in absolute value.
 #[inline(always)]
 pub(crate) fn ntt<V: Vector>(r: &mut Polynomials<V>) {
     for first in 0..32 {
@@ -82,7 +82,7 @@ pub(crate) fn ntt<V: Vector>(r: &mut Polynomials<V>) {
     }
 }
 
-/// Three layers, of eight coefficients at a distance; `zeta` is the index of the first layer's constant.
+/// Computes three layers, on eight coefficients at a distance; `zeta` is the index of the first layer's constant.
 #[inline(always)]
 fn forward_three<V: Vector>(r: &mut Polynomials<V>, first: usize, distance: usize, zeta: usize) {
     let mut x = [V::zero(); 8];
@@ -114,7 +114,7 @@ fn forward<V: Vector>(a: &mut V, b: &mut V, zeta: Constant) {
     (*a, *b) = (a.plus(product), a.minus(product));
 }
 
-/// The inverse transform, times R. Coefficients are at most q / 2 + 1 in absolute value before, and below q after.
+/// Inverse transform, times R. Coefficients are at most q / 2 + 1 in absolute value before, and below q after.
 #[inline(always)]
 pub(crate) fn inverse_ntt<V: Vector>(r: &mut Polynomials<V>) {
     for (block, r) in r.as_chunks_mut::<4>().0.iter_mut().enumerate() {
@@ -132,8 +132,8 @@ pub(crate) fn inverse_ntt<V: Vector>(r: &mut Polynomials<V>) {
     }
 }
 
-/// Three layers, of eight coefficients at a distance; `zeta` is the index of the last layer's constant. The last one of
-/// all is scaled, others are reduced.
+/// Computes three layers, on eight coefficients at a distance; `zeta` is the index of the last layer's constant. The
+/// very last layer is scaled, others are reduced.
 #[inline(always)]
 fn backward_three<V: Vector>(r: &mut Polynomials<V>, first: usize, distance: usize, zeta: usize) {
     let mut x = [V::zero(); 8];
@@ -158,7 +158,7 @@ fn backward_three<V: Vector>(r: &mut Polynomials<V>, first: usize, distance: usi
     }
 }
 
-/// Gentleman and Sande's butterfly. The constants' inverses are the constants from the other end, negated.
+/// Gentleman and Sande's butterfly. The inverses of the constants are the constants in reverse order, negated.
 #[inline(always)]
 fn backward<V: Vector>(a: &mut V, b: &mut V, zeta: Constant) {
     let difference = b.minus(*a);
@@ -166,8 +166,7 @@ fn backward<V: Vector>(a: &mut V, b: &mut V, zeta: Constant) {
     *b = times_constant(difference, zeta);
 }
 
-/// The coefficients 2 i and 2 i + 1 of transformed polynomials, ready to be multiplied by others (FIPS 203, algorithm
-/// 12).
+/// Coefficients 2 i and 2 i + 1 of transformed polynomials, prepared for multiplication (FIPS 203, algorithm 12).
 #[derive(Clone, Copy)]
 pub(crate) struct Pair<V> {
     even: V,
@@ -194,7 +193,7 @@ impl<V: Vector> Pair<V> {
         }
     }
 
-    /// The pair of the polynomials in the words J, for all four words of a lane.
+    /// Returns the pair of the polynomials in the words J, in all four words of a lane.
     #[inline(always)]
     pub(crate) fn broadcast<const J: usize>(&self) -> Self {
         Self {
@@ -207,8 +206,8 @@ impl<V: Vector> Pair<V> {
         }
     }
 
-    /// The product with other polynomials' coefficients, divided by R; both below 2 q in absolute value if those are
-    /// below 4096.
+    /// Returns the product with other polynomials' coefficients, divided by R; both are below 2 q in absolute value
+    /// if those are below 4096.
     #[inline(always)]
     pub(crate) fn times(&self, even: V, odd: V) -> [V; 2] {
         let root = (self.odd_times_root, self.odd_times_root_times_q_inverse);
@@ -218,7 +217,7 @@ impl<V: Vector> Pair<V> {
     }
 }
 
-/// a b / R modulo q, of a factor b and its product with 1 / q: below |a b| / R + q / 2 in absolute value.
+/// Computes a b / R modulo q, for a factor b and its product with 1 / q: below |a b| / R + q / 2 in absolute value.
 #[inline(always)]
 fn times<V: Vector>(a: V, (b, b_times_q_inverse): (V, V)) -> V {
     let multiple_of_q = a.times_low(b_times_q_inverse).times_high(V::words(Q));
@@ -230,7 +229,7 @@ fn times_constant<V: Vector>(a: V, constant: Constant) -> V {
     times(a, (V::words(constant.value), V::words(constant.times_q_inverse)))
 }
 
-/// The number modulo q that is nearest to 0, or its neighbour (Barrett): at most q / 2 + 1 in absolute value.
+/// Reduces modulo q to the number nearest to 0, or its neighbour (Barrett): at most q / 2 + 1 in absolute value.
 #[inline(always)]
 pub(crate) fn reduce<V: Vector>(a: V) -> V {
     // 2^26 / q, rounded.

@@ -1,6 +1,6 @@
-//! What depends on the public keys alone: H(ek), A, t, and whether the keys are valid.
+//! Values that depend on the public keys alone: H(ek), A, t, and the validity of the keys.
 //!
-//! Nothing here is secret.
+//! All data in this module is public.
 
 use super::keccak::{PAD_END, PAD_HASH, PAD_XOF, RATE_128, RATE_256, State, absorb, from_lanes};
 use super::kernels::Kernels;
@@ -9,14 +9,14 @@ use super::vector::{LANES, VECTOR_BYTES, Vector};
 use super::workspace::{KEY_WORDS, RANK, Workspace};
 use super::{ML_KEM_PUBLIC_KEY_BYTES, PublicKey};
 
-/// Bytes of one of the polynomials of t in a public key.
+/// Length in bytes of one of the polynomials of t in a public key.
 const T_BYTES: usize = 384;
-/// Where the seed of A begins, in words of 64 bits.
+/// Offset of the seed of A, in words of 64 bits.
 const SEED_WORD: usize = KEY_WORDS - 4;
-/// Permutations that an entry of A takes, nearly always.
+/// Number of permutations for an entry of A, nearly always.
 const ENTRY: usize = BLOCKS / BLOCK;
 
-/// Leaves A, t and the validity of the keys in the workspace, and returns H of each.
+/// Stores A, t and the validity of the keys in the workspace, and returns H of each.
 ///
 /// The hash takes nine permutations, in which the lanes without a client sample three entries of A each.
 #[inline(always)]
@@ -79,7 +79,7 @@ fn sample_lanes<K: Kernels>(
     }
 }
 
-/// An entry of A: of which client, in which column and row.
+/// Position of an entry of A: client, column and row.
 #[derive(Clone, Copy)]
 struct Place {
     client: usize,
@@ -87,11 +87,10 @@ struct Place {
     row: usize,
 }
 
-/// Whose entry a lane samples.
+/// Entry sampled by each lane.
 type Lanes = [Option<Place>; LANES];
 
-/// The entries that are to be sampled: as many as there are, counted from the last one down, and those that were not
-/// complete.
+/// Entries to sample: a count of remaining entries, taken in descending order, and the incomplete ones.
 struct Wanted {
     clients: usize,
     left: usize,
@@ -107,7 +106,7 @@ impl Wanted {
         self.left == 0 && self.incomplete.is_empty()
     }
 
-    /// So many entries for the last lanes, as far as there are any.
+    /// Takes up to `count` entries for the last lanes.
     fn take(&mut self, count: usize) -> Lanes {
         let mut lanes = [None; LANES];
         for lane in &mut lanes[LANES - count..] {
@@ -127,8 +126,8 @@ impl Wanted {
     }
 }
 
-/// Sets the lanes to SHAKE128's first block of an entry's seed, or to zeros without an entry, but keeps those that
-/// `kept` has ones for.
+/// Sets the lanes to SHAKE128's first block of an entry's seed, or to zeros without an entry, except the lanes with
+/// ones in `kept`.
 #[inline(always)]
 fn begin<V: Vector>(state: &mut State<V>, kept: V, keys: &[&PublicKey], lanes: &Lanes) {
     for word in state.iter_mut() {
@@ -143,8 +142,8 @@ fn begin<V: Vector>(state: &mut State<V>, kept: V, keys: &[&PublicKey], lanes: &
     state[RATE_128 - 1] = state[RATE_128 - 1].or(from_lanes(|lane| of(lane, &|_| PAD_END)));
 }
 
-/// Takes what the lanes' streams have in their first `len` bytes: all of three blocks, or one more. Returns the entries
-/// that are not complete.
+/// Samples from the first `len` bytes of the lanes' streams: three blocks, or one more. Returns the incomplete
+/// entries.
 #[inline(always)]
 fn sample<K: Kernels>(kernels: K, lanes: &Lanes, len: usize, workspace: &mut Workspace<K::Vector>) -> Lanes {
     let mut incomplete = [None; LANES];
@@ -162,7 +161,7 @@ fn sample<K: Kernels>(kernels: K, lanes: &Lanes, len: usize, workspace: &mut Wor
     incomplete
 }
 
-/// Writes the lanes' blocks of SHAKE128 into their streams, and some bytes behind them.
+/// Writes the lanes' blocks of SHAKE128 into their streams, and some bytes after them.
 #[inline(always)]
 fn write_block<V: Vector>(state: &State<V>, at: usize, streams: &mut [Stream; LANES]) {
     for (i, rows) in state[..24].as_chunks().0.iter().enumerate() {
@@ -172,7 +171,7 @@ fn write_block<V: Vector>(state: &State<V>, at: usize, streams: &mut [Stream; LA
     }
 }
 
-/// t, and the check of FIPS 203, section 7.2.
+/// Decodes t, and checks it (FIPS 203, section 7.2).
 #[inline(always)]
 fn decode_keys<V: Vector>(keys: &[&PublicKey], workspace: &mut Workspace<V>) {
     let Workspace { columns, valid, .. } = workspace;
@@ -184,15 +183,15 @@ fn decode_keys<V: Vector>(keys: &[&PublicKey], workspace: &mut Workspace<V>) {
     }
 }
 
-/// The keys' words of 64 bits, one key in each lane. Lanes without a client get zeros.
+/// Transposes the keys' words of 64 bits, one key in each lane. Lanes without a client get zeros.
 #[inline(always)]
 fn transpose_keys<V: Vector>(keys: &[&PublicKey], words: &mut [V; KEY_WORDS]) {
-    // The last vector overlaps the one before.
+    // The last vector overlaps the previous one.
     let starts = (0..ML_KEM_PUBLIC_KEY_BYTES - VECTOR_BYTES).step_by(VECTOR_BYTES);
     for start in starts.chain([ML_KEM_PUBLIC_KEY_BYTES - VECTOR_BYTES]) {
         let mut rows = [V::zero(); LANES];
         for (row, key) in rows.iter_mut().zip(keys) {
-            *row = V::load(key[start..].first_chunk().expect("a vector is left"));
+            *row = V::load(key[start..].first_chunk().expect("a vector remains"));
         }
         words[start / 8..][..8].copy_from_slice(&V::transpose_lanes(rows));
     }

@@ -1,4 +1,4 @@
-//! The vectors of AVX-512 against plain arithmetic, and the algorithm on plain arithmetic under valgrind.
+//! AVX-512 vectors against plain arithmetic, and the algorithm on plain arithmetic under valgrind.
 
 use super::batch::Pool;
 use super::compression::{compress_4, compress_10};
@@ -24,7 +24,7 @@ impl Random {
         from_fn(|_| self.byte())
     }
 
-    /// With coefficients below q, as a key must have them.
+    /// Returns a key with coefficients below q, as required.
     fn key(&mut self) -> PublicKey {
         let mut key = self.bytes::<ML_KEM_PUBLIC_KEY_BYTES>();
         for [_, middle, high] in key[..1152].as_chunks_mut().0 {
@@ -36,7 +36,7 @@ impl Random {
     }
 }
 
-/// Every number, as 32 words at a time.
+/// Returns every number, as 32 words at a time.
 fn all_words() -> impl Iterator<Item = Plain> {
     (0..1 << 11).map(|i: i32| Plain::from_words(|word| (32 * i + word as i32 + i32::from(i16::MIN)) as i16))
 }
@@ -62,8 +62,8 @@ fn every_word_is_reduced_to_the_nearest() {
     }
 }
 
-/// With the largest coefficients that come, the transforms stay within their bounds: what is transformed and back is
-/// 2^16 times as large, as after a product, and nothing else.
+/// Transforms of the largest possible coefficients stay within their bounds: a forward and an inverse
+/// transform multiply by exactly 2^16, as after a product.
 #[test]
 fn transforms_are_inverse_at_the_extremes() {
     for signs in 0..8u32 {
@@ -105,7 +105,7 @@ fn transforms_are_inverse_at_the_extremes() {
     }
 }
 
-/// Everything that the algorithm asks of a vector, each on the same numbers.
+/// Computes all vector operations of the algorithm, each on the same numbers.
 fn operations<V: Vector>(inputs: &[[u8; VECTOR_BYTES]; 8]) -> Vec<[u8; VECTOR_BYTES]> {
     let rows = inputs.map(|bytes| V::load(&bytes));
     let [a, b, c, d, ..] = rows;
@@ -207,7 +207,7 @@ fn encapsulate<K: Kernels>(pool: &Pool<K>, keys: &[PublicKey], messages: &[[u8; 
         .collect()
 }
 
-/// Batches of both forms, with the messages unknown to memcheck. `hide` marks them so.
+/// Runs batches of both forms, with messages that are undefined for memcheck, marked by `hide`.
 pub(crate) fn operate_on_undefined(hide: impl Fn(&mut [u8; 32])) {
     let pool = Pool::new(Model);
     let mut random = Random(2);

@@ -1,4 +1,4 @@
-//! The memory of a batch.
+//! Memory of a batch.
 
 use super::compression::Ciphertexts;
 use super::keccak::State;
@@ -9,36 +9,37 @@ use super::{ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// A has so many columns and rows.
+/// Number of columns and rows of A.
 pub(super) const RANK: usize = 3;
-/// Words of 64 bits of a public key.
+/// Number of 64-bit words of a public key.
 pub(super) const KEY_WORDS: usize = ML_KEM_PUBLIC_KEY_BYTES / 8;
-/// Bytes of the stack that are wiped, more than an encapsulation uses: 15 KiB in a release build.
+/// Number of bytes of the stack that are wiped, more than an encapsulation uses: 15 KiB in a release build.
 const STACK: usize = 24 * 1024;
 
-/// The memory of a batch. What is public is left as it is by the next one.
+/// Memory of a batch. Public data is not cleared between batches.
 #[repr(C, align(64))]
 pub(crate) struct Workspace<V> {
     pub(crate) secrets: Secrets<V>,
     pub(crate) ciphertexts: Ciphertexts,
     /// Whether the lanes' public keys are valid.
     pub(crate) valid: [bool; LANES],
-    /// A and t as the product takes them: of each column of A the three entries and the entry of t for every lane.
+    /// Columns of A and t, in the layout of the product: for each column of A the three entries and the entry of t
+    /// for every lane.
     pub(super) columns: [[Entry; 4 * LANES]; RANK],
     pub(super) streams: [Stream; LANES],
     pub(super) key_words: [V; KEY_WORDS],
 }
 
-/// What is wiped after a batch.
+/// Data that is wiped after a batch.
 #[repr(C, align(64))]
 pub(crate) struct Secrets<V> {
-    /// m before, K after.
+    /// Messages m before, secrets K after.
     pub(crate) messages: [[u8; 32]; LANES],
-    /// y, of which each lane has three polynomials.
+    /// Polynomials y, three in each lane.
     pub(super) small: Polynomials<V>,
-    /// e1 and e2, with the message.
+    /// Polynomials e1 and e2, with the message.
     pub(super) errors: Polynomials<V>,
-    /// u and v.
+    /// Polynomials u and v.
     pub(super) products: Polynomials<V>,
     pub(super) states: [State<V>; 4],
     pub(super) message: [V; 4],
@@ -65,7 +66,7 @@ impl<V: Vector> Workspace<V> {
     }
 }
 
-/// Clears what is secret, also where the compiler may have put it on the stack.
+/// Clears secrets, also where the compiler may have stored them on the stack.
 #[inline(always)]
 pub(crate) fn wipe<V: Vector>(secrets: &mut Secrets<V>) {
     let mut stack = MaybeUninit::<[V; STACK / VECTOR_BYTES]>::uninit();
@@ -74,7 +75,7 @@ pub(crate) fn wipe<V: Vector>(secrets: &mut Secrets<V>) {
         [(secrets, size_of::<Secrets<V>>() / size_of::<V>()), (stack, STACK / VECTOR_BYTES)]
     {
         for i in 0..vectors {
-            // SAFETY: both are so many vectors long and aligned as vectors, and every vector is a valid part of
+            // SAFETY: both have that length and the alignment of vectors, and every vector is a valid part of
             // `Secrets`.
             unsafe { first.add(i).write_volatile(V::zero()) };
         }

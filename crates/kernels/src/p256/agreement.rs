@@ -1,16 +1,16 @@
-//! Shared secrets: one operation as its owner sees it.
+//! ECDH operations on P-256.
 
 use super::P256_BYTES;
 use super::modulus::{Number, P, from_bytes, subtract};
 use std::fmt;
 
-/// Bytes of a point: 4, x and y (SEC 1, section 2.3.3, without compression).
+/// Length of a point in bytes: 4, x and y (SEC 1, section 2.3.3, without compression).
 pub const P256_POINT_BYTES: usize = 1 + 2 * P256_BYTES;
 
-/// What a point begins with.
+/// First byte of an uncompressed point.
 pub(super) const UNCOMPRESSED: u8 = 4;
 
-/// One ECDH on P-256 of a batch: the secret that a scalar and a point make (SP 800-56A, section 5.7.1.2).
+/// ECDH on P-256 in a batch: the secret of a scalar and a point (SP 800-56A, section 5.7.1.2).
 pub struct P256Agreement<'a> {
     pub(super) scalar: &'a [u8; P256_BYTES],
     pub(super) point: &'a [u8; P256_POINT_BYTES],
@@ -19,8 +19,8 @@ pub struct P256Agreement<'a> {
 }
 
 impl<'a> P256Agreement<'a> {
-    /// An operation that [`Lanes::agree_p256`](crate::Lanes::agree_p256) will compute into `secret`: the x-coordinate of
-    /// the point's multiple. All numbers are big-endian.
+    /// Creates an operation for [`Lanes::agree_p256`](crate::Lanes::agree_p256), which stores the x-coordinate of the
+    /// point's multiple in `secret`. All numbers are big-endian.
     pub fn new(
         scalar: &'a [u8; P256_BYTES],
         point: &'a [u8; P256_POINT_BYTES],
@@ -29,13 +29,13 @@ impl<'a> P256Agreement<'a> {
         Self { scalar, point, secret, computed: false }
     }
 
-    /// Whether `secret` holds the secret. If not, it is as it was: the point is none on the curve, or in another form than
-    /// the uncompressed one, or the scalar is zero or not below the group's order.
+    /// Returns whether `secret` holds the secret. If not, it is unchanged: the point is not on the curve, or not in
+    /// uncompressed form, or the scalar is zero or not below the group's order.
     pub fn is_computed(&self) -> bool {
         self.computed
     }
 
-    /// The coordinates, if they are below p. Whether the point is on the curve is for others to find.
+    /// Returns the coordinates, if they are below p. Does not check whether the point is on the curve.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn coordinates(&self) -> Option<[Number; 2]> {
         let (form, coordinates) = self.point.split_first()?;
@@ -48,7 +48,7 @@ impl<'a> P256Agreement<'a> {
 }
 
 impl fmt::Debug for P256Agreement<'_> {
-    /// Says nothing of scalar, point or secret.
+    /// Does not show scalar, point or secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("P256Agreement").field("computed", &self.computed).finish_non_exhaustive()
     }

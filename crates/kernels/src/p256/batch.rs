@@ -1,4 +1,4 @@
-//! Signatures on eight lanes, whatever computes in the lanes.
+//! Signatures on eight lanes, for any implementation of the lanes.
 
 use super::comb::{CombState, Kernels, WINDOW_BITS, WINDOWS, odd, put_digits, tags_agree};
 use super::element::{Element, U64x8};
@@ -10,19 +10,19 @@ use crate::secrecy::declassify;
 use zeroize::{Zeroize, Zeroizing};
 
 pub(crate) const LANES: usize = 8;
-/// Operations whose denominators are inverted together.
+/// Number of operations with denominators that are inverted together.
 pub(super) const TOGETHER: usize = 8 * LANES;
 
 const ONE: Number = [1, 0, 0, 0];
 /// R^2 2^256 mod n, R being 2^260.
 const N_R_SQUARED_HIGH: Number =
     [0x64af_6c1c_86aa_7ab0, 0x16fa_57c7_cdf4_4020, 0x43b9_246b_a5e9_3f26, 0x3a54_e7b4_07be_64d5];
-/// The curve's b, and p - 3, times R.
+/// Constants of the curve, times R: b, and p - 3.
 const B: Number =
     [0x89cd_f622_9c4b_ddfd, 0xcf00_5cca_8843_090d, 0x5a22_0abf_7212_ed6a, 0xc300_61dd_4874_8341];
 const MINUS_THREE: Number = [0xffff_ffff_ffff_ffcf, 0x30_ffff_ffff, 0, 0xffff_ffcf_0000_0031];
 
-/// Computes the signatures; those that fail their checks, or for which there are no random numbers, stay unsigned.
+/// Computes the signatures; those that fail their checks, or without random numbers, stay unsigned.
 pub(crate) fn sign(kernels: impl Kernels, batch: &mut [P256Signature<'_>]) {
     for batch in batch.chunks_mut(TOGETHER) {
         if let Some(hashes) = nonce::draw(batch) {
@@ -32,7 +32,7 @@ pub(crate) fn sign(kernels: impl Kernels, batch: &mut [P256Signature<'_>]) {
     kernels.wipe_registers();
 }
 
-/// Signs with the nonces that the hashes make.
+/// Signs with the nonces derived from the hashes.
 pub(super) fn sign_with(kernels: impl Kernels, batch: &mut [P256Signature<'_>], hashes: &[[u8; WIDE]]) {
     let mut rings: Zeroizing<Vec<Ring>> = Zeroizing::new(Vec::with_capacity(batch.len().div_ceil(LANES)));
     hashes.chunks(LANES).for_each(|hashes| rings.push(Ring::new(kernels, hashes)));
@@ -45,16 +45,16 @@ pub(super) fn sign_with(kernels: impl Kernels, batch: &mut [P256Signature<'_>], 
     }
 }
 
-/// Eight signatures under way.
+/// Eight signatures in progress.
 #[derive(Default)]
 struct Ring {
-    /// The nonces.
+    /// Nonces.
     k: [Number; LANES],
-    /// Their inverses in Montgomery form; the nonces until then.
+    /// Inverses of the nonces in Montgomery form; the nonces until then.
     k_inverse: Element,
-    /// Their multiples of the base point as x / z^2, y / z^3; after the inversion the third is 1 / z. In Montgomery form.
+    /// Multiples of the base point as x / z^2, y / z^3; after the inversion the third is 1 / z. In Montgomery form.
     point: [Element; 3],
-    /// What the tags of the entries that were added sum to.
+    /// Sum of the tags of the added entries.
     tags: [u64; LANES],
 }
 
@@ -66,7 +66,7 @@ impl Ring {
         ring
     }
 
-    /// The nonces are the hashes modulo n; those of lanes without a signature are 1.
+    /// Reduces the hashes modulo n to nonces; those of lanes without a signature are 1.
     fn reduce(&mut self, kernels: impl Kernels, hashes: &[[u8; WIDE]]) {
         let mut halves = Zeroizing::new([Element::default(), Element::broadcast(&ONE)]);
         for (lane, hash) in hashes.iter().enumerate() {
@@ -98,7 +98,7 @@ impl Ring {
         self.tags = std::array::from_fn(|lane| state.tags(lane));
     }
 
-    /// Signs with nonces and points, and hands over what passes the checks.
+    /// Signs with nonces and points, and releases signatures that pass the checks.
     fn finish(&self, kernels: impl Kernels, ops: &mut [P256Signature<'_>]) {
         let multiply = |a: &Element, b: &Element| kernels.multiply_modulo_n(a, b);
         let inputs = Inputs::of(ops);
@@ -106,12 +106,13 @@ impl Ring {
         // Below 2n: x is below p.
         let r: [Number; LANES] = std::array::from_fn(|lane| N.reduced(&point.x[lane], 0));
         let r_lanes = Element::of(&r);
-        // From this sum, or its second part, everybody could tell d.
+        // This sum, or its second part, would reveal d.
         let product = Zeroizing::new(multiply(&r_lanes, &inputs.d_montgomery));
         let sum = Zeroizing::new(inputs.z.plus(&product));
         let s = multiply(&self.k_inverse, &sum).all_canonical(&N);
 
-        // The checks: s k = z + r d, by other ways than above; the point is on the curve, and its entries sum to k.
+        // The checks: s k = z + r d, computed differently from above; the point is on the curve, and its entries sum
+        // to k.
         let k = Zeroizing::new(Element::of(&self.k));
         let left = Zeroizing::new(multiply(&Element::of(&s), &k).all_canonical(&N));
         let product = Zeroizing::new(multiply(&r_lanes, &inputs.d));
@@ -131,7 +132,7 @@ impl Ring {
     }
 }
 
-/// What is signed, and with what: d once as it is and once in Montgomery form.
+/// Inputs of the signatures: d once as it is and once in Montgomery form.
 #[derive(Default)]
 struct Inputs {
     z: Element,
@@ -151,7 +152,7 @@ impl Inputs {
     }
 }
 
-/// A point's x-coordinate, below p, and all ones if the point is on the curve.
+/// Point's x-coordinate, below p, and all ones if the point is on the curve.
 struct Affine {
     x: [Number; LANES],
     on_curve: [u64; LANES],
@@ -163,13 +164,13 @@ impl Affine {
         let square = Zeroizing::new(multiply(inverse, inverse));
         let y = multiply(&multiply(y, &square), inverse);
         let x = multiply(&multiply(x, &square), &Element::broadcast(&ONE)).all_canonical(&P);
-        // What is checked is the number that the signature gets.
+        // The checked number is the one used in the signature.
         let again = multiply(&Element::of(&x), &Element::broadcast(&P.r_squared));
         Self { x, on_curve: on_curve(kernels, &again, &y) }
     }
 }
 
-/// All ones in the lanes whose point fulfils y^2 = (x^2 - 3) x + b, in Montgomery form.
+/// Returns all ones in the lanes with a point that satisfies y^2 = (x^2 - 3) x + b, in Montgomery form.
 pub(super) fn on_curve(kernels: impl Kernels, x: &Element, y: &Element) -> [u64; LANES] {
     let factor = kernels.multiply(x, x).plus(&Element::broadcast(&MINUS_THREE));
     let right = kernels.multiply(x, &factor).plus(&Element::broadcast(&B));

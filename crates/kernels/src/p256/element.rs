@@ -16,18 +16,18 @@ impl Zeroize for U64x8 {
     }
 }
 
-/// Five digits of 52 bits, the lowest first; nothing stands above them.
+/// Five digits of 52 bits, the lowest first; the bits above them are zero.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Element(pub(crate) [U64x8; 5]);
 
 impl Element {
-    /// The same number in every lane.
+    /// Returns the same number in every lane.
     pub(super) fn broadcast(number: &Number) -> Self {
         Self(digits(number).map(|digit| U64x8([digit; 8])))
     }
 
-    /// A number in each lane.
+    /// Returns a vector with a number in each lane.
     pub(super) fn of(numbers: &[Number; 8]) -> Self {
         let mut element = Self::default();
         numbers.iter().enumerate().for_each(|(lane, number)| element.put(lane, number));
@@ -39,14 +39,14 @@ impl Element {
         self.0.iter_mut().zip(digits(number)).for_each(|(vector, digit)| vector.0[lane] = digit);
     }
 
-    /// The number in one lane, modulo the prime, if it is below four times the prime.
+    /// Returns the number in one lane, modulo the prime, if it is below four times the prime.
     pub(super) fn canonical(&self, lane: usize, modulus: &Modulus) -> Number {
         let [a, b, c, d, e] = self.0.map(|vector| vector.0[lane]);
         let number = [a | b << 52, b >> 12 | c << 40, c >> 24 | d << 28, d >> 36 | e << 16];
         let (mut number, mut above) = (number, e >> 48);
         for _ in 0..3 {
             let (less, borrow) = subtract(&number, &modulus.words);
-            // Less than the prime, if nothing stands above that could be borrowed.
+            // Less than the prime, if there is no higher word to borrow from.
             let keep = borrow & is_zero(&[above]);
             number = select(keep, &number, &less);
             above = above.wrapping_add(borrow & !keep);
@@ -54,12 +54,12 @@ impl Element {
         number
     }
 
-    /// The numbers in all lanes.
+    /// Returns the numbers in all lanes.
     pub(super) fn all_canonical(&self, modulus: &Modulus) -> [Number; 8] {
         std::array::from_fn(|lane| self.canonical(lane, modulus))
     }
 
-    /// The sum, not reduced.
+    /// Returns the sum, not reduced.
     pub(super) fn plus(&self, other: &Self) -> Self {
         let mut carries = [0; 8];
         let mut sum = *self;
@@ -80,7 +80,7 @@ impl Element {
         }
     }
 
-    /// Lane i has what lane i + `by` had.
+    /// Returns a copy with lane i + `by` in lane i.
     pub(super) fn rotated(&self, by: usize) -> Self {
         let mut rotated = *self;
         rotated.0.iter_mut().for_each(|vector| vector.0.rotate_left(by));

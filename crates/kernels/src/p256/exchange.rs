@@ -1,4 +1,4 @@
-//! Key exchange on eight lanes, whatever computes in the lanes.
+//! Key exchange on eight lanes, for any implementation of the lanes.
 
 use super::agreement::{P256_POINT_BYTES, P256Agreement, UNCOMPRESSED};
 use super::batch::{LANES, TOGETHER, on_curve};
@@ -12,20 +12,20 @@ use crate::secrecy::declassify;
 use zeroize::{Zeroize, Zeroizing};
 
 const ONE: Number = [1, 0, 0, 0];
-/// The base point: x and y. It is in lanes without an operation.
+/// Base point: x and y. Used in lanes without an operation.
 const BASE: [Number; 2] = [
     [0xf4a1_3945_d898_c296, 0x7703_7d81_2deb_33a0, 0xf8bc_e6e5_63a4_40f2, 0x6b17_d1f2_e12c_4247],
     [0xcbb6_4068_37bf_51f5, 0x2bce_3357_6b31_5ece, 0x8ee7_eb4a_7c0f_9e16, 0x4fe3_42e2_fe1a_7f9b],
 ];
 
-/// Computes the secrets of those operations whose scalars and points are such.
+/// Computes the secrets of operations with valid scalars and points.
 pub(crate) fn agree(kernels: impl PointKernels, batch: &mut [P256Agreement<'_>]) {
     for batch in batch.chunks_mut(TOGETHER) {
         let mut rings: Vec<Ring> = batch.chunks(LANES).map(|ops| Ring::new(kernels, ops)).collect();
         let multiply = |a: &Element, b: &Element| kernels.multiply(a, b);
         invert_all(rings.iter_mut().map(|ring| &mut ring.tables.z).collect(), &P, multiply);
         let mut products: Zeroizing<Vec<Product>> = Zeroizing::new(Vec::with_capacity(rings.len()));
-        // In place: what is moved out of a vector leaves a copy there.
+        // In place: moving out of a vector would leave a copy there.
         rings.iter_mut().for_each(|ring| products.push(ring.multiply(kernels)));
         invert_all(products.iter_mut().map(|product| &mut product.z).collect(), &P, multiply);
         for (ops, product) in batch.chunks_mut(LANES).zip(products.iter()) {
@@ -35,11 +35,11 @@ pub(crate) fn agree(kernels: impl PointKernels, batch: &mut [P256Agreement<'_>])
     kernels.wipe_registers();
 }
 
-/// Eight secrets under way.
+/// Eight secrets in progress.
 struct Ring {
-    /// Whose lane computes the operation's secret: those that are not valid compute another one.
+    /// Whether each lane computes its operation's secret; invalid lanes compute with other inputs.
     valid: [bool; LANES],
-    /// Odd, and as good as the operations'.
+    /// Scalars, odd, and equivalent to the operations'.
     scalars: Zeroizing<[Number; LANES]>,
     tables: Tables,
 }
@@ -58,7 +58,7 @@ impl Ring {
         Self { valid, scalars, tables: Tables::new(kernels, &points) }
     }
 
-    /// With 1 / z in the tables.
+    /// Computes the products, with 1 / z in the tables.
     fn multiply(&mut self, kernels: impl PointKernels) -> Product {
         let table = self.tables.finish(kernels);
         let state = multiply(kernels, table, &self.scalars);
@@ -69,7 +69,7 @@ impl Ring {
     }
 }
 
-/// Points in Montgomery form. One that is not on the curve is no longer valid, and the base point takes its place.
+/// Loads points in Montgomery form. A point that is not on the curve is invalid, and replaced by the base point.
 fn points(
     kernels: impl PointKernels,
     coordinates: &mut [[Number; 2]; LANES],
@@ -90,14 +90,14 @@ fn points(
     Points { x: montgomery(&x), y: montgomery(&y), minus_y: montgomery(&minus_y) }
 }
 
-/// What the points' multiples are.
+/// Multiples of the points.
 struct Product {
     valid: [bool; LANES],
-    /// All ones in lanes that have not found it.
+    /// All ones in lanes that failed.
     missed: [u64; LANES],
-    /// Times z^2.
+    /// Coordinate x times z^2.
     x: Element,
-    /// 1 / z after the inversion.
+    /// Coordinate z; 1 / z after the inversion.
     z: Element,
 }
 
@@ -105,7 +105,7 @@ impl Product {
     fn finish(&self, kernels: impl Kernels, ops: &mut [P256Agreement<'_>]) {
         let x = Zeroizing::new(divided(kernels, &self.x, &self.z));
         for (lane, op) in ops.iter_mut().enumerate() {
-            // A scalar that misses is one of two.
+            // A scalar that fails is one of two.
             if declassify(self.missed[lane]) != 0 {
                 scalar::agree(op);
             } else if self.valid[lane] {
@@ -116,7 +116,7 @@ impl Product {
     }
 }
 
-/// x / z^2 from x and 1 / z, no longer in Montgomery form.
+/// Computes x / z^2 from x and 1 / z, converted from Montgomery form.
 fn divided(kernels: impl Kernels, x: &Element, inverse: &Element) -> [Number; LANES] {
     let square = Zeroizing::new(kernels.multiply(inverse, inverse));
     let x = Zeroizing::new(kernels.multiply(x, &square));
@@ -124,7 +124,7 @@ fn divided(kernels: impl Kernels, x: &Element, inverse: &Element) -> [Number; LA
     x.all_canonical(&P)
 }
 
-/// Computes the public keys; there are as many as scalars.
+/// Computes the public keys; the slices have the same length.
 pub(crate) fn public_keys(
     kernels: impl Kernels,
     scalars: &[[u8; P256_BYTES]],
@@ -142,14 +142,14 @@ pub(crate) fn public_keys(
     kernels.wipe_registers();
 }
 
-/// Eight multiples of the base point under way.
+/// Eight multiples of the base point in progress.
 #[derive(Default)]
 struct BaseMultiple {
-    /// x z^2, y z^3, and z, which is 1 / z after the inversion.
+    /// Coordinates x z^2, y z^3, and z, which is 1 / z after the inversion.
     x: Element,
     y: Element,
     z: Element,
-    /// All ones in lanes that have not found it.
+    /// All ones in lanes that failed.
     missed: [u64; LANES],
 }
 
@@ -183,7 +183,7 @@ impl BaseMultiple {
                 *key = [0; P256_POINT_BYTES];
                 continue;
             };
-            // A scalar that misses is one of a few.
+            // A scalar that fails is one of a few.
             if declassify(self.missed[lane]) != 0 {
                 scalar::public_key(scalar, key);
                 continue;

@@ -1,4 +1,5 @@
-//! The kernels for any points against plain arithmetic, up to the bounds of `docs/kernels/p256.md`; and known secrets.
+//! Kernels for arbitrary points against plain arithmetic, up to the bounds of `docs/kernels/p256.md`; and known
+//! secrets.
 
 use super::P256_BYTES;
 use super::agreement::{P256_POINT_BYTES, P256Agreement};
@@ -12,7 +13,8 @@ use super::multiple::{ENTRIES, Entry, PointKernels, PointState, Table, WINDOW_BI
 use super::tests::{bytes, ifma, lanes, random};
 use crate::secrecy::declassify;
 
-/// Points with numbers of all sizes that the bounds allow, and more: neither kernel asks whether they are on the curve.
+/// Returns points with numbers of all sizes that the bounds allow, and larger: the kernels do not check whether they
+/// are on the curve.
 fn states() -> Vec<PointState> {
     let mut random = random(6);
     let mut states = Vec::new();
@@ -34,13 +36,13 @@ fn states() -> Vec<PointState> {
         };
         let (z, entry) = (number(2), Entry { x: number(1), v: number(2) });
         states.push(PointState { x: number(1), v: number(4), z, entry, ..PointState::default() });
-        let state = states.last_mut().expect("one is there");
+        let state = states.last_mut().expect("the list is not empty");
         state.zz = Model.multiply(&z, &z);
     }
     states
 }
 
-/// One lane has p more.
+/// Returns a copy with p added in one lane.
 fn plus_p(element: &Element, lane: usize) -> Element {
     let mut sum = *element;
     let more = sum.plus(&Element::broadcast(&P.words));
@@ -106,19 +108,19 @@ fn ifma_windows_agree_with_the_model() {
     assert_same(&at_once, &expected);
 }
 
-/// The same numbers, ours in clean digits.
+/// Checks that the numbers are the same, and ours in clean digits.
 fn assert_same(ours: &PointState, expected: &PointState) {
     let numbers = |state: &PointState| [state.x, state.v, state.z, state.zz];
     for ((ours, expected), name) in numbers(ours).iter().zip(numbers(expected)).zip(["x", "v", "z", "z^2"]) {
         lanes(ours);
-        // The canonical form is of numbers below 4p.
+        // The canonical form is defined for numbers below 4p.
         let [ours, expected] =
             [ours, &expected].map(|number| Model.multiply(number, &Element::broadcast(&P.one)));
         assert_eq!(ours.all_canonical(&P), expected.all_canonical(&P), "{name}");
     }
 }
 
-/// The largest of a number's lanes, in multiples of p.
+/// Returns the largest of a number's lanes, in multiples of p.
 fn most(element: &Element) -> f64 {
     let number =
         |lane: usize| element.0.iter().rev().fold(0.0, |sum, v| sum * 2f64.powi(52) + v.0[lane] as f64);
@@ -130,7 +132,7 @@ fn copied(state: &PointState) -> PointState {
     PointState { x, v, z, zz, entry, factor, room }
 }
 
-/// RFC 5903, section 8.1: private keys, public ones, and their secret.
+/// Private and public keys of RFC 5903, section 8.1, and their secret.
 const PRIVATE: [&str; 2] = [
     "c88f01f510d9ac3f70a292daa2316de544e9aab8afe84049c62a9c57862d1433",
     "c6ef9c5d78ae012a011164acb397ce2088685d8f06bf9be0b283ab46476bee53",
@@ -143,7 +145,7 @@ const PUBLIC: [&str; 2] = [
 ];
 const SECRET: &str = "d6840f6b42f6edafd13116e0e12565202fef8e9ece7dce03812464d04b9442de";
 
-/// Known secrets and key pairs, with everything secret unknown to memcheck. `hide` marks it so.
+/// Checks known secrets and key pairs, with all secrets undefined for memcheck, marked by `hide`.
 pub(super) fn known_secrets(kernels: impl PointKernels, count: usize, hide: impl Fn(&mut [u8])) {
     let mut private = PRIVATE.map(bytes::<P256_BYTES>);
     private.iter_mut().for_each(|private| hide(private));

@@ -1,4 +1,4 @@
-//! Faults: one wrong bit anywhere in the computation, and no wrong signature leaves.
+//! Fault injection: with one wrong bit anywhere in the computation, no wrong signature is released.
 
 use super::P256Key;
 use super::comb::{CombState, Kernels};
@@ -6,7 +6,7 @@ use super::element::{Element, U64x8};
 use super::tests::{hash, ifma, random, signed};
 use std::cell::{Cell, RefCell};
 
-/// Kernels that flip one bit of what they are given or of what they return. Copies share the plan.
+/// Kernels that flip one bit of their inputs or of their results. Copies share the plan.
 #[derive(Clone, Copy)]
 struct Faulty<'a, K> {
     kernels: K,
@@ -14,7 +14,7 @@ struct Faulty<'a, K> {
 }
 
 struct Plan {
-    /// Calls until the fault.
+    /// Number of calls until the fault.
     left: Cell<usize>,
     random: RefCell<Box<dyn FnMut() -> u64>>,
     happened: Cell<bool>,
@@ -32,7 +32,7 @@ impl Plan {
         (self.random.borrow_mut()() >> 8) as usize % bound
     }
 
-    /// Flips one of the bits that count.
+    /// Flips one of the significant bits.
     fn flip(&self, element: &mut Element) {
         element.0[self.below(5)].0[self.below(8)] ^= 1 << self.below(52);
     }
@@ -75,7 +75,7 @@ impl<K: Kernels> Kernels for Faulty<'_, K> {
         self.kernels.comb_begin(state, digits);
     }
 
-    /// Window by window: the fault is in the sum, in a digit, or a window is left out.
+    /// Adds window by window: the fault is in the sum, in a digit, or omits a window.
     fn comb_add(self, state: &mut CombState, digits: &[U64x8], first: usize) {
         for (i, digits) in digits.iter().enumerate() {
             let mut digits = *digits;
@@ -117,7 +117,7 @@ fn no_wrong_signature_leaves_after_a_flipped_bit() {
     let mut random = random(4);
     let (mut caught, mut harmless) = (0, 0);
     for _ in 0..flips {
-        // Later than the first two calls, which make the nonce: another one is as good.
+        // After the first two calls, which compute the nonce: another nonce is also valid.
         let left = 2 + (random() >> 8) as usize % 75;
         let of_plan = super::tests::random(random());
         let plan = Plan {
@@ -127,15 +127,15 @@ fn no_wrong_signature_leaves_after_a_flipped_bit() {
         };
         let found = signed(Faulty { kernels: ifma, plan: &plan }, &keys, &digests, &hashes);
         for (found, expected) in found.iter().zip(&expected) {
-            assert!(found.is_none() || found == expected, "a wrong signature has left, call {left}");
+            assert!(found.is_none() || found == expected, "a wrong signature was released, call {left}");
         }
         match found.iter().all(Option::is_some) {
             true => harmless += 1,
             false => caught += 1,
         }
     }
-    println!("{caught} of {flips} flipped bits were caught, {harmless} did no harm");
-    // A product of all lanes has the others' digits, which nobody reads.
+    println!("{caught} of {flips} flipped bits were detected, {harmless} had no effect");
+    // A product of all lanes includes unused lanes.
     assert!(caught > 4 * flips / 5);
 }
 

@@ -1,22 +1,23 @@
-//! Inversion modulo a prime of 256 bits in constant time, by division steps (Bernstein and Yang, "Fast constant-time gcd
-//! computation and modular inversion", 2019), of which the variant that starts at delta = 1/2 needs 590. Fifty-nine at a
-//! time are found from the lowest words, as a matrix that then multiplies the whole numbers, as in libsecp256k1.
+//! Inversion modulo a prime of 256 bits in constant time, by division steps (Bernstein and Yang, "Fast constant-time
+//! gcd computation and modular inversion", 2019), 590 of them in the variant that starts at delta = 1/2. Fifty-nine
+//! at a time are computed from the lowest words, as a matrix that is then multiplied with the whole numbers, as in
+//! libsecp256k1.
 
 use super::element::Element;
 use super::modulus::{Modulus, Number, opaque};
 use zeroize::Zeroizing;
 
-/// Division steps of one matrix, and matrices.
+/// Number of division steps of one matrix, and number of matrices.
 const STEPS: usize = 59;
 const MATRICES: usize = 10;
 /// Bits of a digit.
 const BITS: usize = 62;
 const MASK: u64 = (1 << BITS) - 1;
 
-/// A number in digits of 62 bits, the lowest first; the highest has the sign.
+/// Number in digits of 62 bits, the lowest first; the highest has the sign.
 type Signed = [i64; 5];
 
-/// What 59 division steps do to f and g, times 2^62.
+/// Effect of 59 division steps on f and g, times 2^62.
 struct Matrix {
     u: i64,
     v: i64,
@@ -24,8 +25,8 @@ struct Matrix {
     r: i64,
 }
 
-/// Replaces numbers x R by R / x. All of them, in all lanes, are inverted as one product (Montgomery's trick): a zero makes
-/// all of them zero.
+/// Replaces numbers x R by R / x. All numbers, in all lanes, are inverted as one product (Montgomery's trick): a zero
+/// makes all of them zero.
 pub(super) fn invert_all(
     mut numbers: Vec<&mut Element>,
     modulus: &Modulus,
@@ -45,7 +46,7 @@ pub(super) fn invert_all(
     }
 }
 
-/// 1 / x for each lane, by the inverse of the product of all.
+/// Computes 1 / x for each lane, from the inverse of the product of all.
 fn invert_lanes(
     x: &Element,
     modulus: &Modulus,
@@ -63,7 +64,7 @@ fn invert_lanes(
     Zeroizing::new(multiply(&Element::broadcast(&inverse), &others))
 }
 
-/// R^2 / number modulo the prime: of x R that is R / x. 0 for 0.
+/// Computes R^2 / number modulo the prime, which is R / x for x R. Returns 0 for 0.
 fn invert(number: &Number, modulus: &Modulus) -> Number {
     let prime = signed(&modulus.words);
     let mut f = Zeroizing::new(prime);
@@ -77,11 +78,11 @@ fn invert(number: &Number, modulus: &Modulus) -> Number {
         matrix.multiply_modulo(&mut d, &mut e, &prime, modulus.inverse);
         matrix.multiply(&mut f, &mut g);
     }
-    // f is 1 or -1 now, and d = f / number.
+    // Here f is 1 or -1, and d = f / number.
     unsigned(&normalised(&d, f[4] >> 63, &prime))
 }
 
-/// zeta is -(delta + 1/2).
+/// Computes division steps; zeta is -(delta + 1/2).
 fn division_steps(mut zeta: i64, mut f: u64, mut g: u64) -> (Matrix, i64) {
     // The identity times 8: 59 doublings make it 2^62.
     let (mut u, mut v, mut q, mut r) = (8u64, 0u64, 0u64, 8u64);
@@ -106,7 +107,7 @@ fn division_steps(mut zeta: i64, mut f: u64, mut g: u64) -> (Matrix, i64) {
 }
 
 impl Matrix {
-    /// f, g = (u f + v g, q f + r g) / 2^62, which is exact.
+    /// Computes f, g = (u f + v g, q f + r g) / 2^62, which is exact.
     fn multiply(&self, f: &mut Signed, g: &mut Signed) {
         let Self { u, v, q, r } = *self;
         let mut sum_f = (product(u, f[0]) + product(v, g[0])) >> BITS;
@@ -120,8 +121,8 @@ impl Matrix {
         (f[4], g[4]) = (sum_f as i64, sum_g as i64);
     }
 
-    /// The same modulo the prime: multiples of it are added that make the division exact and keep d and e between -2 and 1
-    /// times the prime.
+    /// Like `multiply`, modulo the prime: adds multiples of it that make the division exact and keep d and e between
+    /// -2 and 1 times the prime.
     fn multiply_modulo(&self, d: &mut Signed, e: &mut Signed, prime: &Signed, inverse: u64) {
         let Self { u, v, q, r } = *self;
         let (sign_d, sign_e) = (d[4] >> 63, e[4] >> 63);
@@ -146,7 +147,7 @@ impl Matrix {
     }
 }
 
-/// A number between -2 and 1 times the prime, negated if `sign` is -1, below the prime.
+/// Reduces a number between -2 and 1 times the prime, negated if `sign` is -1, to a number below the prime.
 fn normalised(number: &Signed, sign: i64, prime: &Signed) -> Zeroizing<Signed> {
     let mut number = Zeroizing::new(*number);
     let add_if_negative = |number: &mut Signed| {

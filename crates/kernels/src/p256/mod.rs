@@ -9,7 +9,7 @@
 //!                                                    └───────────────────────────────────────────────┘
 //! ```
 //!
-//! Shared secrets (SP 800-56A, section 5.7.1.2), each of its own scalar and point, and public keys:
+//! Shared secrets (SP 800-56A, section 5.7.1.2), each for its own scalar and point, and public keys:
 //!
 //! ```text
 //!   points ──checks──> tables of odd multiples ──1 / z──┐
@@ -18,7 +18,7 @@
 //!   scalars ──> comb ──> x : y : z ──x z^-2, y z^-3──> public keys
 //! ```
 //!
-//! There are lanes for AVX-512 IFMA alone. Secrets and public keys are computed by BoringSSL elsewhere.
+//! There are lanes only for AVX-512 IFMA. Elsewhere BoringSSL computes secrets and public keys.
 
 mod agreement;
 #[cfg(target_arch = "x86_64")]
@@ -60,19 +60,19 @@ use modulus::{N, Number, from_bytes};
 use std::fmt;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bytes of a private key, of a coordinate, of a secret, and of each half of a signature.
+/// Length in bytes of a private key, of a coordinate, of a secret, and of each half of a signature.
 pub const P256_BYTES: usize = 32;
 
-/// A private key of P-256, as lanes want it.
+/// Private key of P-256, in the form used by lanes.
 pub struct P256Key {
-    /// As it is, for the nonce and for the check.
+    /// Private key as it is, for the nonce and for the check.
     d: Number,
-    /// Times 2^260, for the signature: kept apart, so that a fault in either shows.
+    /// Private key times 2^260, for the signature: stored separately, so that a fault in either is detected.
     montgomery: Number,
 }
 
 impl P256Key {
-    /// The key with this number, big-endian; `None` if it is zero or not below the group's order.
+    /// Creates a key from a big-endian number; `None` if it is zero or not below the group's order.
     pub fn new(d: &[u8; P256_BYTES]) -> Option<Self> {
         let d = Zeroizing::new(from_bytes(d));
         N.holds(&d).then(|| Self { montgomery: N.montgomery(&d), d: *d })
@@ -92,7 +92,7 @@ impl fmt::Debug for P256Key {
     }
 }
 
-/// One signature of a batch.
+/// Signature in a batch.
 pub struct P256Signature<'a> {
     key: &'a P256Key,
     digest: &'a [u8],
@@ -101,18 +101,18 @@ pub struct P256Signature<'a> {
 }
 
 impl<'a> P256Signature<'a> {
-    /// A signature over a digest, of which 32 bytes count, that [`Lanes::sign_p256`](crate::Lanes::sign_p256) will compute
-    /// into `signature`: r and s, each big-endian.
+    /// Creates a signature over a digest, 32 bytes of which are used, for
+    /// [`Lanes::sign_p256`](crate::Lanes::sign_p256), which stores r and s, each big-endian, in `signature`.
     pub fn new(key: &'a P256Key, digest: &'a [u8], signature: &'a mut [u8; 2 * P256_BYTES]) -> Self {
         Self { key, digest, signature, signed: false }
     }
 
-    /// Whether `signature` holds a signature that has passed its checks. Otherwise it is as it was.
+    /// Returns whether `signature` holds a signature that has passed its checks. Otherwise it is unchanged.
     pub fn is_signed(&self) -> bool {
         self.signed
     }
 
-    /// The digest as FIPS 186-5 makes a number of it: its leftmost 256 bits.
+    /// Converts the digest as defined by FIPS 186-5: its leftmost 256 bits.
     #[cfg(target_arch = "x86_64")]
     fn digest_bytes(&self) -> [u8; P256_BYTES] {
         let mut bytes = [0; P256_BYTES];

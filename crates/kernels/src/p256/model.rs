@@ -1,5 +1,5 @@
-//! The kernels as plain arithmetic, a lane at a time: what the assembly is compared with, and what valgrind, which knows
-//! no AVX-512, runs the code above the kernels with.
+//! Kernels in plain arithmetic, one lane at a time: the reference for the assembly, and the implementation for
+//! valgrind, which does not support AVX-512.
 
 use super::comb::{CombState, Kernels, TABLE, WINDOW_BITS};
 use super::element::{DIGIT_MASK, Element, U64x8};
@@ -30,7 +30,7 @@ impl Kernels for Model {
         }
     }
 
-    /// The addition of Jacobian and affine coordinates as in textbooks.
+    /// Textbook addition of Jacobian and affine coordinates.
     fn comb_add(self, state: &mut CombState, digits: &[U64x8], first: usize) {
         for (digits, table) in digits.iter().zip(&table()[first..]) {
             for lane in 0..8 {
@@ -56,7 +56,7 @@ impl Kernels for Model {
 }
 
 impl PointKernels for Model {
-    /// As in textbooks, but for the sign.
+    /// Textbook doubling, except for the sign.
     fn double(self, state: &mut PointState) {
         for lane in 0..8 {
             let [x, v, z] = [&state.x, &state.v, &state.z].map(|element| element.canonical(lane, &P));
@@ -116,13 +116,13 @@ impl PointState {
         let new_y = minus(&times(&r, &minus(&v, &new_x)), &times(&y, &hhh));
         let factor = plus(&h, &h);
         self.factor.put(lane, &factor);
-        // With twice the z, x and y are four and eight times as large.
+        // Since z is doubled, x and y are four and eight times as large.
         let [new_x, new_y] = [quadruple(&new_x), quadruple(&plus(&new_y, &new_y))];
         self.put(lane, &new_x, &new_y, &times(&z, &factor));
     }
 }
 
-/// The odd multiple that a digit stands for, as x and y, by reading the whole table.
+/// Returns the odd multiple for a digit, as x and y, by reading the whole table.
 fn own_entry(table: &Table, lane: usize, digit: u64) -> (Number, Number) {
     let negative = (digit >> (multiple::WINDOW_BITS - 1)).wrapping_sub(1);
     let index = (digit ^ negative) & (table.len() as u64 - 1);
@@ -146,7 +146,7 @@ fn half(a: &Number) -> Number {
     times(a, &P.montgomery(&[0, 1 << 31, 1 << 63, 0x7fff_ffff_8000_0000]))
 }
 
-/// The multiple that a digit stands for, and its tag, by reading the whole table.
+/// Returns the multiple for a digit, and its tag, by reading the whole table.
 fn entry(table: &[u64; TABLE], digit: u64) -> (Number, Number, u64) {
     const ENTRIES: usize = 1 << (WINDOW_BITS - 1);
     let negative = (digit >> (WINDOW_BITS - 1)).wrapping_sub(1);
@@ -164,7 +164,7 @@ fn entry(table: &[u64; TABLE], digit: u64) -> (Number, Number, u64) {
     (x, select(negative, &P.minus(&y), &y), (tag ^ negative).wrapping_sub(negative))
 }
 
-/// a b / 2^260, digit by digit.
+/// Computes a b / 2^260, digit by digit.
 fn multiply(a: &Element, b: &Element, modulus: &Modulus) -> Element {
     multiply_lanes(a, b, modulus, 8)
 }

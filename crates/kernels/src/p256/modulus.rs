@@ -1,12 +1,12 @@
-//! The numbers of P-256 (SP 800-186, section 3.2.1.3), in constant time.
+//! Constants of P-256 (SP 800-186, section 3.2.1.3), and arithmetic modulo them in constant time.
 
 use crate::secrecy::declassify;
 use zeroize::Zeroizing;
 
-/// The lowest word first.
+/// Number, the lowest word first.
 pub(crate) type Number = [u64; 4];
 
-/// A prime, and what computing modulo it takes.
+/// Prime modulus, with its constants for computation.
 pub(crate) struct Modulus {
     pub(super) words: Number,
     /// 1 / the prime, modulo 2^62
@@ -17,7 +17,7 @@ pub(crate) struct Modulus {
     pub(super) r_squared: Number,
 }
 
-/// The field's prime.
+/// Prime of the field.
 pub(super) const P: Modulus = Modulus {
     words: [u64::MAX, 0xffff_ffff, 0, 0xffff_ffff_0000_0001],
     inverse: u64::MAX >> 2,
@@ -25,7 +25,7 @@ pub(super) const P: Modulus = Modulus {
     r_squared: [0x300, 0xffff_fbff_ffff_ff00, 0xffff_ffff_ffff_feff, 0x04ff_ffff_fdff],
 };
 
-/// The group's order.
+/// Order of the group.
 pub(super) const N: Modulus = Modulus {
     words: [0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717_9e84, u64::MAX, 0xffff_ffff_0000_0000],
     inverse: 0x332e_3755_11ff_43b1,
@@ -34,13 +34,13 @@ pub(super) const N: Modulus = Modulus {
 };
 
 impl Modulus {
-    /// Whether a number is one of 1 .. the prime - 1, which everybody may know.
+    /// Returns whether a number is one of 1 .. the prime - 1, which is public.
     pub(super) fn holds(&self, number: &Number) -> bool {
         let below = subtract(number, &self.words).1;
         declassify(below & !is_zero(number)) != 0
     }
 
-    /// number R: 260 doublings.
+    /// Computes number R, by 260 doublings.
     pub(super) fn montgomery(&self, number: &Number) -> Number {
         (0..260).fold(*number, |number, _| {
             let above = number[3] >> 63;
@@ -50,19 +50,19 @@ impl Modulus {
         })
     }
 
-    /// A number below twice the prime, of which `above` is the fifth word, modulo the prime.
+    /// Reduces a number below twice the prime, with `above` as its fifth word, modulo the prime.
     pub(super) fn reduced(&self, number: &Number, above: u64) -> Number {
         let (less, borrow) = subtract(number, &self.words);
         select(borrow & above.wrapping_sub(1), number, &less)
     }
 
-    /// The prime - number, for a number that is not larger.
+    /// Computes the prime - number, for a number that is not larger.
     pub(super) fn minus(&self, number: &Number) -> Number {
         subtract(&self.words, number).0
     }
 }
 
-/// a - b modulo 2^256, and all ones if b is larger.
+/// Computes a - b modulo 2^256, and all ones if b is larger.
 pub(super) fn subtract(a: &Number, b: &Number) -> (Number, u64) {
     let mut borrow = 0;
     let difference = std::array::from_fn(|i| {
@@ -73,25 +73,25 @@ pub(super) fn subtract(a: &Number, b: &Number) -> (Number, u64) {
     (difference, opaque(borrow as u64))
 }
 
-/// a where the mask is all ones, b where it is zero.
+/// Returns a where the mask is all ones, b where it is zero.
 pub(super) fn select(mask: u64, a: &Number, b: &Number) -> Number {
     let mask = opaque(mask);
     std::array::from_fn(|i| a[i] & mask | b[i] & !mask)
 }
 
-/// All ones if the number is zero.
+/// Returns all ones if the number is zero.
 pub(super) fn is_zero(number: &[u64]) -> u64 {
     let bits = number.iter().fold(0, |bits, word| bits | word);
     opaque(((bits | bits.wrapping_neg()) >> 63).wrapping_sub(1))
 }
 
-/// The value, of which the compiler knows nothing: it makes no branch of a mask.
+/// Returns the value, opaque to the compiler, which then cannot turn a mask into a branch.
 #[inline]
 pub(super) fn opaque(value: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         let mut value = value;
-        // SAFETY: no instruction at all.
+        // SAFETY: the assembly has no instructions.
         unsafe {
             std::arch::asm!("/* {0} */", inout(reg) value, options(pure, nomem, nostack, preserves_flags));
         };
@@ -101,7 +101,7 @@ pub(super) fn opaque(value: u64) -> u64 {
     std::hint::black_box(value)
 }
 
-/// From big-endian bytes.
+/// Parses big-endian bytes.
 pub(super) fn from_bytes(bytes: &[u8; 32]) -> Number {
     std::array::from_fn(|i| {
         let mut word = [0; 8];
@@ -110,13 +110,13 @@ pub(super) fn from_bytes(bytes: &[u8; 32]) -> Number {
     })
 }
 
-/// A scalar from big-endian bytes, if it is one of 1 .. the order - 1.
+/// Parses a scalar from big-endian bytes, if it is one of 1 .. the order - 1.
 pub(super) fn parsed_scalar(bytes: &[u8; 32]) -> Option<Zeroizing<Number>> {
     let scalar = Zeroizing::new(from_bytes(bytes));
     N.holds(&scalar).then_some(scalar)
 }
 
-/// To big-endian bytes.
+/// Writes big-endian bytes.
 pub(super) fn to_bytes(number: &Number, bytes: &mut [u8]) {
     bytes
         .rchunks_exact_mut(8)

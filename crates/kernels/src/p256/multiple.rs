@@ -1,4 +1,4 @@
-//! Multiples of eight points: windows of four bits over a table of each lane's own.
+//! Multiples of eight points: windows of four bits over per-lane tables.
 
 use super::comb::{Kernels, put_digits};
 use super::element::{Element, U64x8};
@@ -7,14 +7,14 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// Bits of a window; as in `codegen/p256_multiple.rs`.
 pub(super) const WINDOW_BITS: usize = 4;
-/// Windows of a scalar.
+/// Number of windows of a scalar.
 pub(super) const WINDOWS: usize = 256 / WINDOW_BITS;
-/// Points of a table.
+/// Number of points of a table.
 pub(super) const ENTRIES: usize = 1 << (WINDOW_BITS - 1);
 
-/// The arithmetic on points, which `codegen/p256_multiple.rs` describes.
+/// Point arithmetic, described in `codegen/p256_multiple.rs`.
 pub(crate) trait PointKernels: Kernels {
-    /// Minus twice the point.
+    /// Computes minus twice the point.
     fn double(self, state: &mut PointState);
     /// Adds the entry.
     fn add(self, state: &mut PointState);
@@ -24,8 +24,8 @@ pub(crate) trait PointKernels: Kernels {
     fn windows_add(self, state: &mut PointState, digits: &[U64x8], table: &Table);
 }
 
-/// What they work on: a point as x / z^2, v / (2 z^3), and z^2; an entry; by what the last addition has multiplied z; and
-/// room.
+/// State of the kernels: a point as x / z^2, v / (2 z^3), and z^2; an entry; the factor of z in the last addition;
+/// and temporaries.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub(crate) struct PointState {
@@ -38,7 +38,7 @@ pub(crate) struct PointState {
     pub(crate) room: [Element; 9],
 }
 
-/// A point as x, v / 2.
+/// Point as x, v / 2.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Entry {
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     pub(crate) v: Element,
 }
 
-/// 1, 3 .. 15 times minus the point of each lane: that it is minus the point does not change the multiple's x.
+/// Multiples 1, 3 .. 15 of minus the point of each lane: the sign does not change the multiple's x.
 pub(crate) type Table = [Entry; ENTRIES];
 
 /// Points, in Montgomery form: x, y and p - y.
@@ -56,13 +56,13 @@ pub(super) struct Points {
     pub(super) minus_y: Element,
 }
 
-/// Tables under construction: nothing of them is secret.
+/// Tables under construction, which contain no secrets.
 pub(super) struct Tables {
-    /// All but the first one times a z of their own.
+    /// Entries; all but the first one are times their own z.
     entries: Table,
-    /// An entry's z is its factor times the one of the entry before.
+    /// Factors: an entry's z is its factor times the previous entry's.
     factors: [Element; ENTRIES],
-    /// The last entry's z.
+    /// Coordinate z of the last entry.
     pub(super) z: Element,
 }
 
@@ -73,7 +73,7 @@ impl Tables {
         let mut state = PointState { x: *x, v: y.plus(y), z: one, zz: one, ..PointState::default() };
         kernels.double(&mut state);
 
-        // By x z^2 and y z^3 points move to another curve, where z is 1, and where additions are the same.
+        // The factors x z^2 and y z^3 map points to another curve, where z is 1 and additions are the same.
         let (z, zz) = (state.z, state.zz);
         state.entry = Entry { x: state.x, v: state.v };
         state.x = kernels.multiply(x, &zz);
@@ -84,13 +84,13 @@ impl Tables {
         for (entry, factor) in entries.iter_mut().zip(&mut factors).skip(1) {
             kernels.add(&mut state);
             *entry = Entry { x: state.x, v: state.v };
-            // As a product, in clean digits.
+            // A product, in clean digits.
             *factor = kernels.multiply(&state.factor, &one);
         }
         Self { entries, factors, z: kernels.multiply(&state.z, &z) }
     }
 
-    /// The tables, once `z` was replaced by 1 / z.
+    /// Returns the tables, after `z` was replaced by 1 / z.
     pub(super) fn finish(&mut self, kernels: impl PointKernels) -> &Table {
         let mut inverse = self.z;
         for (entry, factor) in self.entries.iter_mut().zip(&self.factors).skip(1).rev() {
@@ -103,8 +103,8 @@ impl Tables {
     }
 }
 
-/// The multiples by odd scalars, of which only x / z^2 counts. z is zero where the last addition was one of equal points:
-/// for the scalar n - 2 (`docs/kernels/p256.md`).
+/// Computes the multiples by odd scalars, of which only x / z^2 is used. z is zero if the last addition was of equal
+/// points: for the scalar n - 2 (`docs/kernels/p256.md`).
 pub(super) fn multiply(
     kernels: impl PointKernels,
     table: &Table,

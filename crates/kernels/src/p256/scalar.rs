@@ -1,5 +1,5 @@
-//! One ECDH at a time with BoringSSL: the tiers without lanes, the few scalars that the lanes cannot do, and the oracle of
-//! the tests.
+//! ECDH with BoringSSL, one operation at a time: for tiers without lanes, for the few scalars that lanes do not
+//! support, and as the oracle of the tests.
 
 use super::P256_BYTES;
 use super::agreement::{P256_POINT_BYTES, P256Agreement, UNCOMPRESSED};
@@ -8,7 +8,7 @@ use boring_sys as ffi;
 use std::ptr;
 use zeroize::Zeroizing;
 
-/// Computes the secret, if scalar and point allow it.
+/// Computes the secret, if scalar and point are valid.
 pub(crate) fn agree(op: &mut P256Agreement<'_>) {
     if parsed_scalar(op.scalar).is_none() || op.point[0] != UNCOMPRESSED {
         return;
@@ -21,14 +21,14 @@ pub(crate) fn agree(op: &mut P256Agreement<'_>) {
     }
 }
 
-/// The public key of a scalar; zeros for one that is zero or not below the order.
+/// Computes the public key of a scalar; zeros for one that is zero or not below the order.
 pub(crate) fn public_key(scalar: &[u8; P256_BYTES], public_key: &mut [u8; P256_POINT_BYTES]) {
     let multiple = parsed_scalar(scalar).and_then(|_| Point::base_times(scalar));
     let encoded = multiple.and_then(|multiple| multiple.encode());
     *public_key = encoded.map_or([0; P256_POINT_BYTES], |encoded| *encoded);
 }
 
-/// A point of BoringSSL's, which wipes what it frees.
+/// BoringSSL point, whose memory is wiped when freed.
 struct Point(*mut ffi::EC_POINT);
 
 impl Point {
@@ -38,7 +38,7 @@ impl Point {
         (!point.is_null()).then_some(Self(point))
     }
 
-    /// Only points on the curve.
+    /// Parses a point; accepts only points on the curve.
     fn parse(bytes: &[u8; P256_POINT_BYTES]) -> Option<Self> {
         let point = Self::new()?;
         let (start, len, context) = (bytes.as_ptr(), bytes.len(), ptr::null_mut());
@@ -65,12 +65,12 @@ impl Point {
         (ok == 1).then_some(result)
     }
 
-    /// `None` for infinity.
+    /// Encodes the point; `None` for infinity.
     fn encode(&self) -> Option<Zeroizing<[u8; P256_POINT_BYTES]>> {
         let mut bytes = Zeroizing::new([0; P256_POINT_BYTES]);
         let form = ffi::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED;
         let (start, len, context) = (bytes.as_mut_ptr(), bytes.len(), ptr::null_mut());
-        // SAFETY: the point is live, and the bytes are as many as said.
+        // SAFETY: the point is live, and the bytes have the given length.
         let written =
             unsafe { ffi::EC_POINT_point2oct(ffi::EC_group_p256(), self.0, form, start, len, context) };
         (written == len).then_some(bytes)
@@ -87,12 +87,12 @@ impl Drop for Point {
     }
 }
 
-/// A number of BoringSSL's.
+/// BoringSSL number.
 struct Number(*mut ffi::BIGNUM);
 
 impl Number {
     fn new(bytes: &[u8; P256_BYTES]) -> Option<Self> {
-        // SAFETY: the bytes are as many as said.
+        // SAFETY: the bytes have the given length.
         let number = unsafe { ffi::BN_bin2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut()) };
         (!number.is_null()).then_some(Self(number))
     }

@@ -1,4 +1,4 @@
-//! The kernels against plain arithmetic, signatures with known nonces, and the code above the kernels under valgrind.
+//! Kernels against plain arithmetic, signatures with known nonces, and the code above the kernels under valgrind.
 
 use super::batch::{LANES, sign_with};
 use super::comb::{CombState, Kernels, WINDOW_BITS, WINDOWS};
@@ -29,8 +29,8 @@ pub(super) fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Digits as large as any operand's, as small, and random ones. Operands are below 4.4p, and what stands above a digit's
-/// bits does not count.
+/// Returns the largest and smallest possible digits, and random ones. Operands are below 4.4p, and bits above a
+/// digit's are ignored.
 fn operands() -> Vec<Element> {
     let all = |digits: [u64; 5]| Element(digits.map(|digit| U64x8([digit; 8])));
     let top = (1 << 50) + (1 << 48) - 1;
@@ -70,7 +70,7 @@ fn ifma_comb_agrees_with_the_model() {
     let mut random = random(2);
     let highest = 1 << (WINDOW_BITS - 1);
     let digits: [U64x8; WINDOWS] = std::array::from_fn(|i| match i {
-        // Positive, and not so large that the sum exceeds the order.
+        // Positive, and small enough for the sum not to exceed the order.
         _ if i + 1 == WINDOWS => U64x8([highest; LANES]),
         // Every digit in some lane.
         0..16 => U64x8(std::array::from_fn(|lane| (8 * i + lane) as u64 & (2 * highest - 1))),
@@ -104,7 +104,7 @@ pub(super) fn lanes(element: &Element) -> [[u64; 8]; 5] {
     })
 }
 
-/// RFC 6979, appendix A.2.5: the key, and with SHA-256 of "sample" and "test" the digest, k, r, s.
+/// Key of RFC 6979, appendix A.2.5, and with SHA-256 of "sample" and "test" the digest, k, r, s.
 const KEY: &str = "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721";
 const KNOWN: [[&str; 4]; 2] = [
     [
@@ -125,14 +125,14 @@ pub(super) fn bytes<const LEN: usize>(text: &str) -> [u8; LEN] {
     std::array::from_fn(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal"))
 }
 
-/// A hash that makes this nonce.
+/// Returns a hash that yields this nonce.
 pub(super) fn hash(k: &[u8; P256_BYTES]) -> [u8; WIDE] {
     let mut hash = [0; WIDE];
     hash[WIDE - P256_BYTES..].copy_from_slice(k);
     hash
 }
 
-/// What is signed with nonces that the caller knows: `None` where no signature came out.
+/// Signs with nonces that the caller knows: `None` for missing signatures.
 pub(super) fn signed(
     kernels: impl Kernels,
     keys: &[P256Key],
@@ -148,7 +148,7 @@ pub(super) fn signed(
     signatures.into_iter().zip(marks).map(|(signature, signed)| signed.then_some(signature)).collect()
 }
 
-/// Known signatures, in as many lanes as are asked for, with everything secret unknown to memcheck. `hide` marks it so.
+/// Checks known signatures, in `count` lanes, with all secrets undefined for memcheck, marked by `hide`.
 fn known_signatures(kernels: impl Kernels, count: usize, hide: impl Fn(&mut [u8])) {
     let known: Vec<_> = KNOWN.iter().cycle().take(count).map(|texts| texts.map(bytes)).collect();
     let mut key = bytes(KEY);

@@ -1,39 +1,41 @@
-//! Batches on eight lanes or four, whatever computes in the lanes.
+//! Batches on eight lanes or four, for any implementation of the lanes.
 
 use super::element::{Element, Layout, Vectors};
 use super::{Agreement, X25519_BYTES};
 use crate::secrecy::declassify;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Fewer are computed faster by BoringSSL, one at a time; see `docs/kernels/measurements.md`.
+/// Smallest batch for lanes. Fewer are computed faster by BoringSSL, one at a time; see
+/// `docs/kernels/measurements.md`.
 pub(crate) const LEAST_AGREEMENTS: usize = 2;
 pub(crate) const LEAST_PUBLIC_KEYS: usize = 2;
-/// Vectors of lanes whose denominators are inverted together.
+/// Number of vectors of lanes with denominators that are inverted together.
 const TOGETHER: usize = 8;
-/// Digits of a scalar in the comb: windows of five bits.
+/// Number of digits of a scalar in the comb: windows of five bits.
 const WINDOWS: usize = 51;
 const WINDOW_BITS: usize = 5;
 
-/// The digits of a vector's scalars, lowest first, each from -16 to 15 in two's complement.
+/// Digits of a vector's scalars, lowest first, each from -16 to 15 in two's complement.
 pub(crate) type Digits = Vectors<WINDOWS>;
 
-/// Where bits of a vector's scalars differ from the ones above, highest word first.
+/// Differences between adjacent bits of a vector's scalars, highest word first.
 pub(crate) type Differences = Vectors<4>;
 
-/// The arithmetic that an instruction set supplies; `codegen/x25519.rs` describes the functions.
+/// Arithmetic supplied by an instruction set; `codegen/x25519.rs` describes the functions.
 pub(crate) trait Kernels: Copy {
-    /// How it wants its numbers.
+    /// Layout of its numbers.
     type Layout: Layout;
-    /// How many bits of the second of two ladders are left out, from bit 255 on.
+    /// Number of bits of the second of two ladders that are omitted, from bit 255 on.
     const AHEAD: usize;
 
-    /// a * b, in clean digits.
+    /// Computes a * b, in clean digits.
     fn multiply(self, a: &Element<Self::Layout>, b: &Element<Self::Layout>) -> Element<Self::Layout>;
-    /// x^(2^count), in clean digits; count is at least 1.
+    /// Computes x^(2^count), in clean digits; count is at least 1.
     fn square(self, x: &Element<Self::Layout>, count: usize) -> Element<Self::Layout>;
-    /// From x1 to x2 : z2, the product of scalar and point, in clean digits. x2, z2, x3, z3 are 1, 0, x1, 1 before.
+    /// Computes x2 : z2, the product of scalar and point, from x1, in clean digits. Initially x2, z2, x3, z3 are 1,
+    /// 0, x1, 1.
     fn ladder(self, state: &mut LadderState<Self::Layout>, differences: &Differences);
-    /// Two ladders; the second one's differences begin [`AHEAD`](Self::AHEAD) bits later.
+    /// Computes two ladders; the second one's differences begin [`AHEAD`](Self::AHEAD) bits later.
     fn ladders(self, states: &mut [LadderState<Self::Layout>; 2], differences: &[Differences; 2]);
     /// Sets x = z + y and t = z - y of the scalars' multiples of the base point, in digits for multiplications only.
     fn comb(self, state: &mut CombState<Self::Layout>, digits: &Digits);
@@ -41,15 +43,15 @@ pub(crate) trait Kernels: Copy {
     fn wipe_registers();
 }
 
-/// What the ladder works on: x1, x2, z2, x3, z3, and the room it needs.
+/// State of the ladder: x1, x2, z2, x3, z3, and temporaries.
 #[repr(C, align(64))]
 pub(crate) struct LadderState<L: Layout>(pub(crate) [Element<L>; 20]);
 
-/// What the comb works on: x, y, z, t, and the room it needs.
+/// State of the comb: x, y, z, t, and temporaries.
 #[repr(C, align(64))]
 pub(crate) struct CombState<L: Layout>(pub(crate) [Element<L>; 16]);
 
-/// A fraction in each lane.
+/// Fraction in each lane.
 #[derive(Clone)]
 struct Ratio<L: Layout> {
     numerator: Element<L>,
@@ -88,7 +90,7 @@ pub(crate) fn agree<K: Kernels>(kernels: K, batch: &mut [Agreement<'_>]) {
     wipe_registers(kernels);
 }
 
-/// Computes the public keys; there are as many as scalars.
+/// Computes the public keys; the slices have the same length.
 pub(crate) fn public_keys<K: Kernels>(
     kernels: K,
     scalars: &[[u8; X25519_BYTES]],
@@ -111,8 +113,8 @@ fn wipe_registers<K: Kernels>(_: K) {
     K::wipe_registers();
 }
 
-/// The points' multiples as x : z, of as many vectors of lanes as there are ratios: one or two. Lanes without an
-/// operation compute with zeros.
+/// Computes the points' multiples as x : z, in one or two vectors of lanes, one per ratio. Lanes without an operation
+/// compute with zeros.
 fn multiply_points<K: Kernels>(kernels: K, ops: &[Agreement<'_>], ratios: &mut [Ratio<K::Layout>]) {
     let mut states = Zeroizing::new([LadderState::default(), LadderState::default()]);
     let mut differences = Zeroizing::new([Differences::default(); 2]);
@@ -135,7 +137,7 @@ fn multiply_points<K: Kernels>(kernels: K, ops: &[Agreement<'_>], ratios: &mut [
     }
 }
 
-/// `ahead` bits from the top, which do not differ in a clamped scalar, are left out.
+/// Stores the differences without the top `ahead` bits, which do not differ in a clamped scalar.
 fn put_differences<L: Layout>(differences: &mut Differences, lane: usize, scalar: &[u64; 4], ahead: usize) {
     let [a, b, c, d] = *scalar;
     let words = [d ^ d >> 1, c ^ (c >> 1 | d << 63), b ^ (b >> 1 | c << 63), a ^ (a >> 1 | b << 63), 0];
@@ -144,7 +146,7 @@ fn put_differences<L: Layout>(differences: &mut Differences, lane: usize, scalar
     }
 }
 
-/// The scalars' multiples of the base point as u = (z + y) : (z - y).
+/// Computes the scalars' multiples of the base point as u = (z + y) : (z - y).
 fn multiply_base<K: Kernels>(kernels: K, scalars: &[[u8; X25519_BYTES]], ratio: &mut Ratio<K::Layout>) {
     let mut state = Zeroizing::new(CombState::default());
     let mut digits = Zeroizing::new(Digits::default());
@@ -152,12 +154,13 @@ fn multiply_base<K: Kernels>(kernels: K, scalars: &[[u8; X25519_BYTES]], ratio: 
         put_digits::<K::Layout>(&mut digits, lane, &clamped(scalar));
     }
     kernels.comb(&mut state, &digits);
-    // Multiplied by one, the denominator is clean.
+    // The multiplication by one makes the denominator clean.
     ratio.numerator = state.0[0];
     ratio.denominator = kernels.multiply(&state.0[3], &Element::small(1));
 }
 
-/// scalar = 2^255 + the sum of digit_i 2^(5 i): bit 254 of a clamped scalar carries out of the highest window.
+/// Recodes scalar = 2^255 + the sum of digit_i 2^(5 i): bit 254 of a clamped scalar carries out of the highest
+/// window.
 fn put_digits<L: Layout>(digits: &mut Digits, lane: usize, scalar: &[u64; 4]) {
     let mut carry = 0;
     for i in 0..WINDOWS {
@@ -169,7 +172,7 @@ fn put_digits<L: Layout>(digits: &mut Digits, lane: usize, scalar: &[u64; 4]) {
     }
 }
 
-/// Leaves numerator / denominator, in clean digits, in place of the numerators: 0 where the denominator is 0. All
+/// Replaces the numerators by numerator / denominator, in clean digits: 0 where the denominator is 0. All
 /// denominators of a lane are inverted together, as one product (Montgomery's trick).
 fn divide<K: Kernels>(kernels: K, ratios: &mut [Ratio<K::Layout>]) {
     let mut product = Zeroizing::new(Element::small(1));
@@ -189,7 +192,7 @@ fn divide<K: Kernels>(kernels: K, ratios: &mut [Ratio<K::Layout>]) {
     }
 }
 
-/// x^(p - 2) = 1 / x, by 254 squarings and 11 multiplications.
+/// Computes x^(p - 2) = 1 / x, by 254 squarings and 11 multiplications.
 fn invert<K: Kernels>(kernels: K, x: &Element<K::Layout>) -> Element<K::Layout> {
     let times = |a: &Element<_>, b: &Element<_>| Zeroizing::new(kernels.multiply(a, b));
     let square = |x: &Element<_>, count| Zeroizing::new(kernels.square(x, count));
@@ -208,7 +211,7 @@ fn invert<K: Kernels>(kernels: K, x: &Element<K::Layout>) -> Element<K::Layout> 
     kernels.multiply(&square(&ones_250, 5), &x11)
 }
 
-/// The scalar that X25519 computes with (RFC 7748, section 5, `decodeScalar25519`).
+/// Clamps the scalar (RFC 7748, section 5, `decodeScalar25519`).
 fn clamped(scalar: &[u8; X25519_BYTES]) -> Zeroizing<[u64; 4]> {
     let mut words = Zeroizing::new(read_words(scalar));
     words[0] &= !7;

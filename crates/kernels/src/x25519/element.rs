@@ -3,23 +3,23 @@
 use std::marker::PhantomData;
 use zeroize::Zeroize;
 
-/// Words of an element, of either layout.
+/// Number of words of an element, in either layout.
 const WORDS: usize = 40;
 
-/// How numbers stand in vectors: digit i of lane l is word `LANES * i + l`.
+/// Layout of numbers in vectors: digit i of lane l is word `LANES * i + l`.
 pub(crate) trait Layout: Copy + 'static {
-    /// Numbers side by side.
+    /// Number of lanes.
     const LANES: usize;
-    /// Digits of a number.
+    /// Number of digits.
     const DIGITS: usize = WORDS / Self::LANES;
-    /// Bits of a word that count.
+    /// Mask of the significant bits of a word.
     const READ: u64;
 
-    /// The bit that a digit begins with; the last one ends with bit 255.
+    /// First bit of a digit; the last one ends with bit 255.
     fn start(digit: usize) -> usize;
 }
 
-/// AVX-512: five digits of 52 bits. Instructions read that many.
+/// AVX-512: five digits of 52 bits. Instructions read 52 bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Eight;
 
@@ -32,7 +32,7 @@ impl Layout for Eight {
     }
 }
 
-/// AVX2: ten digits of 26 and 25 bits in turn. Instructions read 32.
+/// AVX2: ten digits of alternately 26 and 25 bits. Instructions read 32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Four;
 
@@ -45,13 +45,13 @@ impl Layout for Four {
     }
 }
 
-/// One number in each lane, the lowest digits first. *Clean* are digits with no more bits than theirs (the second of ten
-/// has a little more), in a number below 2^255 + 2^212.
+/// One number in each lane, the lowest digits first. *Clean* digits have no more than their bits (the second of ten
+/// has slightly more), in a number below 2^255 + 2^212.
 #[repr(C, align(64))]
 pub(crate) struct Element<L: Layout>(pub(crate) [u64; WORDS], PhantomData<L>);
 
 impl<L: Layout> Element<L> {
-    /// The same small number in every lane.
+    /// Returns the same small number in every lane.
     pub(super) fn small(number: u64) -> Self {
         let mut element = Self::default();
         element.0[..L::LANES].fill(number);
@@ -69,7 +69,7 @@ impl<L: Layout> Element<L> {
         }
     }
 
-    /// The number in one lane, reduced; its digits are clean.
+    /// Returns the number in one lane, reduced; its digits are clean.
     pub(super) fn canonical(&self, lane: usize) -> [u64; 4] {
         // The number is below 2p. Adding 19 reaches bit 255 exactly if it is p or more.
         let (number, _) = self.words(lane);
@@ -79,7 +79,7 @@ impl<L: Layout> Element<L> {
         reduced
     }
 
-    /// The number in one lane, and what of it stands above 256 bits.
+    /// Returns the number in one lane, and its part above 256 bits.
     pub(super) fn words(&self, lane: usize) -> ([u64; 4], u64) {
         let mut sums = [0u128; 6];
         for digit in 0..L::DIGITS {
@@ -97,10 +97,10 @@ impl<L: Layout> Element<L> {
         ([words[0], words[1], words[2], words[3]], words[4])
     }
 
-    /// All ones in the lanes whose number, in clean digits, is zero modulo p.
+    /// Returns all ones in the lanes with a number, in clean digits, that is zero modulo p.
     pub(super) fn zeros(&self) -> [u64; 8] {
         std::array::from_fn(|lane| {
-            // Layouts of four lanes look at each twice.
+            // Layouts of four lanes check each twice.
             let bits = self.canonical(lane % L::LANES).iter().fold(0, |bits, word| bits | word);
             ((bits | bits.wrapping_neg()) >> 63).wrapping_sub(1)
         })
@@ -135,8 +135,8 @@ impl<L: Layout> Zeroize for Element<L> {
     }
 }
 
-/// One 64-bit word of every lane, several times: the vectors of an instruction set one after the other, with room for
-/// eight lanes in each.
+/// One 64-bit word of every lane, several times: consecutive vectors of an instruction set, with room for eight lanes
+/// in each.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Vectors<const N: usize>(pub(crate) [[u64; 8]; N]);
@@ -147,7 +147,7 @@ impl<const N: usize> Vectors<N> {
         self.0.as_flattened_mut()[L::LANES * vector + lane] = word;
     }
 
-    /// One lane of a vector.
+    /// Returns one lane of a vector.
     #[cfg(test)]
     pub(super) fn get<L: Layout>(&self, vector: usize, lane: usize) -> u64 {
         self.0.as_flattened()[L::LANES * vector + lane]

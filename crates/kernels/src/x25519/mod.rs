@@ -29,13 +29,13 @@ pub(crate) use tests::operate_on_undefined;
 
 use std::fmt;
 
-/// Bytes of a scalar, a point (its u-coordinate) and a secret.
+/// Length in bytes of a scalar, a point (its u-coordinate) and a secret.
 pub const X25519_BYTES: usize = 32;
 
-/// One X25519 of a batch: the secret that a scalar and a point make (RFC 7748, section 5).
+/// X25519 in a batch: the secret of a scalar and a point (RFC 7748, section 5).
 ///
-/// Any 32 bytes are a scalar and any 32 bytes are a point: the scalar is clamped, the top bit of the point is ignored,
-/// and a u-coordinate from p upwards counts modulo p.
+/// Any 32 bytes are a scalar and any 32 bytes are a point: the scalar is clamped, the top bit of the point is
+/// ignored, and a u-coordinate from p upwards is reduced modulo p.
 pub struct Agreement<'a> {
     scalar: &'a [u8; X25519_BYTES],
     point: &'a [u8; X25519_BYTES],
@@ -44,7 +44,7 @@ pub struct Agreement<'a> {
 }
 
 impl<'a> Agreement<'a> {
-    /// An operation that [`Lanes::agree`](crate::Lanes::agree) will compute into `secret`.
+    /// Creates an operation for [`Lanes::agree`](crate::Lanes::agree), which stores its result in `secret`.
     pub fn new(
         scalar: &'a [u8; X25519_BYTES],
         point: &'a [u8; X25519_BYTES],
@@ -53,15 +53,15 @@ impl<'a> Agreement<'a> {
         Self { scalar, point, secret, all_zero: false }
     }
 
-    /// Whether the computed secret is all zeros, because the point has a small order. TLS 1.3 has to abort then (RFC 9846,
-    /// section 7.4.2), with the alert that BoringSSL sends where its `X25519` returns 0.
+    /// Returns whether the computed secret is all zeros, because the point has a small order. TLS 1.3 must then abort
+    /// (RFC 9846, section 7.4.2), with the alert that BoringSSL sends where its `X25519` returns 0.
     pub fn is_all_zero(&self) -> bool {
         self.all_zero
     }
 }
 
 impl fmt::Debug for Agreement<'_> {
-    /// Says nothing of scalar, point or secret.
+    /// Does not show scalar, point or secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Agreement").finish_non_exhaustive()
     }

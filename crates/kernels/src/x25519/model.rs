@@ -1,5 +1,5 @@
-//! The kernels as plain arithmetic, a lane at a time: what the assembly is compared with, and what valgrind, which knows
-//! no AVX-512, runs the code above the kernels with.
+//! Kernels in plain arithmetic, one lane at a time: the reference for the assembly, and the implementation for
+//! valgrind, which does not support AVX-512.
 
 use super::batch::{CombState, Differences, Digits, Kernels, LadderState};
 use super::element::{Element, Layout};
@@ -30,10 +30,10 @@ impl<L: Layout> Kernels for Model<L> {
         }
     }
 
-    /// The ladder from u = 9 gives the same fraction.
+    /// Uses the ladder from u = 9, which gives the same fraction.
     fn comb(self, state: &mut CombState<L>, digits: &Digits) {
         for lane in 0..L::LANES {
-            // The sum modulo 2^256 of 2^255 and the digits.
+            // Sum modulo 2^256 of 2^255 and the digits.
             let mut scalar = [0, 0, 0, 1 << 63];
             for i in 0..digits.0.len() {
                 let digit = i128::from(digits.get::<L>(i, lane) as i64);
@@ -61,7 +61,7 @@ impl<L: Layout> Kernels for Model<L> {
     fn wipe_registers() {}
 }
 
-/// The ladder of every lane, with zeros before the differences.
+/// Computes the ladder of every lane, with zeros before the differences.
 fn climb_lanes<L: Layout>(state: &mut LadderState<L>, differences: &Differences, zeros: usize) {
     for lane in 0..L::LANES {
         let bit = |i: usize| differences.get::<L>(i / 64, lane) >> (63 - i % 64) & 1;
@@ -72,7 +72,7 @@ fn climb_lanes<L: Layout>(state: &mut LadderState<L>, differences: &Differences,
     }
 }
 
-/// RFC 7748, section 5, with the bits' differences.
+/// Ladder of RFC 7748, section 5, with the bits' differences.
 fn climb(x1: &[u64; 4], differences: impl Iterator<Item = u64>) -> ([u64; 4], [u64; 4]) {
     let (mut x2, mut z2, mut x3, mut z3) = ([1, 0, 0, 0], [0; 4], *x1, [1, 0, 0, 0]);
     for difference in differences {
@@ -91,7 +91,7 @@ fn climb(x1: &[u64; 4], differences: impl Iterator<Item = u64>) -> ([u64; 4], [u
 }
 
 fn swap(bit: u64, a: &mut [u64; 4], b: &mut [u64; 4]) {
-    // Opaque, lest the compiler make a branch of it.
+    // Opaque, so that the compiler does not make a branch of it.
     let mask = std::hint::black_box(bit.wrapping_neg());
     for (a, b) in a.iter_mut().zip(b) {
         let flips = (*a ^ *b) & mask;
@@ -100,7 +100,7 @@ fn swap(bit: u64, a: &mut [u64; 4], b: &mut [u64; 4]) {
     }
 }
 
-/// The number in a lane, from the bits of each digit that count.
+/// Returns the number in a lane, from the significant bits of each digit.
 pub(super) fn number<L: Layout>(element: &Element<L>, lane: usize) -> [u64; 4] {
     let (low, above) = element.words(lane);
     reduced(&add_small(&low, 38 * above).0)
@@ -142,7 +142,7 @@ fn plus(a: &[u64; 4], b: &[u64; 4]) -> [u64; 4] {
     reduced(&sum)
 }
 
-/// a - b = a + (2^255 - 1 - b) - 18 modulo p, both reduced.
+/// Computes a - b = a + (2^255 - 1 - b) - 18 modulo p, both reduced.
 fn minus(a: &[u64; 4], b: &[u64; 4]) -> [u64; 4] {
     let mut complement = b.map(|word| !word);
     complement[3] &= u64::MAX >> 1;
@@ -156,7 +156,7 @@ fn minus(a: &[u64; 4], b: &[u64; 4]) -> [u64; 4] {
     plus(a, &negated)
 }
 
-/// A number below 2^256 modulo p.
+/// Reduces a number below 2^256 modulo p.
 fn reduced(number: &[u64; 4]) -> [u64; 4] {
     let top = |number: &[u64; 4]| number[3] >> 63;
     let mut low = *number;

@@ -1,4 +1,4 @@
-//! One operation at a time with BoringSSL: the tiers without lanes, and the oracle of the tests.
+//! X25519 with BoringSSL, one operation at a time: for tiers without lanes, and as the oracle of the tests.
 
 use super::{Agreement, X25519_BYTES};
 use boring_sys as ffi;

@@ -1,4 +1,4 @@
-//! The kernels against plain arithmetic, and the code above them under valgrind.
+//! Kernels against plain arithmetic, and the code above them under valgrind.
 
 use super::batch::{self, CombState, Differences, Digits, Kernels, LadderState};
 use super::element::{Eight, Element, Four, Layout};
@@ -9,11 +9,11 @@ use crate::secrecy::declassify;
 use crate::x86_64::{fma47::Fma47, ifma::Ifma};
 use std::marker::PhantomData;
 
-/// What a layout's digits may be.
+/// Bounds of a layout's digits.
 trait Bounds: Layout {
-    /// The largest digits that a multiplication takes. What stands above the bits that count is for the caller to add.
+    /// Largest digit that a multiplication accepts. The caller adds bits above the significant ones.
     fn largest(digit: usize) -> u64;
-    /// The largest digits that it leaves.
+    /// Largest digit of a result.
     fn largest_clean(digit: usize) -> u64;
 }
 
@@ -29,7 +29,7 @@ impl Bounds for Eight {
 }
 
 impl Bounds for Four {
-    /// Differences of clean numbers.
+    /// Bound for differences of clean numbers.
     fn largest(digit: usize) -> u64 {
         if digit.is_multiple_of(2) { 3 << 26 } else { (3 << 25) + (1 << 16) }
     }
@@ -51,21 +51,21 @@ fn random() -> impl FnMut() -> u64 {
     }
 }
 
-/// The same digits in every lane.
+/// Returns the same digits in every lane.
 fn element<L: Layout>(digit: impl Fn(usize) -> u64) -> Element<L> {
     let mut element = Element::default();
     element.0.iter_mut().enumerate().for_each(|(i, word)| *word = digit(i / L::LANES));
     element
 }
 
-/// Digits as large as any operand's, as small, and random ones.
+/// Returns the largest and smallest possible digits, and random ones.
 fn operands<L: Bounds>() -> Vec<Element<L>> {
     let mut random = random();
     let mut all = vec![Element::default(), Element::small(1), Element::small(L::largest(0))];
     all.push(element(L::largest));
     all.push(element(L::largest_clean));
     for fixed in [0, 1, 18, 19, 20] {
-        // p - 19 + fixed and its neighbours.
+        // Values p - 19 + fixed and its neighbours.
         let mut near = Element::default();
         let words = [u64::MAX - 37 + fixed, u64::MAX, u64::MAX, u64::MAX >> 1];
         (0..L::LANES).for_each(|lane| near.put(lane, &words));
@@ -74,7 +74,7 @@ fn operands<L: Bounds>() -> Vec<Element<L>> {
     for _ in 0..40 {
         let mut element = Element::default();
         for (i, word) in element.0.iter_mut().enumerate() {
-            // Above the bits that count anything may stand.
+            // Bits above the significant ones are arbitrary.
             let digit = random() % (L::largest(i / L::LANES) + 1);
             *word = if L::largest(i / L::LANES) < L::READ / 2 { digit } else { digit | random() & !L::READ };
         }
@@ -109,7 +109,7 @@ fn multiply_extremes<K: Kernels<Layout: Bounds>>(kernels: K) {
     }
 }
 
-/// The comb doubles z and subtracts: its first operand may be as large as no other.
+/// The comb doubles z and subtracts: its first operand may be larger than any other.
 #[test]
 fn avx2_products_are_right_at_the_extremes_of_the_comb() {
     let Some(avx2) = HaveAvx2Fma::detect().map(Fma47::new) else {
@@ -122,7 +122,7 @@ fn avx2_products_are_right_at_the_extremes_of_the_comb() {
     }
 }
 
-/// The element is the expected one and clean.
+/// Checks that the element is the expected one and clean.
 fn check<L: Bounds>(element: &Element<L>, expected: &Element<L>) {
     for lane in 0..L::LANES {
         assert_eq!(number(element, lane), number(expected, lane));
@@ -177,7 +177,7 @@ fn climb_and_comb<K: Kernels<Layout: Bounds>>(kernels: K) {
         check(&ours[1].0[i], &expected[1].0[i]);
     }
 
-    // Every digit in some lane, of even sums below 2^255, which the model's ladder needs: the fractions are the same,
+    // Every digit in some lane, of even sums below 2^255, as the model's ladder requires: the fractions are the same,
     // numerators and denominators are not.
     let mut digits = Digits::default();
     for i in 0..51 {
@@ -197,7 +197,8 @@ fn climb_and_comb<K: Kernels<Layout: Bounds>>(kernels: K) {
     check(&cross(&ours, &expected), &cross(&expected, &ours));
 }
 
-/// The secrets and public keys of [`operate`], of kernels that valgrind can run: AVX2's own, and the model of IFMA's.
+/// Computes the secrets and public keys of [`operate`], with kernels that valgrind can run: AVX2's own, and the model
+/// of IFMA's.
 pub(crate) fn operate_on_undefined(hide: impl Fn(&mut [u8; 32])) {
     operate(Model(PhantomData::<Eight>), &hide);
     match HaveAvx2Fma::detect() {
@@ -206,7 +207,7 @@ pub(crate) fn operate_on_undefined(hide: impl Fn(&mut [u8; 32])) {
     }
 }
 
-/// Two rings of secrets and two of public keys, with everything secret unknown to memcheck. `hide` marks it so.
+/// Computes two rings of secrets and two of public keys, with all secrets undefined for memcheck, marked by `hide`.
 fn operate<K: Kernels>(kernels: K, hide: impl Fn(&mut [u8; 32])) {
     let mut scalars: Vec<[u8; 32]> = (0..9).map(|i| [i * 29 + 3; 32]).collect();
     let mut points: Vec<[u8; 32]> = (0..9).map(|i| [i * 31 + 2; 32]).collect();

@@ -1,4 +1,4 @@
-//! The vectors of ML-KEM on AVX-512.
+//! Vectors of ML-KEM on AVX-512.
 
 use crate::cpu::HaveAvx512;
 use crate::ml_kem::{
@@ -8,7 +8,7 @@ use crate::ml_kem::{
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-/// AVX-512 with its instructions on bytes and words.
+/// AVX-512 with byte and word instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(HaveAvx512);
 
@@ -18,8 +18,8 @@ impl Avx512 {
     }
 }
 
-/// Each method is a function of its own that may use all instructions that [`HaveAvx512`] proves. What it calls of the
-/// algorithm is marked to become a part of it.
+/// Each method is a separate function that may use all instructions proved by [`HaveAvx512`]. The called parts of the
+/// algorithm are marked for inlining.
 impl Kernels for Avx512 {
     type Vector = Zmm;
 
@@ -94,12 +94,12 @@ impl Kernels for Avx512 {
     }
 }
 
-/// A register. Only what an [`Avx512`] calls makes and uses any, so that the instructions are there.
+/// Register. Only code called by an [`Avx512`] creates and uses one, so the instructions are available.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Zmm(__m512i);
 
-/// Where bytes go to word by word: two for each number of 12 bits, of which one is shared with the neighbour.
+/// Permutation of bytes to words: two for each number of 12 bits, one of them shared with the neighbour.
 const TWO_BYTES_EACH: [u8; VECTOR_BYTES] = {
     let (mut from, mut i) = ([0; VECTOR_BYTES], 0);
     while i < VECTOR_BYTES {
@@ -109,7 +109,7 @@ const TWO_BYTES_EACH: [u8; VECTOR_BYTES] = {
     from
 };
 
-/// Word I of a lane, for all words of the lane; counted within 16 bytes, as the instruction does.
+/// Permutation of word I of a lane to all words of the lane; counted within 16 bytes, as the instruction does.
 const fn word_of_lane(i: usize) -> [u8; VECTOR_BYTES] {
     let (mut from, mut at) = ([0; VECTOR_BYTES], 0);
     while at < VECTOR_BYTES {
@@ -119,18 +119,18 @@ const fn word_of_lane(i: usize) -> [u8; VECTOR_BYTES] {
     from
 }
 
-/// The words, or the halves of lanes, that are odd.
+/// Mask of the odd words, or halves of lanes.
 const ODD_WORDS: u32 = 0xaaaa_aaaa;
 const ODD_HALVES: u16 = 0xaaaa;
 
-/// The truth tables of `a ^ b ^ c` and of `a ^ (!b & c)`.
+/// Truth tables of `a ^ b ^ c` and of `a ^ (!b & c)`.
 const XOR3: i32 = 0x96;
 const CHI: i32 = 0xd2;
 
-/// The register that an intrinsic returns.
+/// Wraps the register that an intrinsic returns.
 macro_rules! register {
     ($intrinsic:expr) => {
-        // SAFETY: an `Avx512` has called, so that the instruction exists. What is read is as long as a register.
+        // SAFETY: called by an `Avx512`, so the instruction exists. Memory that is read has the length of a register.
         Zmm(unsafe { $intrinsic })
     };
 }
@@ -158,7 +158,7 @@ impl Vector for Zmm {
 
     #[inline(always)]
     fn store(self, bytes: &mut [u8; VECTOR_BYTES]) {
-        // SAFETY: as in `register`, and the array is as long as a register.
+        // SAFETY: as in `register`, and the array has the length of a register.
         unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), self.0) }
     }
 
@@ -285,7 +285,7 @@ impl Vector for Zmm {
 
     #[inline(always)]
     fn store_reduced(self, count: usize, to: &mut [u8; VECTOR_BYTES]) -> usize {
-        // By halves, as numbers of 32 bits: to compress words would take VBMI2.
+        // Works on halves, as 32-bit numbers: compressing words would require VBMI2.
         // SAFETY: as in `register`. The second store begins at most 32 bytes from the start of 64.
         unsafe {
             let below = _mm512_cmplt_epu16_mask(self.0, Self::words(Q).0) & (u32::MAX >> (32 - count));
@@ -302,7 +302,7 @@ impl Vector for Zmm {
 }
 
 impl Zmm {
-    /// The 4x4 pairs of lanes of four vectors, transposed.
+    /// Transposes the 4x4 pairs of lanes of four vectors.
     #[inline(always)]
     fn transpose_quarters([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         let (ab, cd) = (a.even_quarters(b), c.even_quarters(d));
@@ -310,7 +310,7 @@ impl Zmm {
         [ab.even_quarters(cd), ab_odd.even_quarters(cd_odd), ab.odd_quarters(cd), ab_odd.odd_quarters(cd_odd)]
     }
 
-    /// The even words of both, alternately, and the odd ones.
+    /// Returns the even words of both, alternately, and the odd ones.
     #[inline(always)]
     fn interleave_words(self, other: Self) -> [Self; 2] {
         [
@@ -319,7 +319,7 @@ impl Zmm {
         ]
     }
 
-    /// The lower halves of both's lanes, alternately, and the upper ones.
+    /// Returns the lower halves of the lanes of both, alternately, and the upper ones.
     #[inline(always)]
     fn interleave_halves(self, other: Self) -> [Self; 2] {
         [
@@ -328,7 +328,7 @@ impl Zmm {
         ]
     }
 
-    /// The even lanes of both, alternately.
+    /// Returns the even lanes of both, alternately.
     #[inline(always)]
     fn even_lanes(self, other: Self) -> Self {
         register!(_mm512_unpacklo_epi64(self.0, other.0))
@@ -339,7 +339,7 @@ impl Zmm {
         register!(_mm512_unpackhi_epi64(self.0, other.0))
     }
 
-    /// The even quarters, of two lanes each, of one and then of the other.
+    /// Returns the even quarters, of two lanes each, of one and then of the other.
     #[inline(always)]
     fn even_quarters(self, other: Self) -> Self {
         register!(_mm512_shuffle_i64x2::<0b10_00_10_00>(self.0, other.0))

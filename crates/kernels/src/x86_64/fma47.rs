@@ -1,9 +1,9 @@
 //! AVX2 and FMA3: four lanes, signed digits of 44 to 47 bits held as double-precision integers.
 //!
-//! The name is that of the study which found the representation, after the digits of 1024-bit numbers. Every
-//! operation of the kernels is exact under rounding to nearest, the default mode, which nothing in this
-//! program changes; if some other code of the process did, the fault check would stop the results. The bounds
-//! are argued in `docs/kernels/fma47.md`.
+//! The name refers to the study that found the representation, after the digits of 1024-bit numbers. Every operation
+//! of the kernels is exact under rounding to nearest, the default mode, which this program does not change; if other
+//! code of the process did, the fault check would reject the results. The bounds are proved in
+//! `docs/kernels/fma47.md`.
 
 use std::arch::global_asm;
 
@@ -15,7 +15,7 @@ use quadrille_rsa_numbers::words;
 
 global_asm!(include_str!(concat!(env!("OUT_DIR"), "/fma47.s")), options(raw));
 
-/// Digits of a block: six quotient digits are found at once.
+/// Number of digits of a block: six quotient digits are computed at once.
 const BLOCK: usize = 6;
 
 /// Four 64-bit lanes: one ymm register.
@@ -50,12 +50,12 @@ impl Arithmetic for Fma47 {
 
     const LANES: usize = 4;
 
-    /// The chain of carries of one modulus runs under the products of the other.
+    /// The carry chain of one modulus overlaps the products of the other.
     const STREAMS: usize = 2;
 
     const WINDOW: usize = 4;
 
-    /// 4 modulo 6 digits, and at least eight bits above the modulus.
+    /// A number of digits that is 4 modulo 6, with at least eight bits above the modulus.
     fn radix(modulus_bits: usize) -> Radix {
         match modulus_bits {
             1024 => Radix { bits: 47, digits: 22 },
@@ -67,8 +67,8 @@ impl Arithmetic for Fma47 {
         }
     }
 
-    /// The anchor, 2^-b and the rounding constant; then, with k = -n^-1 mod 2^(6b), NH = (k n + 1) / 2^(6b), n with
-    /// two zero digits, and k.
+    /// Constants: the anchor, 2^-b and the rounding constant; then, with k = -n^-1 mod 2^(6b), NH = (k n + 1) /
+    /// 2^(6b), n with two zero digits, and k.
     fn modulus_constants(modulus: &[u64], radix: Radix) -> Zeroizing<Vec<f64>> {
         let block_bits = BLOCK * radix.bits;
         let inverse = negated_inverse(modulus, block_bits);
@@ -87,8 +87,8 @@ impl Arithmetic for Fma47 {
         constants
     }
 
-    /// Carries, one block of digits and its multiple, the quotient's digits (after two vectors of padding), and
-    /// the double of the operand of a square.
+    /// Scratch: carries, one block of digits and its multiple, the quotient's digits (after two vectors of padding),
+    /// and the double of the operand of a square.
     fn scratch(radix: Radix) -> usize {
         scratch_len(radix.digits)
     }
@@ -151,12 +151,12 @@ impl Arithmetic for Fma47 {
     }
 }
 
-/// See [`Fma47::scratch`]; the double is followed by a zero digit.
+/// Length of the scratch; see [`Fma47::scratch`]. The double is followed by a zero digit.
 fn scratch_len(digits: usize) -> usize {
     16 + 2 * digits + 1
 }
 
-/// B, where sums of products start: 1.5 * 2^e, so that a rounded sum is a multiple of 2^(e-52) >= 2^b, and
+/// Returns B, the start of sums of products: 1.5 * 2^e, so that a rounded sum is a multiple of 2^(e-52) >= 2^b, and
 /// all products of a column stay below 2^(e-1).
 fn anchor(digit_bits: usize) -> f64 {
     let exponent = match digit_bits {
@@ -169,7 +169,7 @@ fn anchor(digit_bits: usize) -> f64 {
     1.5 * power_of_two(exponent)
 }
 
-/// Adding and subtracting this rounds to a multiple of 2^b.
+/// Constant that rounds to a multiple of 2^b when added and subtracted.
 fn rounding(digit_bits: usize) -> f64 {
     1.5 * power_of_two(52 + digit_bits as i32)
 }
@@ -178,13 +178,13 @@ fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 
-/// An integer of magnitude below 2^51, without a conversion that treats some values apart.
+/// Converts an integer of magnitude below 2^51, without a conversion that special-cases some values.
 fn integer(digit: f64) -> i64 {
     const SHIFT: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
     (digit + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits()) as i64
 }
 
-/// Digits in [-2^(b-1), 2^(b-1)), the last of which takes what is left.
+/// Returns digits in [-2^(b-1), 2^(b-1)); the last one takes the rest.
 fn signed_digits(number: &[u64], digit_bits: usize, count: usize) -> Zeroizing<Vec<f64>> {
     let half = 1 << (digit_bits - 1);
     let mut carry = 0;
@@ -196,7 +196,7 @@ fn signed_digits(number: &[u64], digit_bits: usize, count: usize) -> Zeroizing<V
     Zeroizing::new((0..count).map(digit).collect())
 }
 
-/// -n^-1 mod 2^bits for odd n, by Newton's iteration on whole numbers.
+/// Computes -n^-1 mod 2^bits for odd n, by Newton's iteration on whole numbers.
 fn negated_inverse(n: &[u64], bits: usize) -> words::Secret {
     let len = bits.div_ceil(64);
     let n = &n[..len];
@@ -217,7 +217,7 @@ fn negated_inverse(n: &[u64], bits: usize) -> words::Secret {
     inverse
 }
 
-/// The addresses of one ring, as the kernels read them.
+/// Addresses of one ring, as the kernels read them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Stream {
@@ -256,12 +256,12 @@ fn run(rings: &mut [Ring<Fma47>], kernel: impl Fn(&Kernels) -> Kernel) {
     unsafe { kernel(Kernels::with_digits(digits))(&streams, stride) };
 }
 
-/// x = x * y / R, or x * x / R: `(streams, stride)`; see `codegen/fma47.rs`.
+/// Kernel for x = x * y / R, or x * x / R: `(streams, stride)`; see `codegen/fma47.rs`.
 type Kernel = unsafe extern "sysv64" fn(*const Streams, usize);
-/// `(out, table, index, entries)`.
+/// Kernel `(out, table, index, entries)`.
 type Select = unsafe extern "sysv64" fn(*mut F64x4, *const F64x4, *const u64, usize);
 
-/// The kernels for one number of digits.
+/// Kernels for one number of digits.
 struct Kernels {
     multiply: Kernel,
     square: Kernel,
@@ -307,8 +307,8 @@ mod tests {
     use super::*;
     use crate::x86_64::reference;
 
-    /// The extremes of the bounds in `docs/kernels/fma47.md`: operands of up to 8n whose digits but the top one are
-    /// all of the largest magnitude, under the largest and the smallest modulus of each size.
+    /// Extremes of the bounds in `docs/kernels/fma47.md`: operands of up to 8n with digits, except the top one, of
+    /// the largest magnitude, under the largest and the smallest modulus of each size.
     #[test]
     fn products_are_right_at_the_extremes() {
         let Some(proof) = HaveAvx2Fma::detect() else {

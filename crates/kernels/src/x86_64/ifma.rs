@@ -1,7 +1,7 @@
 //! AVX-512 IFMA: eight lanes, digits of 52 bits.
 //!
-//! A digit is the low 52 bits of its 64-bit word: the multiply-add instructions read no more, so the kernels
-//! leave whatever stands above. The bounds are argued in `docs/kernels/ifma.md`.
+//! A digit is the low 52 bits of its 64-bit word: the multiply-add instructions read no more, so the kernels do not
+//! clear the higher bits. The bounds are proved in `docs/kernels/ifma.md`.
 
 use std::arch::global_asm;
 
@@ -50,16 +50,16 @@ impl Arithmetic for Ifma {
 
     const STREAMS: usize = 1;
 
-    /// 16 table entries of 1024-bit numbers fit the first-level cache beside the operands, 32 do not.
+    /// 16 table entries of 1024-bit numbers fit the first-level cache with the operands, 32 do not.
     const WINDOW: usize = 4;
 
-    /// The least multiple of ten digits (a tile) that leaves at least four bits above the modulus.
+    /// Least multiple of ten digits (a tile) with at least four bits above the modulus.
     fn radix(modulus_bits: usize) -> Radix {
         let digits = (modulus_bits + 4).div_ceil(10 * DIGIT_BITS) * 10;
         Radix { bits: DIGIT_BITS, digits }
     }
 
-    /// n' = -n^-1 mod 2^52, then NH = (n' n + 1) / 2^52, then n and a zero digit.
+    /// Constants: n' = -n^-1 mod 2^52, then NH = (n' n + 1) / 2^52, then n and a zero digit.
     fn modulus_constants(modulus: &[u64], radix: Radix) -> Zeroizing<Vec<u64>> {
         let inverse = words::negated_inverse(modulus[0]) & DIGIT_MASK;
         let mut product = words::secret(modulus.len() + 1);
@@ -149,12 +149,12 @@ fn run(kernel: Kernel, ring: &mut Ring<Ifma>, y: *const U64x8) {
     }
 }
 
-/// out = a * b / R: `(out, a, b, modulus, digits)`; see `codegen/ifma.rs`.
+/// Kernel for out = a * b / R: `(out, a, b, modulus, digits)`; see `codegen/ifma.rs`.
 type Kernel = unsafe extern "sysv64" fn(*mut U64x8, *const U64x8, *const U64x8, *const U64x8, *mut U64x8);
-/// `(out, table, index, entries)`.
+/// Kernel `(out, table, index, entries)`.
 type Select = unsafe extern "sysv64" fn(*mut U64x8, *const U64x8, *const u64, usize);
 
-/// The kernels for one number of digits. A square's `b` is not read.
+/// Kernels for one number of digits. A square's `b` is not read.
 struct Kernels {
     multiply: Kernel,
     square: Kernel,
@@ -200,8 +200,8 @@ mod tests {
     use super::*;
     use crate::x86_64::reference;
 
-    /// The extremes of the bounds in `docs/kernels/ifma.md`: operands of up to 4n with every digit but the top
-    /// one all ones, under the largest and the smallest modulus of each size.
+    /// Extremes of the bounds in `docs/kernels/ifma.md`: operands of up to 4n with every digit, except the top one,
+    /// all ones, under the largest and the smallest modulus of each size.
     #[test]
     fn products_are_right_at_the_extremes() {
         let Some(proof) = HaveIfma::detect() else {

@@ -1,4 +1,5 @@
-//! The kernels of P-256 on AVX-512 IFMA: see `codegen/p256.rs` and `p256_multiple.rs` for what they do, `docs/kernels/p256.md` for the bounds.
+//! Kernels of P-256 on AVX-512 IFMA: see `codegen/p256.rs` and `p256_multiple.rs` for the algorithms,
+//! `docs/kernels/p256.md` for the bounds.
 
 use super::ifma::Ifma;
 use crate::batch::Arithmetic;
@@ -29,8 +30,8 @@ impl Kernels for Ifma {
 
     fn comb_add(self, state: &mut CombState, digits: &[U64x8], first: usize) {
         assert!(!digits.is_empty() && first + digits.len() <= WINDOWS);
-        // SAFETY: `self` proves the instructions; the state has the size that the kernel expects, and the table has these
-        // windows.
+        // SAFETY: `self` proves the instructions; the state has the size that the kernel expects, and the table has
+        // these windows.
         unsafe { comb_add(state, digits.as_ptr(), first * size_of::<[u64; TABLE]>(), digits.len()) };
     }
 
@@ -51,25 +52,26 @@ impl PointKernels for Ifma {
     }
 
     fn windows_begin(self, state: &mut PointState, digits: &U64x8, table: &Table) {
-        // SAFETY: as above, and so does the table.
+        // SAFETY: as above, also for the table.
         unsafe { windows_begin(state, digits, table) };
     }
 
     fn windows_add(self, state: &mut PointState, digits: &[U64x8], table: &Table) {
         assert!(!digits.is_empty());
-        // SAFETY: as above, and the digits are as many as said.
+        // SAFETY: as above, and the digits have the given length.
         unsafe { windows_add(state, digits.as_ptr(), table, digits.len()) };
     }
 }
 
-/// The comb's table: for each window, for each of the five digits of x and y and for the tag, that of all points.
+/// Table of the comb: for each window, for each of the five digits of x and y and for the tag, the quadwords of all
+/// points.
 #[cfg(test)]
 pub(crate) fn table() -> &'static [[u64; TABLE]; WINDOWS] {
     unsafe extern "C" {
         #[link_name = "quadrille_p256_table"]
         static TABLE_OF_WINDOWS: [[u64; TABLE]; WINDOWS];
     }
-    // SAFETY: the text of the kernels contains a table of this size, which nobody writes.
+    // SAFETY: the text of the kernels contains a table of this size, which is immutable.
     unsafe { &TABLE_OF_WINDOWS }
 }
 

@@ -1,12 +1,11 @@
-//! Checks kernels against BoringSSL's whole numbers, which have nothing in common with them.
+//! Checks kernels against BoringSSL's bignum arithmetic, which is independent of them.
 
 use crate::batch::{Arithmetic, Digit, Radix, Ring, Vector};
 use crate::portable::multiply_mod;
 use quadrille_rsa_numbers::words::{self, Secret};
 
-/// Multiplies and squares in every lane and checks value and bounds. The operands are mixtures of `extreme`
-/// digits (a number below 8n), random numbers and 0 or 1; the moduli go from the smallest to the largest of
-/// `bits` bits.
+/// Multiplies and squares in every lane and checks value and bounds. The operands are mixtures of `extreme` digits (a
+/// number below 8n), random numbers and 0 or 1; the moduli range from the smallest to the largest of `bits` bits.
 pub(crate) fn check_products<A: Arithmetic>(
     arithmetic: A,
     bits: usize,
@@ -32,7 +31,7 @@ pub(crate) fn check_products<A: Arithmetic>(
         }
         let y = residues::<A>(&ring.y, radix, &moduli);
         step(&mut ring, &moduli, Some(&y), |rings| arithmetic.multiply(rings));
-        // What comes out may go in again.
+        // Results may be inputs again.
         step(&mut ring, &moduli, None, |rings| arithmetic.square(rings));
         step(&mut ring, &moduli, Some(&y), |rings| arithmetic.multiply(rings));
     }
@@ -51,8 +50,8 @@ fn step<A: Arithmetic>(
         let mut product = words::secret(n.len() + 1);
         A::decode(&lane_of(&ring.x, lane), ring.radix, &mut product);
         words::canonicalise(&mut product, n);
-        assert_eq!(product[n.len()], 0, "a product lies in (-2n, 3n)");
-        assert_eq!(words::less_mask(&product[..n.len()], n), u64::MAX, "a product lies in (-2n, 3n)");
+        assert_eq!(product[n.len()], 0, "a product is in (-2n, 3n)");
+        assert_eq!(words::less_mask(&product[..n.len()], n), u64::MAX, "a product is in (-2n, 3n)");
         let mut r = vec![0; ring.radix.montgomery_bits() / 64 + 1];
         r[ring.radix.montgomery_bits() / 64] = 1 << (ring.radix.montgomery_bits() % 64);
         let times_r = multiply_mod(&product[..n.len()], &r, n);
@@ -61,7 +60,7 @@ fn step<A: Arithmetic>(
     }
 }
 
-/// Each lane's number reduced into [0, n).
+/// Returns each lane's number reduced to [0, n).
 fn residues<A: Arithmetic>(vectors: &[A::Vector], radix: Radix, moduli: &[Vec<u64>]) -> Vec<Secret> {
     let residue = |(lane, n): (usize, &Vec<u64>)| {
         let mut number = words::secret(n.len() + 1);
@@ -76,7 +75,7 @@ fn residues<A: Arithmetic>(vectors: &[A::Vector], radix: Radix, moduli: &[Vec<u6
     moduli.iter().enumerate().map(residue).collect()
 }
 
-/// Odd numbers of exactly `bits` bits: all ones, one and a few zeros, the smallest, random ones.
+/// Returns odd numbers of exactly `bits` bits: all ones, one and a few zeros, the smallest, random ones.
 fn modulus(bits: usize, lane: usize) -> Vec<u64> {
     let len = bits / 64;
     let mut modulus = match lane {

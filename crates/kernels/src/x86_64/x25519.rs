@@ -1,4 +1,4 @@
-//! The kernels of X25519 on AVX-512 IFMA: see `codegen/x25519.rs` for what they do, `docs/kernels/x25519.md` for the
+//! Kernels of X25519 on AVX-512 IFMA: see `codegen/x25519.rs` for the algorithms, `docs/kernels/x25519.md` for the
 //! bounds.
 
 use super::ifma::Ifma;
@@ -35,7 +35,7 @@ impl Kernels for Ifma {
     }
 
     fn ladders(self, states: &mut [LadderState<Eight>; 2], differences: &[Differences; 2]) {
-        // SAFETY: as above, and the kernel expects two of each, one after the other.
+        // SAFETY: as above, and the kernel expects two consecutive ones of each.
         unsafe { ladders(states, differences) };
     }
 

@@ -1,4 +1,5 @@
-//! The kernels of X25519 on AVX2: see `codegen/x25519_avx2.rs` for what they do, `docs/kernels/x25519.md` for the bounds.
+//! Kernels of X25519 on AVX2: see `codegen/x25519_avx2.rs` for the algorithms, `docs/kernels/x25519.md` for the
+//! bounds.
 
 use super::fma47::Fma47;
 use crate::batch::Arithmetic;

@@ -20,7 +20,7 @@ import bochscpu.memory
 
 MEMORY = 1 << 28
 PAGE = 4096
-# Where things stand. Programs of fixed position are linked above 4 MiB; what is below them is ours.
+# Memory map. Programs of fixed position are linked above 4 MiB; the memory below is used by the emulator.
 PAGE_TABLES = 0x1000
 SYSCALL_STUB = 0x8000
 RELOCATABLE = 0x0200_0000
@@ -33,7 +33,7 @@ EXCEPTION_INVALID_OPCODE = 6
 
 
 class Memory:
-    """The program's memory, which is this process's too."""
+    """Memory of the program, shared with this process."""
 
     def __init__(self):
         no_reserve = 0x4000
@@ -50,7 +50,7 @@ class Memory:
         self.write(PAGE_TABLES + PAGE, struct.pack("<Q", directory | present_writable_user))
         for i in range(MEMORY >> 21):
             self.write(directory + 8 * i, struct.pack("<Q", (i << 21) | large | present_writable_user))
-        self.write(SYSCALL_STUB, b"\x48\x0f\x07")  # sysretq: the hook has done the work
+        self.write(SYSCALL_STUB, b"\x48\x0f\x07")  # sysretq: the hook implements the call
 
     def write(self, address, data):
         self.bytes[address : address + len(data)] = bytes(data)
@@ -85,7 +85,7 @@ class Program:
 
 
 def build_stack(memory, program, arguments):
-    """Arguments, environment and auxiliary vector as the kernel leaves them; returns the stack pointer."""
+    """Writes arguments, environment and auxiliary vector as the kernel does; returns the stack pointer."""
     top = STACK_TOP
 
     def push(data):
@@ -123,7 +123,7 @@ def build_stack(memory, program, arguments):
 
 
 class Kernel:
-    """Answers the few system calls that a static, single-threaded Rust program makes."""
+    """Implements the few system calls that a static, single-threaded Rust program makes."""
 
     def __init__(self, memory, program, session):
         self.memory, self.session = memory, session

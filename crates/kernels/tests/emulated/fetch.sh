@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the folder of the unpacked bochscpu-python wheel, fetching it into the cache when it is not there. BOCHSCPU
-# names another folder. Fails, with the reason on stderr, where it cannot be had.
+# Prints the folder of the unpacked bochscpu-python wheel, fetching it into the cache if it is missing. BOCHSCPU names
+# another folder. Fails, with the reason on stderr, if it is unavailable.
 set -euo pipefail
 
 readonly version=0.4.0
@@ -12,10 +12,10 @@ main() {
     echo "$folder"
 }
 
-# Unpacks beside the final place, so that an interrupted download is not taken for a whole one.
+# Unpacks to a temporary place, so that an interrupted download is not used.
 download() {
     local python
-    python=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])') || fail "there is no python3"
+    python=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])') || fail "python3 not found"
     [[ $python == 3.11 ]] || fail "bochscpu-python $version is for Python 3.11, and python3 is $python"
     local part=$folder.part
     rm -rf "$part"

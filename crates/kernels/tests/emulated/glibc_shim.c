@@ -1,5 +1,5 @@
-/* bochscpu-python 0.4.0 was linked where C23's variants of these functions exist (glibc 2.38). The plain ones do
- * the same for what it passes. */
+/* bochscpu-python 0.4.0 was linked with C23's variants of these functions (glibc 2.38). For its arguments
+ * the plain ones are equivalent. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

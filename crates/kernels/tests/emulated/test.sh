@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the IFMA tests of quadrille-kernels on an emulated CPU: see README.md. Ends with status 0 when they pass, 3
-# without an emulator, and anything else when they fail. --short runs one test of each algorithm, with fewer operations.
+# Runs the IFMA tests of quadrille-kernels on an emulated CPU: see README.md. Exit status: 0 if they pass, 3 without
+# an emulator, anything else if they fail. --short runs one test of each algorithm, with fewer operations.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 readonly here absent=3
@@ -25,7 +25,7 @@ main() {
     fi
 }
 
-# Of RSA the bad inputs, and of each other algorithm the test that fills the lanes to every number.
+# For RSA the bad inputs, and for each other algorithm the test that fills the lanes to every number.
 short() {
     export TEST_OPERATIONS=8 TEST_FLIPS=2 TEST_ITERATIONS=2
     local failed=0
@@ -42,14 +42,14 @@ whole() {
     timeout $limit "${kernels_test[@]}" --test suite -- bad_inputs random threads unsound || failed=1
     timeout $limit "${kernels_test[@]}" --test x25519 || failed=1
     timeout $limit "${kernels_test[@]}" --test p256 || failed=1
-    timeout $limit "${kernels_test[@]}" --test p256_exchange -- vectors extreme none || failed=1
+    timeout $limit "${kernels_test[@]}" --test p256_exchange -- vectors extreme invalid || failed=1
     timeout $limit "${kernels_test[@]}" --test ml_kem || failed=1
     wait $! || failed=1
     return $failed
 }
 
-# A static program is built apart from all others, but what it links of BoringSSL may be what they link: the newest
-# build, for there may be older ones of another version.
+# A static program is built separately, but may link an existing build of BoringSSL: the newest one, since older ones
+# may have another version.
 use_a_built_boringssl() {
     local library
     library=$(find "${CARGO_TARGET_DIR:-target}/debug/build" -path '*/boring-sys-*/out/build/libssl.a' \

@@ -1,4 +1,4 @@
-//! What the test programs share: keys, inputs, and the oracle.
+//! Shared test support: keys, inputs, and the oracle.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
@@ -8,7 +8,7 @@ use quadrille_kernels::{
     Ceiling, Components, KeySize, Lanes, PrivateKey, PrivateOperation, PrivateOperationError,
 };
 
-/// A test of each case on each tier, by names like `ifma::random`.
+/// Defines a test of each case on each tier, with names like `ifma::random`.
 #[allow(unused_macros, reason = "each test program uses its own part")]
 macro_rules! on_each_tier {
     ($($case:ident)+) => {
@@ -33,9 +33,9 @@ macro_rules! on_tier {
 #[allow(unused_imports, reason = "each test program uses its own part")]
 pub(crate) use {on_each_tier, on_tier};
 
-/// Runs the case on this tier if it was asked for and the CPU has it.
+/// Runs the case on this tier if it is selected and the CPU supports it.
 pub(crate) fn on(ceiling: Ceiling, case: fn(&Lanes)) {
-    // Past the capture of what tests print, since a skipped test passes.
+    // Bypasses the capture of test output, since a skipped test passes.
     let say = |words: String| drop(writeln!(std::io::stderr(), "{words}"));
     let required = std::env::var("TEST_TIERS").ok();
     let named = required.as_ref().map(|tiers| tiers.split(',').any(|tier| tier == ceiling.to_string()));
@@ -46,12 +46,12 @@ pub(crate) fn on(ceiling: Ceiling, case: fn(&Lanes)) {
         say(format!("tier {ceiling}: {} lanes", lanes.width()));
         case(&lanes);
     } else {
-        assert!(named.is_none(), "TEST_TIERS asks for {ceiling}, which this CPU lacks");
+        assert!(named.is_none(), "TEST_TIERS requires {ceiling}, which this CPU lacks");
         say(format!("SKIPPED: tier {ceiling}: this CPU lacks it"));
     }
 }
 
-/// A key with its numbers at hand.
+/// Key with its numbers.
 pub(crate) struct TestKey {
     pub(crate) key: PrivateKey,
     pub(crate) n: Vec<u8>,
@@ -70,12 +70,12 @@ impl TestKey {
     }
 }
 
-/// Every test key: sizes, orders of p and q, and public exponents mixed.
+/// Returns every test key: sizes, orders of p and q, and public exponents mixed.
 pub(crate) fn keys() -> Vec<TestKey> {
     blocks().map(key).collect()
 }
 
-/// The test keys of one size. Does not read the others: an emulated CPU takes a second a key.
+/// Returns the test keys of one size. Does not import the others: an emulated CPU takes a second a key.
 pub(crate) fn keys_of(size: KeySize) -> Vec<TestKey> {
     blocks().filter(|block| field(block, "n").len() == size.bytes()).map(key).collect()
 }
@@ -87,7 +87,7 @@ fn blocks() -> impl Iterator<Item = &'static str> {
 fn key(block: &str) -> TestKey {
     let [n, e, p, q, dp, dq, qinv] = ["n", "e", "p", "q", "dp", "dq", "qinv"].map(|name| field(block, name));
     let components = Components { n: &n, e: &e, p: &p, q: &q, dp: &dp, dq: &dq, qinv: &qinv };
-    let key = PrivateKey::new(&components).expect("a test key is sound");
+    let key = PrivateKey::new(&components).expect("a test key is valid");
     TestKey { key, n, e, p, q, dp, dq, qinv }
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn padded(number: &[u8], len: usize) -> Vec<u8> {
     out
 }
 
-/// Runs one batch and returns what each lane gave.
+/// Runs one batch and returns the results of the lanes.
 pub(crate) fn run(
     lanes: &Lanes,
     batch: &[(&PrivateKey, &[u8])],
@@ -131,7 +131,7 @@ pub(crate) fn run(
     outcomes.into_iter().zip(outputs).map(|(outcome, output)| outcome.map(|()| output)).collect()
 }
 
-/// What the portable tier says.
+/// Computes the result by the portable tier.
 pub(crate) fn oracle(key: &PrivateKey, input: &[u8]) -> Vec<u8> {
     run(&Lanes::up_to(Ceiling::Portable), &[(key, input)]).remove(0).expect("the oracle computes")
 }
@@ -155,7 +155,7 @@ impl Random {
         (self.next() % bound as u64) as usize
     }
 
-    /// A number below `n`, both big-endian.
+    /// Returns a number below `n`, both big-endian.
     pub(crate) fn residue(&mut self, n: &[u8]) -> Vec<u8> {
         loop {
             let candidate: Vec<u8> = n.iter().map(|_| (self.next() >> 56) as u8).collect();

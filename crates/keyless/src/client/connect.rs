@@ -1,4 +1,4 @@
-//! From an address to a connection on which frames can be sent.
+//! Connection setup: from an address to a connection that carries frames.
 
 use super::{Protocol, Settings};
 use crate::{
@@ -11,25 +11,25 @@ use boring::{error::ErrorStack, ssl::SslConnector};
 use std::{io, time::Duration};
 use tokio::net::{TcpStream, UnixStream};
 
-/// Why there is no connection.
+/// Reason for which a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The network says no.
+    /// Network error.
     #[error("the connection failed: {0}")]
     Io(#[from] io::Error),
-    /// No answer in time.
-    #[error("no answer within {0:?}")]
+    /// No response in time.
+    #[error("no response within {0:?}")]
     Timeout(Duration),
     /// The TLS handshake failed.
     #[error("the TLS handshake failed: {0}")]
     Tls(String),
-    /// Only our own mode was wanted.
-    #[error("the server does not speak {ALPN}")]
+    /// The settings require the batched mode.
+    #[error("the server does not support {ALPN}")]
     Protocol,
-    /// Only our own mode was wanted, which goes by TLS 1.3 alone.
-    #[error("the server has no TLS 1.3, which `protocol: batched` needs; write `protocol: compatible`")]
+    /// The settings require the batched mode, which needs TLS 1.3.
+    #[error("the server lacks TLS 1.3, required by `protocol: batched`; set `protocol: compatible`")]
     Version,
-    /// There is nothing to show a server over TCP.
+    /// No credentials configured for a server over TCP.
     #[error("a server over TCP needs a CA, a certificate and a key")]
     NoCredentials,
 }
@@ -40,18 +40,18 @@ impl From<ErrorStack> for ConnectError {
     }
 }
 
-/// Makes connections.
+/// Opens connections.
 pub struct Connector {
     tls: Option<SslConnector>,
     protocol: Protocol,
 }
 
-/// A connection, before anything was sent on it.
+/// Connection on which nothing was sent yet.
 pub struct Connected {
     pub(crate) stream: Stream,
-    /// The mode that both ends speak.
+    /// Negotiated mode.
     pub mode: Mode,
-    /// What was negotiated, for people: `TLSv1.3, X25519MLKEM768`.
+    /// Negotiated parameters, for display: `TLSv1.3, X25519MLKEM768`.
     pub security: String,
 }
 
@@ -70,8 +70,7 @@ impl Connector {
 
     /// Connects.
     ///
-    /// # Errors
-    /// If the server cannot be reached, or one end does not believe the other. In TLS 1.3 a server refuses a client's
+    /// If the server cannot be reached, or one end does not trust the other. In TLS 1.3 a server rejects a client's
     /// certificate after this, by closing the connection.
     pub async fn connect(&self, address: &Address, limit: Duration) -> Result<Connected, ConnectError> {
         let connecting = async {
@@ -108,7 +107,7 @@ impl Connector {
 }
 
 impl Connector {
-    /// Why there is no connection.
+    /// Converts a handshake failure.
     fn refusal<S>(&self, error: &tokio_boring::HandshakeError<S>) -> ConnectError {
         let reason = reason(error);
         let is_version = reason.contains("PROTOCOL_VERSION") || reason.contains("UNSUPPORTED_PROTOCOL");
@@ -119,7 +118,7 @@ impl Connector {
     }
 }
 
-/// What the handshake failed for, with the certificate's fault where it is that.
+/// Returns the reason of a handshake failure, with the certificate error if there is one.
 fn reason<S>(error: &tokio_boring::HandshakeError<S>) -> String {
     let verdict = error.ssl().map(boring::ssl::SslRef::verify_result);
     match verdict {

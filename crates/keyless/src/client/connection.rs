@@ -1,4 +1,4 @@
-//! A connection to one server, kept up: a session between the pool and the socket.
+//! Persistent connection to one server: a session between the pool and the socket.
 
 use super::{
     connect::Connected,
@@ -25,29 +25,29 @@ use std::{
 use tokio::{io::ReadBuf, time::Sleep};
 use zeroize::Zeroizing;
 
-/// A server that cannot be reached is tried again after this time, doubled each time.
+/// Initial delay before reconnecting to an unreachable server, doubled each time.
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(2);
 const READ_BUFFER: usize = 32 * 1024;
 
-/// Why a connection has ended.
+/// Reason for which a connection has ended.
 #[derive(Debug, thiserror::Error)]
 enum CloseReason {
-    #[error("it closed the connection")]
+    #[error("the server closed the connection")]
     Closed,
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("{0}")]
     Session(#[from] SessionError),
-    /// By this end, on another event loop.
-    #[error("it has returned a wrong result")]
+    /// Closed by this end, because of a wrong result on another event loop.
+    #[error("the server returned a wrong result")]
     Distrusted,
-    /// By this end.
-    #[error("it is not needed any more")]
+    /// Closed by this end.
+    #[error("no longer needed")]
     ClientClosed,
 }
 
-/// This event loop's pool, with a connection to each server that is kept up from now on.
+/// Starts this event loop's pool, with a persistent connection to each server.
 pub(super) fn start_pool(shared: &Arc<Shared>) -> Arc<LocalPool> {
     let pool = LocalPool::start(shared);
     for server in 0..shared.settings.servers.len() {
@@ -56,13 +56,13 @@ pub(super) fn start_pool(shared: &Arc<Shared>) -> Arc<LocalPool> {
     pool
 }
 
-/// Connects, and connects again, until the client closes.
+/// Connects and reconnects until the client closes.
 async fn keep_up(task: Task, server: usize) {
     let pool = Arc::clone(task.pool());
     let mut backoff = MIN_BACKOFF;
     while !pool.is_closed() {
         if let Some(rest) = pool.shared.fleet.distrusted_for(Instant::now(), server) {
-            // The client may close meanwhile.
+            // Short sleeps, because the client may close meanwhile.
             tokio::time::sleep(rest.min(MAX_BACKOFF)).await;
             continue;
         }
@@ -98,7 +98,7 @@ async fn run(pool: &Arc<LocalPool>, server: usize, connected: Connected) {
         pool.lost(server);
         fleet.disconnected(server, &reason.to_string());
     } else if !matches!(reason, CloseReason::ClientClosed) {
-        // A server that does not believe this client's certificate closes the connection after the handshake.
+        // A server that does not trust this client's certificate closes the connection after the handshake.
         fleet.unreachable(
             server,
             &format!("{reason} right after the handshake; does it accept our certificate?"),
@@ -106,7 +106,7 @@ async fn run(pool: &Arc<LocalPool>, server: usize, connected: Connected) {
     }
 }
 
-/// Drives the session of one connection.
+/// Driver of the session of one connection.
 struct Connection {
     pool: Arc<LocalPool>,
     server: usize,
@@ -150,14 +150,14 @@ impl Connection {
         }
     }
 
-    /// Reads and writes for as long as there is something to read or to write.
+    /// Reads and writes until both would block.
     fn poll_all(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         while self.poll_read(context)?.is_ready() {}
         if self.pool.shared.fleet.is_distrusted(self.server) {
             return Err(CloseReason::Distrusted);
         }
         loop {
-            // All that this turn of the event loop has brought goes into one frame.
+            // All messages of this turn of the event loop go into one frame.
             self.pool.fill(self.server, context, &mut self.session);
             if self.pool.is_closed() {
                 return Err(CloseReason::ClientClosed);
@@ -221,7 +221,7 @@ impl Connection {
         Ok(Poll::Ready(()))
     }
 
-    /// Lets the session look at the clock when it wants to.
+    /// Ticks the session when its timer is due.
     fn poll_alarm(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         while let Some(due) = self.session.due() {
             if self.alarm.is_elapsed() || self.alarm.deadline() > due.into() {
@@ -237,10 +237,10 @@ impl Connection {
     }
 }
 
-/// Half of it to all of it, so that event loops do not come back all at once.
+/// Returns half to all of the delay, so that event loops do not reconnect all at once.
 fn jittered(backoff: Duration) -> Duration {
     let mut byte = [0; 1];
-    // Without randomness, without jitter.
+    // No jitter without random numbers.
     let _ = boring::rand::rand_bytes(&mut byte);
     backoff / 2 + backoff / 2 * u32::from(byte[0]) / 255
 }

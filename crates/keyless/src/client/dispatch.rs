@@ -1,5 +1,5 @@
-//! Which server computes which operation, and what happens when one does not answer: a state machine without I/O, one
-//! for each event loop. Time is an argument.
+//! Dispatch of operations to servers, with failover: a state machine without I/O, one for each event loop. Time is an
+//! argument.
 
 use super::{latency::Latencies, link::Links, settings::FailoverPolicy};
 use crate::{
@@ -15,27 +15,27 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// Why an operation has no result.
+/// Reason for which an operation has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// No server can be reached.
-    #[error("no key server can be reached")]
+    /// No server is reachable.
+    #[error("no key server is reachable")]
     Unavailable,
-    /// None has answered in time.
-    #[error("no key server has answered in time")]
+    /// No server has responded in time.
+    #[error("no key server responded in time")]
     Deadline,
-    /// Every server that could be asked has refused; this is what the last one said.
-    #[error("the key server has refused: {0}")]
+    /// Every available server has rejected the operation; holds the last server's error.
+    #[error("the key server rejected the operation: {0}")]
     Refused(ErrorCode),
     /// Too many operations are open.
     #[error("too many operations wait for key servers")]
     Full,
     /// The client has been closed.
-    #[error("the client of the key servers has been closed")]
+    #[error("the key-server client was closed")]
     Closed,
 }
 
-/// Operations that fit no key servers could compute fail before they are sent.
+/// Invalid operations fail before they are sent.
 impl From<OperationError> for Failure {
     fn from(error: OperationError) -> Self {
         match error {
@@ -51,54 +51,53 @@ impl From<OperationError> for Failure {
 /// A signature in its TLS form, or a raw RSA result, checked with the public key.
 pub(super) type Bytes = Zeroizing<Vec<u8>>;
 
-/// An operation as one server is asked for it.
+/// Operation as requested from one server.
 pub(super) struct Assignment<J> {
     id: u32,
     job: Arc<J>,
 }
 
 impl<J> Assignment<J> {
-    /// What is to be computed.
+    /// Operation to compute.
     pub(super) fn job(&self) -> &J {
         &self.job
     }
 }
 
-/// What a look at the clock has brought.
+/// Result of a tick.
 #[derive(Default)]
 pub(super) struct Ticked {
     pub(super) wakers: Vec<Waker>,
     pub(super) hedged: u64,
 }
 
-/// The operations of one event loop.
+/// Operations of one event loop.
 pub(super) struct Dispatch<J> {
     failover: FailoverPolicy,
     capacity: usize,
     links: Links,
     open: HashMap<u32, Open<J>>,
     last: u32,
-    /// Operations for which there is no server now.
+    /// Operations without an available server.
     unassigned: VecDeque<u32>,
-    /// Attempts in the order of sending: those that may be hedged, and those that have lasted longer than is usual.
+    /// Attempts in the order of sending: those that may be hedged, and those that have exceeded the usual time.
     to_hedge: VecDeque<Attempt>,
     slow: VecDeque<Attempt>,
-    /// In the order of their ends: patient operations, impatient ones.
+    /// Deadlines in order: patient operations, impatient ones.
     deadlines: [VecDeque<(Instant, u32)>; 2],
     latencies: Latencies,
-    /// Second requests that may still be made: a tenth of the operations, so that servers that are slow because they
-    /// have too much to do do not get twice as much.
+    /// Budget of second requests: a tenth of the operations, so that overloaded servers do not get twice the load.
     hedges: f32,
 }
 
 struct Open<J> {
     job: Arc<J>,
-    /// Servers that have it or will get it.
+    /// Servers with a request, sent or queued.
     asked: u64,
-    /// Servers that have refused it.
+    /// Servers that have rejected it.
     refused_by: u64,
     refusal: Option<ErrorCode>,
-    /// There is another way: rather fail at once than wait for a server to come back.
+    /// Fails immediately instead of waiting for a server to return, because the caller has an alternative.
     impatient: bool,
     result: Option<Result<Bytes, Failure>>,
     waker: Option<Waker>,
@@ -113,7 +112,7 @@ struct Attempt {
 
 const HEDGES_EARNED: f32 = 0.1;
 const MAX_HEDGES: f32 = 32.0;
-/// Before enough is known of the servers, and never sooner than the second.
+/// Delay until the latency of the servers is known, and minimum delay of the second request.
 const FIRST_HEDGE: Duration = Duration::from_millis(100);
 const SOONEST_HEDGE: Duration = Duration::from_millis(5);
 
@@ -134,7 +133,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         }
     }
 
-    /// Takes an operation. An impatient one fails as soon as there is no server for it.
+    /// Submits an operation. An impatient one fails as soon as no server is available.
     pub(super) fn submit(&mut self, now: Instant, job: Arc<J>, impatient: bool) -> Result<u32, Failure> {
         if self.open.len() >= self.capacity {
             return Err(Failure::Full);
@@ -149,7 +148,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         Ok(id)
     }
 
-    /// The result, or a promise to wake.
+    /// Returns the result, or registers the waker.
     pub(super) fn poll(&mut self, id: u32, waker: &Waker) -> Poll<Result<Bytes, Failure>> {
         let Some(open) = self.open.get_mut(&id) else { return Poll::Ready(Err(Failure::Closed)) };
         match open.result.take() {
@@ -166,14 +165,14 @@ impl<J: RemoteOperation> Dispatch<J> {
         }
     }
 
-    /// Nobody waits for this operation any more.
+    /// Withdraws the operation.
     pub(super) fn withdraw(&mut self, id: u32) {
         if let Some(open) = self.open.remove(&id) {
             self.links.withdraw(open.asked, id);
         }
     }
 
-    /// A server can be asked.
+    /// Marks a server as available.
     pub(super) fn up(&mut self, now: Instant, server: usize) {
         self.links.up(now, server);
         for id in std::mem::take(&mut self.unassigned) {
@@ -181,7 +180,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         }
     }
 
-    /// A server cannot be asked any more; what it had goes to others.
+    /// Marks a server as lost; its operations go to others.
     pub(super) fn lost(&mut self, now: Instant, server: usize) -> Vec<Waker> {
         let orphans = self.links.down(server);
         let mut wakers = Vec::new();
@@ -196,8 +195,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         wakers
     }
 
-    /// Submits to this server's session what it is to be asked for, as far as there is room, and withdraws what it need
-    /// not compute any more.
+    /// Submits this server's requests to its session, as far as there is room, and withdraws those no longer needed.
     pub(super) fn fill(&mut self, now: Instant, server: usize, session: &mut ClientSession<Assignment<J>>) {
         let Some(link) = self.links.get_mut(server) else { return };
         link.withdrawn.drain(..).for_each(|request| session.withdraw(request));
@@ -205,7 +203,7 @@ impl<J: RemoteOperation> Dispatch<J> {
             let Some(id) = link.queue.pop_front() else { break };
             let Some(open) = self.open.get(&id).filter(|open| open.result.is_none()) else { continue };
             let assignment = Assignment { id, job: Arc::clone(&open.job) };
-            // Its deadline is kept here, because several sessions may have it.
+            // Its deadline is kept here, because several sessions may compute it.
             if let Some(request) = session.submit(now, assignment, None) {
                 link.ask(now, id, request);
                 self.to_hedge.push_back(Attempt { sent: now, id, server });
@@ -213,14 +211,14 @@ impl<J: RemoteOperation> Dispatch<J> {
         }
     }
 
-    /// A server has said something.
+    /// Records that a server has sent something.
     pub(super) fn heard(&mut self, now: Instant, server: usize) {
         if let Some(link) = self.links.get_mut(server) {
             link.heard = now;
         }
     }
 
-    /// This server's session has completed a request. Gives back whom to wake.
+    /// Records a completed request of this server's session. Returns the waker to call.
     pub(super) fn completed(
         &mut self,
         now: Instant,
@@ -251,7 +249,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         }
     }
 
-    /// When [`tick`](Self::tick) is due.
+    /// Time at which [`tick`](Self::tick) is due.
     pub(super) fn due(&mut self) -> Option<Instant> {
         self.forget_answered();
         let hedge = self.to_hedge.front().map(|attempt| attempt.sent + self.hedge_after());
@@ -260,7 +258,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         deadlines.chain(hedge).chain(stall).min()
     }
 
-    /// Looks at the clock.
+    /// Processes timeouts.
     pub(super) fn tick(&mut self, now: Instant) -> Ticked {
         let mut ticked = Ticked::default();
         self.forget_answered();
@@ -285,18 +283,18 @@ impl<J: RemoteOperation> Dispatch<J> {
         ticked
     }
 
-    /// Servers with something to send, to be asked for it; each is told once.
+    /// Returns the servers with requests to send; each is reported once.
     pub(super) fn take_ready(&mut self) -> u64 {
         self.links.take_ready()
     }
 
-    /// Everything fails, because the client closes.
+    /// Fails all operations, because the client closes.
     pub(super) fn close(&mut self) -> Vec<Waker> {
         let ids: Vec<u32> = self.open.keys().copied().collect();
         ids.into_iter().filter_map(|id| self.finish(id, Err(Failure::Closed))).collect()
     }
 
-    /// How many places queues of operations have in use, over or not.
+    /// Number of queue entries in use, including those of completed operations.
     #[cfg(test)]
     pub(super) fn queued(&self, servers: usize) -> usize {
         let links = (0..servers).filter_map(|server| self.links.get(server));
@@ -305,7 +303,7 @@ impl<J: RemoteOperation> Dispatch<J> {
 
     fn new_id(&mut self) -> u32 {
         loop {
-            // Zero is for pings.
+            // Zero is reserved for pings.
             self.last = self.last.wrapping_add(1).max(1);
             if !self.open.contains_key(&self.last) {
                 return self.last;
@@ -313,7 +311,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         }
     }
 
-    /// Gives an operation that nobody has to a server, or lets it wait for one, or fails it.
+    /// Assigns an operation to a server, or lets it wait for one, or fails it.
     fn assign(&mut self, now: Instant, id: u32) -> Option<Waker> {
         let open = self.open.get_mut(&id).filter(|open| open.result.is_none())?;
         match self.links.choose(now, open.asked | open.refused_by) {
@@ -322,7 +320,7 @@ impl<J: RemoteOperation> Dispatch<J> {
                 self.enqueue(server, id);
                 None
             }
-            // One that is not there now may know the key that the others do not.
+            // A server that is down may hold the key that the others lack.
             None if !open.impatient && !self.links.all_in(open.refused_by) => {
                 forget_over(&mut self.unassigned, &self.open);
                 self.unassigned.push_back(id);
@@ -342,7 +340,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         self.links.enqueue(server, id);
     }
 
-    /// Asks a second server, if there is one and few enough were asked twice.
+    /// Sends a request to a second server, if there is one and the budget allows it.
     fn hedge(&mut self, now: Instant, attempt: Attempt) -> bool {
         let allowed = self.failover.hedge && self.hedges >= 1.0;
         let done = allowed && self.ask_another(now, attempt.id);
@@ -354,7 +352,7 @@ impl<J: RemoteOperation> Dispatch<J> {
 
     fn ask_another(&mut self, now: Instant, id: u32) -> bool {
         let Some(open) = self.open.get_mut(&id) else { return false };
-        // Two at the same time are enough.
+        // At most two at the same time.
         if open.asked.count_ones() > 1 {
             return false;
         }
@@ -364,8 +362,8 @@ impl<J: RemoteOperation> Dispatch<J> {
         true
     }
 
-    /// An attempt has lasted longer than any should. Of a server that says nothing at all, and that its session now
-    /// pings, all operations go to others without counting.
+    /// Handles an attempt that exceeds the usual maximum. If the server is entirely silent, and its session now pings
+    /// it, all its operations go to others, outside the budget.
     fn overdue(&mut self, now: Instant, attempt: Attempt) {
         let limit = self.failover.stall / 2;
         if self.links.get(attempt.server).is_some_and(|link| link.silence(now) >= limit) {
@@ -382,7 +380,7 @@ impl<J: RemoteOperation> Dispatch<J> {
         self.finish(id, Err(failure))
     }
 
-    /// Sets the result, unless there is one. Servers that still work on it may stop.
+    /// Sets the result, unless there is one. Withdraws the requests of other servers.
     fn finish(&mut self, id: u32, result: Result<Bytes, Failure>) -> Option<Waker> {
         let open = self.open.get_mut(&id).filter(|open| open.result.is_none())?;
         open.result = Some(result);
@@ -398,7 +396,7 @@ impl<J: RemoteOperation> Dispatch<J> {
             && self.open.get(&attempt.id).is_some_and(|open| open.result.is_none())
     }
 
-    /// Drops attempts and deadlines of operations that have been answered.
+    /// Drops attempts and deadlines of completed operations.
     fn forget_answered(&mut self) {
         while self.to_hedge.front().is_some_and(|attempt| !self.waits(*attempt)) {
             self.to_hedge.pop_front();
@@ -434,8 +432,8 @@ impl<J: RemoteOperation> RemoteOperation for Assignment<J> {
     }
 }
 
-/// Drops operations that are over, once a queue has more of them than there are others: while no server takes anything, they
-/// come and go without anybody looking there.
+/// Drops completed operations from a queue when they outnumber the others: while no server takes requests, operations
+/// end without passing through the queue.
 fn forget_over<J>(queue: &mut VecDeque<u32>, open: &HashMap<u32, Open<J>>) {
     const FEW: usize = 64;
     if queue.len() > 2 * open.len() + FEW {

@@ -1,6 +1,6 @@
-//! Servers that die, hang, refuse and lag, in simulated time.
+//! Servers that die, hang, reject and lag, in simulated time.
 
-#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use super::{
     FailoverPolicy, Failure,
@@ -19,7 +19,7 @@ use std::{
 
 const CAPACITY: usize = 10_000;
 
-/// A number that the request carries, by which the simulated server is understood.
+/// Number carried by the request, which identifies it to the simulated server.
 struct Numbered([u8; 4]);
 
 impl RemoteOperation for Numbered {
@@ -36,20 +36,20 @@ impl RemoteOperation for Numbered {
     }
 }
 
-/// One server, with this end's session and what it has read from it.
+/// One server, with the client's session and the requests read from it.
 struct Server {
     session: ClientSession<Assignment<Numbered>>,
     reader: Reader,
-    /// Ids of unanswered requests by operation.
+    /// Ids of open requests by operation.
     requests: HashMap<u32, u32>,
-    /// Ids of requests that were withdrawn.
+    /// Ids of withdrawn requests.
     withdrawn: Vec<u32>,
 }
 
 struct Simulation {
     dispatch: Dispatch<Numbered>,
     servers: Vec<Server>,
-    /// Operations by the numbers that their requests carry.
+    /// Operations by the numbers in their requests.
     operations: HashMap<u32, u32>,
     now: Instant,
 }
@@ -99,7 +99,7 @@ impl Simulation {
         self.now += Duration::from_millis(ms);
     }
 
-    /// Operations whose requests go to this server now.
+    /// Returns the operations with requests to this server now.
     fn sent(&mut self, server: usize) -> Vec<u32> {
         let Server { session, reader, requests, withdrawn } = &mut self.servers[server];
         self.dispatch.fill(self.now, server, session);
@@ -143,12 +143,12 @@ impl Simulation {
         writer.put(&Message::Reply { id, result });
         session.receive(self.now, writer.unsent());
         while let Some(event) = session.next_event(self.now).unwrap() {
-            let ClientEvent::Completed(completion) = event else { panic!("it does not ping") };
+            let ClientEvent::Completed(completion) = event else { panic!("pings are off") };
             self.dispatch.completed(self.now, server, completion);
         }
     }
 
-    /// Which server computed it.
+    /// Returns the server that computed it.
     fn result(&mut self, id: u32) -> Option<Result<u8, Failure>> {
         match self.dispatch.poll(id, Waker::noop()) {
             Poll::Pending => None,
@@ -156,7 +156,7 @@ impl Simulation {
         }
     }
 
-    /// Enough answers of a millisecond each that the usual time is known.
+    /// Completes enough requests of a millisecond each for the usual time to be known.
     fn settle(&mut self) {
         for _ in 0..300 {
             let id = self.submit();
@@ -207,7 +207,7 @@ fn without_a_server_operations_wait_for_one_and_fail_in_time() {
     all.dispatch.lost(all.now, 0);
     let waits = all.submit();
     let impatient = all.try_submit(true).unwrap();
-    assert_eq!(all.result(impatient), Some(Err(Failure::Unavailable)), "there is another way");
+    assert_eq!(all.result(impatient), Some(Err(Failure::Unavailable)), "impatient operations fail at once");
     all.pass(3000);
     let later = all.submit();
     all.pass(2000);
@@ -223,7 +223,7 @@ fn without_a_server_operations_wait_for_one_and_fail_in_time() {
 }
 
 #[test]
-fn past_the_usual_time_a_second_server_is_asked_and_the_first_answer_counts() {
+fn past_the_usual_time_a_second_request_is_sent_and_the_first_reply_counts() {
     let mut all = Simulation::new(2);
     all.settle();
     let id = all.submit();
@@ -236,7 +236,7 @@ fn past_the_usual_time_a_second_server_is_asked_and_the_first_answer_counts() {
     assert_eq!(all.sent(1 - slow), [id]);
     all.answer(1 - slow, id);
     assert_eq!(all.result(id), Some(Ok(1 - slow as u8)));
-    // The slow one is told, and its answer is no violation.
+    // The slow server receives a withdrawal, and its reply is not a violation.
     assert!(all.is_withdrawn(slow, id));
     all.refuse(slow, id, ErrorCode::Withdrawn);
 }
@@ -278,11 +278,11 @@ fn the_operations_of_a_silent_server_go_elsewhere() {
     moved.iter().for_each(|id| all.answer(1, *id));
     assert!(ids.into_iter().all(|id| all.result(id) == Some(Ok(1))));
     let next = all.submit();
-    assert_eq!((all.sent(0), all.sent(1)), (vec![], vec![next]), "nobody asks it first");
+    assert_eq!((all.sent(0), all.sent(1)), (vec![], vec![next]), "the suspended server is not used first");
 }
 
 #[test]
-fn a_refusal_is_final_only_when_nobody_else_is_there() {
+fn a_rejection_is_final_only_without_other_servers() {
     let mut all = Simulation::new(2);
     let id = all.submit();
     let first = usize::from(all.sent(0).is_empty());
@@ -316,11 +316,12 @@ fn no_more_than_the_window_is_sent_and_no_more_than_the_capacity_taken() {
     all.answer(0, ids[0]);
     assert_eq!(all.sent(0), [ids[WINDOW]]);
     assert_eq!(all.result(ids[0]), Some(Ok(0)));
-    assert_eq!(all.dispatch.close().len(), 0, "nobody had asked to be woken");
+    assert_eq!(all.dispatch.close().len(), 0, "no waker was registered");
     assert_eq!(all.result(ids[1]), Some(Err(Failure::Closed)));
 }
 
-/// Thousands of operations while servers come, go, refuse, and answer late: each has one result, and nothing is left.
+/// Thousands of operations while servers connect, disconnect, reject, and respond late: each has one result, and no
+/// state remains.
 #[test]
 fn a_long_random_life() {
     let mut random = crate::wire::tests_random(3);
@@ -373,7 +374,7 @@ fn a_long_random_life() {
     }
     all.pass(10_000);
     all.dispatch.tick(all.now);
-    assert!(open.into_iter().all(|id| all.result(id).is_some()), "an operation was forgotten");
+    assert!(open.into_iter().all(|id| all.result(id).is_some()), "an operation was lost");
     assert!(done > 5_000, "{done}");
     assert_eq!(all.dispatch.due(), None);
 }
@@ -389,7 +390,7 @@ fn operations_that_are_over_leave_no_trace_while_no_server_takes_them() {
             assert!(simulation.dispatch.queued(1) < 100, "{number}");
         }
     };
-    // Nothing is sent, as if its window were closed.
+    // Sends nothing, as if the window were closed.
     leave_at_once(&mut simulation);
     simulation.dispatch.lost(simulation.now, 0);
     leave_at_once(&mut simulation);

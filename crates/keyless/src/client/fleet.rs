@@ -1,4 +1,4 @@
-//! The servers as the whole process sees them: which are up, which are not believed any more.
+//! Process-wide state of the servers: availability and distrust.
 
 use super::metrics;
 use crate::{
@@ -17,27 +17,27 @@ use std::{
 /// All servers, by index.
 pub(super) struct Fleet {
     servers: Vec<Server>,
-    /// What it says of servers when the last one goes, once.
+    /// Whether the loss of the last server has been reported.
     all_down_reported: AtomicBool,
 }
 
 struct Server {
     name: String,
-    /// A quick look at what the state says: connections of other event loops close when they see it.
+    /// Cached from the state: connections of other event loops close when they see it.
     distrusted: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Keys that it has said it does not hold, which has been reported.
+    /// Keys that the server lacks, already reported.
     missing: HashSet<Ski>,
-    /// Event loops that have a connection.
+    /// Number of event loops with a connection.
     connections: usize,
-    /// Its absence has been reported.
+    /// Whether its absence has been reported.
     reported: bool,
     distrusted_until: Option<Instant>,
-    /// How long the last time was.
+    /// Duration of the last distrust.
     distrust: Duration,
 }
 
@@ -60,12 +60,12 @@ impl Fleet {
         &self.servers[server].name
     }
 
-    /// How many servers have a connection.
+    /// Number of connected servers.
     pub(super) fn up(&self) -> usize {
         self.servers.iter().filter(|server| server.state().connections > 0).count()
     }
 
-    /// A server does not hold a key, which is said once.
+    /// Reports once that a server does not hold a key.
     pub(super) fn key_missing(&self, server: usize, key: Ski) {
         let server = &self.servers[server];
         if server.state().missing.insert(key) {
@@ -73,7 +73,7 @@ impl Fleet {
         }
     }
 
-    /// An event loop has a connection.
+    /// Records a connection of an event loop.
     pub(super) fn connected(&self, server: usize) {
         let server = &self.servers[server];
         let first = {
@@ -89,7 +89,7 @@ impl Fleet {
         }
     }
 
-    /// An event loop has lost its connection.
+    /// Records the loss of an event loop's connection.
     pub(super) fn disconnected(&self, server: usize, reason: &str) {
         let server = &self.servers[server];
         let last = {
@@ -105,7 +105,7 @@ impl Fleet {
         }
     }
 
-    /// An event loop could not connect.
+    /// Records a failed connection attempt of an event loop.
     pub(super) fn unreachable(&self, server: usize, reason: &str) {
         let server = &self.servers[server];
         let first = {
@@ -113,24 +113,24 @@ impl Fleet {
             state.connections == 0 && !std::mem::replace(&mut state.reported, true)
         };
         if first {
-            tracing::warn!(server = server.name, reason, "key server cannot be reached; trying again");
+            tracing::warn!(server = server.name, reason, "key server is unreachable; retrying");
             self.report_all_down();
         }
     }
 
-    /// A server has said what no correct one says.
+    /// Records a protocol violation by a server.
     pub(super) fn violated(&self, server: usize, violation: &Violation) {
         let name = &self.servers[server].name;
-        tracing::warn!(server = name, %violation, "key server breaks the protocol; its connection is closed");
+        tracing::warn!(server = name, %violation, "key server violated the protocol; connection closed");
         metrics::violation(name);
     }
 
-    /// A server has returned a wrong result: a faulty machine, another key under this name, or an attacker.
+    /// Records a wrong result: a faulty machine, another key under this name, or an attacker.
     pub(super) fn distrust(&self, now: Instant, server: usize, first: Duration, key: &str) {
         let server = &self.servers[server];
         let distrust = {
             let mut state = server.state();
-            // Event loops that were answered wrongly at the same time report the same fault.
+            // Wrong results on several event loops at the same time are the same fault.
             if state.distrusted_until.is_some_and(|until| until > now) {
                 return;
             }
@@ -144,17 +144,17 @@ impl Fleet {
             server = server.name,
             key,
             out_for = ?distrust,
-            "key server has returned a WRONG RESULT; it is taken out of service: check the machine and its keys"
+            "key server returned a WRONG RESULT and is taken out of service: check the machine and its keys"
         );
         metrics::wrong(&server.name);
     }
 
-    /// Whether the server must not be asked now.
+    /// Returns whether the server is distrusted now.
     pub(super) fn is_distrusted(&self, server: usize) -> bool {
         self.servers[server].distrusted.load(Ordering::Relaxed)
     }
 
-    /// How long the server must not be asked.
+    /// Remaining time of the distrust.
     pub(super) fn distrusted_for(&self, now: Instant, server: usize) -> Option<Duration> {
         let server = &self.servers[server];
         let until = server.state().distrusted_until?;
@@ -165,7 +165,7 @@ impl Fleet {
 
     fn report_all_down(&self) {
         if self.up() == 0 && !self.all_down_reported.swap(true, Ordering::Relaxed) {
-            tracing::error!("no key server can be reached; handshakes wait until one can, or fail");
+            tracing::error!("no key server is reachable; handshakes wait for one, or fail");
         }
     }
 }

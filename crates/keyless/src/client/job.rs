@@ -1,4 +1,4 @@
-//! An operation for key servers, and the key that it is for.
+//! Remote operations and remote keys.
 
 use crate::{
     session::RemoteOperation,
@@ -8,26 +8,26 @@ use boring::error::ErrorStack;
 use quadrille_engine::{KeyType, Operation, PublicKey};
 use std::net::IpAddr;
 
-/// A key whose private half is on key servers.
+/// Key with a private half on key servers.
 #[derive(Clone, Debug)]
 pub struct RemoteKey {
     public: PublicKey,
     name: KeyName,
 }
 
-/// For whom an operation is, as far as key servers may want to know; sent in the compatible mode only.
+/// Connection for which an operation is computed, as information for key servers; sent in the compatible mode only.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// The server name that the client has asked for.
+    /// Server name (SNI) sent by the client.
     pub sni: Option<String>,
     /// The client's address.
     pub client: Option<IpAddr>,
-    /// The address that the client has connected to.
+    /// Address to which the client connected.
     pub server: Option<IpAddr>,
 }
 
 impl RemoteKey {
-    /// The private half of a certificate's public key.
+    /// Creates the remote key of a certificate's public key.
     ///
     /// # Errors
     /// If BoringSSL cannot encode the key.
@@ -37,7 +37,7 @@ impl RemoteKey {
         Ok(Self { public, name })
     }
 
-    /// What results are checked with.
+    /// Public key with which results are verified.
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
@@ -47,13 +47,13 @@ impl RemoteKey {
         self.public.key_type()
     }
 
-    /// The identifier by which servers know the key.
+    /// Identifier of the key on servers.
     pub fn ski(&self) -> Ski {
         self.name.ski.unwrap_or(Ski([0; 20]))
     }
 }
 
-/// An operation on its way.
+/// Operation in progress.
 pub(super) struct Job {
     pub(super) key: RemoteKey,
     pub(super) operation: Operation,
@@ -72,7 +72,7 @@ impl RemoteOperation for Job {
         matches!(self.operation, Operation::Decrypt { .. })
     }
 
-    /// No result is believed that the public key does not confirm.
+    /// A result is accepted only if the public key confirms it.
     fn accepts(&self, result: &[u8]) -> bool {
         self.operation.verify(&self.key.public, result)
     }

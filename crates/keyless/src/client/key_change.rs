@@ -1,4 +1,4 @@
-//! Keys that key servers make, and remove again: rare, so that each request has a connection of its own.
+//! Generation and removal of keys on key servers: rare, so each request uses its own connection.
 
 use super::{ConnectError, RemoteKey, shared::Shared};
 use crate::{
@@ -14,35 +14,35 @@ use std::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A key of RSA with 4096 bits takes some seconds on a machine that is busy, and others may be made before it.
+/// Generation of an RSA-4096 key takes some seconds on a busy machine, and may wait for others.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Why no server has done it.
+/// Reasons for which no server has performed the change.
 #[derive(Debug)]
 pub struct KeyChangeError(Vec<(Address, Refusal)>);
 
-/// Why one server has not.
+/// Reason for which one server has not performed it.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// There is no connection to it.
+    /// No connection to the server.
     #[error("{0}")]
     Unreachable(#[from] ConnectError),
-    /// It says no.
+    /// The server rejected the request.
     #[error("{0}")]
     Refused(ErrorCode),
-    /// It has not answered, or closed the connection.
-    #[error("no answer; does its policy name this client? its log says why it closed the connection")]
+    /// The server did not respond, or closed the connection.
+    #[error("no response; check that its policy names this client, and its log for the reason")]
     Silent,
-    /// The connection has broken.
-    #[error("the connection has broken ({0}); does its policy name this client?")]
+    /// The connection was interrupted.
+    #[error("the connection was interrupted ({0}); check that its policy names this client")]
     Io(#[from] io::Error),
-    /// It has answered what no correct server does.
+    /// Invalid response.
     #[error("{0}")]
     Session(#[from] SessionError),
 }
 
 impl KeyChangeError {
-    /// What each server has said.
+    /// Refusals by server.
     pub fn refusals(&self) -> impl Iterator<Item = (&Address, &Refusal)> {
         self.0.iter().map(|(server, refusal)| (server, refusal))
     }
@@ -91,12 +91,12 @@ pub(super) async fn remove(shared: &Shared, key: Ski) -> Result<(), KeyChangeErr
     if refusals.is_empty() { Ok(()) } else { Err(KeyChangeError(refusals)) }
 }
 
-/// What a server is asked for.
+/// Request for a key change.
 struct KeyChange {
     key: KeyName,
     opcode: u8,
     payload: Vec<u8>,
-    /// The kind of the key that is to be made.
+    /// Type of the key to generate.
     made: Option<KeyType>,
 }
 
@@ -110,7 +110,7 @@ impl RemoteOperation for KeyChange {
         false
     }
 
-    /// That the server has the private half, its first signature shows.
+    /// The first signature proves that the server has the private half.
     fn accepts(&self, result: &[u8]) -> bool {
         self.made.is_none_or(|kind| public(result).is_some_and(|public| public.key_type() == kind))
     }

@@ -1,15 +1,15 @@
-//! How long operations take: the quantile past which a second request is worth its price.
+//! Latency statistics: the quantile past which a second request pays.
 
 use std::time::Duration;
 
-/// Steps of a factor of the fourth root of two, from 16 us on: 20 % exact up to 16 s.
+/// Steps of a factor of the fourth root of two, from 16 us: accurate to 20 % up to 16 s.
 const BUCKETS: usize = 80;
 const FIRST_US: f64 = 16.0;
 const STEPS_PER_OCTAVE: f64 = 4.0;
-/// After so many measurements the old ones count half.
+/// Number of measurements after which old ones count half.
 const HALF_LIFE: u32 = 2000;
 
-/// A histogram that forgets.
+/// Histogram with decay.
 #[derive(Clone, Debug)]
 pub(super) struct Latencies {
     counts: [u32; BUCKETS],
@@ -32,7 +32,7 @@ impl Latencies {
         }
     }
 
-    /// The latency that this share of the measurements stayed below; `None` while there are too few to tell.
+    /// Latency below which this share of the measurements stayed; `None` while there are too few.
     pub(super) fn quantile(&self, share: f64) -> Option<Duration> {
         const ENOUGH: u32 = 100;
         if self.total < ENOUGH {
@@ -74,7 +74,7 @@ mod tests {
         for _ in 0..20_000 {
             latencies.record(Duration::from_micros(200));
         }
-        assert!(latencies.quantile(0.99).unwrap() < Duration::from_micros(300), "it does not forget");
+        assert!(latencies.quantile(0.99).unwrap() < Duration::from_micros(300), "no decay");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The servers as one event loop sees them: what each has been asked, and which is best asked next.
+//! Per-event-loop state of the servers: open requests, and the choice of the next server.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -8,40 +8,40 @@ use std::{
 /// One server.
 pub(super) struct Link {
     up: bool,
-    /// Operations to be sent.
+    /// Operations to send.
     pub(super) queue: VecDeque<u32>,
-    /// Requests that it need not compute any more, to be told.
+    /// Requests to withdraw.
     pub(super) withdrawn: Vec<u32>,
-    /// Operations that it has not answered; those withdrawn too, since they are answered.
+    /// Operations without a reply, including withdrawn ones, which also get a reply.
     pub(super) sent: HashMap<u32, Sent>,
-    /// When it last said anything, or was first asked something after that.
+    /// Time of the last received data, or of the first request after it.
     pub(super) heard: Instant,
-    /// How long it takes, in seconds, smoothed.
+    /// Smoothed duration of an operation, in seconds.
     mean: f64,
     measured: Instant,
 }
 
-/// An operation that a server was asked for.
+/// Operation requested from a server.
 #[derive(Clone, Copy)]
 pub(super) struct Sent {
     pub(super) at: Instant,
-    /// Its id among the requests on the connection.
+    /// Id of the request on the connection.
     request: u32,
 }
 
 /// All servers, by index.
 pub(super) struct Links {
     links: Vec<Link>,
-    /// Servers with something to send that nobody has been told of.
+    /// Servers with data to send that have not been reported.
     ready: u64,
 }
 
-/// A server with fewer open requests than this is as good as idle: together they make one batch there, and one frame on
+/// A server with fewer open requests than this counts as idle: together they make one batch there, and one frame on
 /// the way.
 const BATCH: usize = 8;
 /// Weight of a new measurement.
 const SMOOTHING: f64 = 0.1;
-/// A server that was slow is given another chance as this passes.
+/// Half-life of the penalty of a slow server.
 const FORGIVEN_BY_HALF: Duration = Duration::from_secs(1);
 const UNKNOWN: f64 = 1e-3;
 /// A silence of this many seconds, or of ten times what an operation takes, makes a server the last choice.
@@ -78,7 +78,7 @@ impl Links {
         }
     }
 
-    /// Forgets what the server was asked, and gives it back.
+    /// Clears the requests of the server, and returns them.
     pub(super) fn down(&mut self, server: usize) -> Vec<u32> {
         let Some(link) = self.links.get_mut(server) else { return Vec::new() };
         link.up = false;
@@ -93,11 +93,11 @@ impl Links {
         }
     }
 
-    /// These servers need not compute this operation any more.
+    /// Withdraws this operation from these servers.
     pub(super) fn withdraw(&mut self, servers: u64, id: u32) {
         for (index, link) in self.links.iter_mut().enumerate().filter(|(index, _)| servers >> index & 1 == 1)
         {
-            // What has not been sent is found to be gone when its turn comes.
+            // Unsent requests are dropped when their turn comes.
             if let Some(sent) = link.sent.get(&id) {
                 link.withdrawn.push(sent.request);
                 self.ready |= 1 << index;
@@ -105,7 +105,7 @@ impl Links {
         }
     }
 
-    /// Whether these are all servers that there are.
+    /// Returns whether these are all servers.
     pub(super) fn all_in(&self, servers: u64) -> bool {
         (0..self.links.len()).all(|index| servers >> index & 1 == 1)
     }
@@ -114,7 +114,7 @@ impl Links {
         std::mem::take(&mut self.ready)
     }
 
-    /// The server that will probably answer first, not counting `except`.
+    /// Returns the server that will probably respond first, except those in `except`.
     pub(super) fn choose(&self, now: Instant, except: u64) -> Option<usize> {
         let usable = |index: &usize| self.links[*index].up && except >> index & 1 == 0;
         let best = self.links.iter().filter(|link| link.up).map(|link| link.mean).fold(f64::MAX, f64::min);
@@ -124,7 +124,7 @@ impl Links {
 }
 
 impl Link {
-    /// It is asked for this operation.
+    /// Records a request for this operation.
     pub(super) fn ask(&mut self, now: Instant, id: u32, request: u32) {
         if self.sent.is_empty() {
             self.heard = now;
@@ -132,12 +132,12 @@ impl Link {
         self.sent.insert(id, Sent { at: now, request });
     }
 
-    /// For how long it has said nothing although it was asked something.
+    /// Time of silence while requests are open.
     pub(super) fn silence(&self, now: Instant) -> Duration {
         if self.sent.is_empty() { Duration::ZERO } else { now.saturating_duration_since(self.heard) }
     }
 
-    /// It has answered, after this time.
+    /// Records a reply after this time.
     pub(super) fn answered(&mut self, now: Instant, id: u32, took: Duration) {
         self.heard = now;
         self.sent.remove(&id);

@@ -1,5 +1,5 @@
-//! One event loop's share of a client: its operations behind a lock that nobody else wants, a task for each server's
-//! connection, and a task that looks at the clock.
+//! One event loop's share of a client: its operations behind an uncontended lock, a task for each server's
+//! connection, and a timer task.
 
 use super::{
     dispatch::{Assignment, Bytes, Dispatch, Failure},
@@ -23,20 +23,20 @@ pub(super) struct LocalPool {
     pub(super) shared: Arc<Shared>,
     state: Mutex<State>,
     closed: AtomicBool,
-    /// Tasks that keep this going. They end with their runtime.
+    /// Number of tasks that drive this pool. They end with their runtime.
     tasks: AtomicUsize,
 }
 
 struct State {
     dispatch: Dispatch<Job>,
-    /// Of the connections' tasks, by server.
+    /// Wakers of the connections' tasks, by server.
     connections: Vec<Option<Waker>>,
-    /// Of the task that looks at the clock, and when it will by itself.
+    /// Waker of the timer task, and its next wake-up time.
     clock: Option<Waker>,
     alarm: Option<Instant>,
 }
 
-/// Held by each task: counts it.
+/// Held by each task; counts the tasks.
 pub(super) struct Task(Arc<LocalPool>);
 
 impl Drop for Task {
@@ -46,7 +46,7 @@ impl Drop for Task {
 }
 
 impl LocalPool {
-    /// Starts the task that looks at the clock on this thread's runtime; connections are for the caller to start.
+    /// Starts the timer task on this thread's runtime; the caller starts the connections.
     pub(super) fn start(shared: &Arc<Shared>) -> Arc<Self> {
         let count = shared.settings.servers.len();
         let dispatch = Dispatch::new(count, shared.settings.failover, shared.settings.capacity);
@@ -61,7 +61,7 @@ impl LocalPool {
         pool
     }
 
-    /// False when its runtime has gone.
+    /// Returns whether its runtime still exists.
     pub(super) fn is_alive(&self) -> bool {
         self.tasks.load(Ordering::Relaxed) > 0
     }
@@ -97,7 +97,7 @@ impl LocalPool {
         wake(self.with_dispatch(|dispatch| dispatch.completed(Instant::now(), server, completion)));
     }
 
-    /// Submits to this server's session what it is to be asked for; afterwards this task is woken when there is more.
+    /// Submits this server's requests to its session; later requests wake this task.
     pub(super) fn fill(
         &self,
         server: usize,
@@ -134,7 +134,7 @@ impl LocalPool {
         Task(Arc::clone(self))
     }
 
-    /// Does something with the operations, and wakes the tasks that have something to do after that.
+    /// Runs an action on the operations, and wakes the tasks that have work afterwards.
     fn with_dispatch<T>(&self, action: impl FnOnce(&mut Dispatch<Job>) -> T) -> T {
         let mut state = self.state();
         let result = action(&mut state.dispatch);
@@ -154,7 +154,7 @@ impl LocalPool {
 }
 
 impl State {
-    /// The clock's task, if it would look too late.
+    /// Returns the waker of the timer task, if its wake-up would be too late.
     fn clock_if_late(&mut self) -> Option<Waker> {
         let due = self.dispatch.due()?;
         if self.alarm.is_none_or(|alarm| due < alarm) { self.clock.take() } else { None }
@@ -166,7 +166,7 @@ impl Task {
         &self.0
     }
 
-    /// Fails what is overdue and asks second servers, until the client closes.
+    /// Fails overdue operations and sends second requests, until the client closes.
     async fn watch_clock(self) {
         let pool = &self.0;
         while !pool.is_closed() {
@@ -187,7 +187,7 @@ impl Task {
 }
 
 impl LocalPool {
-    /// Waits until this time, or until something is due sooner.
+    /// Waits until this time, or until an earlier timeout is set.
     async fn until(&self, due: Option<Instant>) {
         let mut sleep = pin!(due.map(|due| tokio::time::sleep_until(due.into())));
         let mut first = true;
@@ -205,7 +205,7 @@ impl LocalPool {
     }
 }
 
-/// Without locks: to wake is to run foreign code.
+/// Called without locks: waking runs foreign code.
 fn wake(wakers: impl IntoIterator<Item = Waker>) {
     wakers.into_iter().for_each(Waker::wake);
 }

@@ -1,18 +1,18 @@
-//! What the client counts, through the `metrics` facade.
+//! Client metrics, through the `metrics` facade.
 //!
 //! | metric | labels |
 //! |---|---|
 //! | `quadrille_keyless_server_up` | `server` |
 //! | `quadrille_keyless_operations_total` | `server`, `result`: `ok`, `refused`, `wrong` |
-//! | `quadrille_keyless_operation_seconds` | `server`; from sending to the reply |
+//! | `quadrille_keyless_operation_seconds` | `server`; from request to reply |
 //! | `quadrille_keyless_failures_total` | `reason`: `unavailable`, `deadline`, `refused`, `full`, `closed` |
-//! | `quadrille_keyless_violations_total` | `server`; connections closed because of what came on them |
+//! | `quadrille_keyless_violations_total` | `server`; connections closed because of protocol violations |
 //! | `quadrille_keyless_hedges_total` | |
 
 use super::Failure;
 use metrics::{Counter, Histogram, counter, gauge, histogram};
 
-/// The handles of one connection, looked up once.
+/// Metric handles of one connection, looked up once.
 pub(super) struct ServerMetrics {
     pub(super) ok: Counter,
     pub(super) refused: Counter,

@@ -1,8 +1,13 @@
-//! The gateway's side: private-key operations that other machines compute.
+//! Client side: private-key operations computed by other machines.
 //!
-//! A [`Client`] is one pool for a process. Each event loop that uses it has one connection to each server, so that
-//! neither an operation nor its result changes threads, and the operations of one turn of the loop leave in one frame.
-//! What the event loops know of servers as a whole, that one returns wrong results for instance, they share.
+//! A [`Client`] is one pool for a process. Each event loop that uses it has one connection to each server: operations
+//! and results do not change threads, and the operations of one turn of the loop share a frame. Process-wide
+//! knowledge about servers, such as a wrong result, is shared.
+//!
+//! - `dispatch`: the server for each operation, and failover; no I/O. `link`, `latency`: its knowledge of servers.
+//! - `connect`, `connection`: drive `session` on tokio; `local_pool`: the connections of one event loop.
+//! - `fleet`, `shared`: state of the process; `job`: an operation.
+//! - `key_change`: generation and removal of keys; `probe`: availability, for operators.
 
 mod connect;
 mod connection;
@@ -46,11 +51,11 @@ use std::{
     task::{Context, Poll},
 };
 
-/// One pool of connections to key servers. Clones share it; when the last is dropped, its connections close.
+/// Pool of connections to key servers. Clones share it; when the last is dropped, its connections close.
 #[derive(Clone)]
 pub struct Client(Arc<Owner>);
 
-/// Clones are equal, and nothing else is.
+/// Only clones are equal.
 impl PartialEq for Client {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -65,8 +70,8 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// A result to come. Dropping it withdraws the operation.
-#[must_use = "dropping an answer withdraws its operation"]
+/// Future of a result. Dropping it withdraws the operation.
+#[must_use = "dropping the future withdraws its operation"]
 pub struct Answer {
     pool: Arc<LocalPool>,
     id: u32,
@@ -74,7 +79,7 @@ pub struct Answer {
 }
 
 impl Client {
-    /// A client of these servers. It connects when the first operation comes.
+    /// Creates a client of these servers. It connects at the first operation.
     ///
     /// # Errors
     /// If BoringSSL does not accept the certificate or the key.
@@ -93,12 +98,12 @@ impl Client {
         Ok(Self(Arc::new(Owner { shared: Arc::new(shared), local_pools: Mutex::default() })))
     }
 
-    /// Hands in an operation that [fits](Operation::check) the key. Must be called on a thread with a Tokio runtime,
-    /// which then keeps the connections. An `impatient` operation fails as soon as no server can take it, because there
-    /// is another way to get it done.
+    /// Submits an operation that [fits](Operation::check) the key. Must be called on a thread with a Tokio runtime,
+    /// which then drives the connections. An `impatient` operation fails as soon as no server is available, because
+    /// the caller has an alternative.
     ///
     /// # Errors
-    /// [`Failure::Full`] if too many are open.
+    /// [`Failure::Full`] if too many operations are open.
     pub fn submit(
         &self,
         key: &RemoteKey,
@@ -115,39 +120,40 @@ impl Client {
         submitted.inspect_err(|failure| metrics::failed(*failure)).map(|id| Answer { pool, id, over: false })
     }
 
-    /// Has a server make a key of this kind, and keep it under a name that begins with `reference`: the first of the
-    /// servers that can be reached and does not refuse. It is asked once, so that there are not two keys of one wish.
+    /// Generates a key of this type on a server, which stores it under a name that begins with `reference`: the first
+    /// server that is reachable and does not reject the request. The request is sent once, so that it cannot create
+    /// two keys.
     ///
     /// # Errors
-    /// What each server has said.
+    /// The refusals of all servers.
     pub async fn generate(&self, key_type: KeyType, reference: &str) -> Result<RemoteKey, KeyChangeError> {
         key_change::generate(&self.0.shared, key_type, reference).await
     }
 
-    /// Has every server remove a key that was made by [`generate`](Self::generate).
+    /// Removes a key that [`generate`](Self::generate) created from every server.
     ///
     /// # Errors
-    /// What the servers have said that do not do it; that one has no such key is none.
+    /// The refusals of servers that failed; a server without such a key succeeds.
     pub async fn remove(&self, key: Ski) -> Result<(), KeyChangeError> {
         key_change::remove(&self.0.shared, key).await
     }
 
-    /// Connects now, on this event loop, so that the first operation need not wait for it.
+    /// Connects now, on this event loop, to avoid the delay at the first operation.
     pub fn warm_up(&self) {
         let _ = self.local_pool();
     }
 
-    /// Whether an [`Origin`] would be sent to any server: in our own mode it is not.
+    /// Returns whether an [`Origin`] would be sent to any server: the batched mode does not send it.
     pub fn wants_origin(&self) -> bool {
         self.0.shared.compatible.load(Ordering::Relaxed)
     }
 
-    /// How many servers this process has connections to.
+    /// Number of servers to which this process is connected.
     pub fn servers_up(&self) -> usize {
         self.0.shared.fleet.up()
     }
 
-    /// This event loop's connections.
+    /// Connections of this event loop.
     fn local_pool(&self) -> Arc<LocalPool> {
         thread_local! {
             static LOCAL_POOLS: RefCell<Vec<(u64, Weak<LocalPool>)>> = const { RefCell::new(Vec::new()) };
@@ -190,7 +196,7 @@ impl Drop for Answer {
     }
 }
 
-/// Connections hold what is shared, so that its end is the end of those who use it.
+/// Connections hold the shared state, so this owner's end is the end of its users.
 struct Owner {
     shared: Arc<Shared>,
     local_pools: Mutex<Vec<Weak<LocalPool>>>,

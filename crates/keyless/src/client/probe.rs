@@ -1,4 +1,4 @@
-//! Is a server there, and what does it speak? For people.
+//! Probe of a server's availability and protocol, for operators.
 
 use super::{ConnectError, Connector, job::Job};
 use crate::{
@@ -12,23 +12,23 @@ use std::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A server's answer to a ping.
+/// Response to a ping.
 #[derive(Clone, Debug)]
 pub struct Pong {
-    /// The mode that both ends speak.
+    /// Negotiated mode.
     pub mode: Mode,
-    /// What was negotiated, for people: `TLSv1.3, X25519MLKEM768`.
+    /// Negotiated parameters, for display: `TLSv1.3, X25519MLKEM768`.
     pub security: String,
-    /// From the first packet to the end of the handshake.
+    /// Time from the first packet to the end of the handshake.
     pub connected: Duration,
-    /// From ping to pong, on the connection that is open then.
+    /// Time from ping to pong, on the open connection.
     pub round_trip: Duration,
 }
 
 /// Connects to one server and pings it.
 ///
 /// # Errors
-/// If it cannot be reached, does not believe this client, or does not answer in time.
+/// If it cannot be reached, does not trust this client, or does not respond in time.
 pub async fn ping(connector: &Connector, address: &Address, limit: Duration) -> Result<Pong, ConnectError> {
     let began = Instant::now();
     let mut connected = connector.connect(address, limit).await?;
@@ -42,7 +42,7 @@ pub async fn ping(connector: &Connector, address: &Address, limit: Duration) -> 
         loop {
             let count = connected.stream.read(&mut buffer).await?;
             if count == 0 {
-                let refused = "the server closed the connection; it may not accept this certificate";
+                let refused = "the server closed the connection; it may have rejected this certificate";
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, refused));
             }
             let now = Instant::now();

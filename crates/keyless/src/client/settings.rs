@@ -1,39 +1,38 @@
-//! How a client is set up.
+//! Client settings.
 
 use crate::{Address, Credentials, Trust};
 use quadrille_config::model::key_server::Protocol;
 use std::time::Duration;
 
-/// How a client is set up.
+/// Client settings.
 #[derive(Clone)]
 pub struct Settings {
-    /// At least one, at most 64; all should hold the same keys.
+    /// Servers: at least one, at most 64; all should hold the same keys.
     pub servers: Vec<Address>,
-    /// With what this client shows who it is, and whom it believes; needed for TCP.
+    /// Credentials of this client and the CAs it trusts; required for TCP.
     pub tls: Option<(Credentials, Trust)>,
-    /// Which mode is spoken.
+    /// Protocol mode.
     pub protocol: Protocol,
-    /// Pad frames of our own mode to multiples of 1 KiB, so that their lengths tell less.
+    /// Whether frames of the batched mode are padded to multiples of 1 KiB, so that their lengths reveal less.
     pub padding: bool,
-    /// When to give up, and when to ask a second server.
+    /// Deadlines and hedging.
     pub failover: FailoverPolicy,
-    /// Operations of one event loop that may be open before new ones are refused.
+    /// Number of operations of one event loop that may be open before new ones are rejected.
     pub capacity: usize,
 }
 
-/// When to give up, and when to ask a second server.
+/// Deadlines and hedging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailoverPolicy {
-    /// An operation without a result after this time has failed.
+    /// Time after which an operation without a result fails.
     pub deadline: Duration,
-    /// A server that leaves an operation unanswered and says nothing for so long is taken for dead, and its operations
-    /// go to others.
+    /// Silence with open operations after which a server is considered dead, and its operations go to others.
     pub stall: Duration,
-    /// Ask a second server when an operation takes longer than 99 of 100 do.
+    /// Whether a second request is sent when an operation takes longer than 99 of 100 do.
     pub hedge: bool,
-    /// A server that has returned a wrong result is not asked again for so long; doubled each time.
+    /// Time for which a server is not used after a wrong result; doubled each time.
     pub distrust: Duration,
-    /// A connection on which nothing has come for so long is asked whether its server is still there.
+    /// Idle time after which a connection is pinged.
     pub ping: Duration,
 }
 
@@ -50,7 +49,7 @@ impl Default for FailoverPolicy {
 }
 
 impl Settings {
-    /// These servers, and otherwise what holds when nothing is said.
+    /// Creates settings with these servers and defaults.
     pub fn new(servers: Vec<Address>, tls: Option<(Credentials, Trust)>) -> Self {
         Self {
             servers,

@@ -1,4 +1,4 @@
-//! How much a client may ask for, and its share of the engine: pure decisions, time is an argument.
+//! Rate limits, and each client's share of the engine: pure decisions, time is an argument.
 
 use std::{
     num::NonZeroUsize,
@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-/// Operations a second: a bucket that holds one second's worth.
+/// Token bucket of operations, which holds one second's worth.
 #[derive(Debug)]
 pub(super) struct Bucket {
     rate: f64,
@@ -20,7 +20,7 @@ impl Bucket {
         Self { rate, tokens: rate, filled: now }
     }
 
-    /// True if one more operation is within the rate.
+    /// Takes a token. Returns whether one more operation is within the rate.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.filled).as_secs_f64();
         self.tokens = (self.tokens + passed * self.rate).min(self.rate);
@@ -37,16 +37,16 @@ impl Bucket {
     }
 }
 
-/// Divides the engine among the clients that want something of it: each may have so many operations there at a time,
-/// and what it asks beyond waits in its own connections. So a client that floods stands in nobody's way.
+/// Divides the engine among the active clients: each may have a number of operations there at a time, and further
+/// requests wait in its own connections. A client that floods therefore does not obstruct others.
 #[derive(Debug)]
 pub(super) struct Shares {
-    /// Operations in the engine at the same time, of all together.
+    /// Maximum number of operations in the engine, of all clients together.
     window: usize,
     active: AtomicUsize,
 }
 
-/// One client's connections that want something.
+/// Number of active connections of one client.
 #[derive(Debug, Default)]
 pub(super) struct BusyConnections(AtomicUsize);
 
@@ -55,22 +55,22 @@ impl Shares {
         Self { window, active: AtomicUsize::new(0) }
     }
 
-    /// A connection of this client has something to do.
+    /// Records that a connection of this client has become active.
     pub(super) fn begin(&self, client: &BusyConnections) {
         if client.0.fetch_add(1, Ordering::Relaxed) == 0 {
             self.active.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// It has nothing any more.
+    /// Records that the connection has become idle.
     pub(super) fn end(&self, client: &BusyConnections) {
         if client.0.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.active.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// How many operations one connection of this client may have in the engine; at least one, so that every connection
-    /// comes on by its own results.
+    /// Number of operations that one connection of this client may have in the engine; at least one, so that every
+    /// connection makes progress by its own results.
     pub(super) fn per_connection(&self, client: &BusyConnections) -> usize {
         let clients = self.active.load(Ordering::Relaxed).max(1);
         let connections = client.0.load(Ordering::Relaxed).max(1);
@@ -94,8 +94,8 @@ mod tests {
         assert_eq!(taken(0), 10, "a full bucket");
         assert_eq!(taken(0), 0);
         assert_eq!(taken(300), 3);
-        assert_eq!(taken(60_000), 10, "no more than a second is saved");
-        assert_eq!(taken(1_000), 0, "time that runs back gives nothing");
+        assert_eq!(taken(60_000), 10, "no more than one second's worth is saved");
+        assert_eq!(taken(1_000), 0, "time that runs backwards adds no tokens");
     }
 
     #[test]

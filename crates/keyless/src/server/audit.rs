@@ -1,4 +1,4 @@
-//! A line for every operation that is refused; of a client that is refused very often, some lines and a number.
+//! Audit log: a line for every rejected operation; above a rate, some lines and a count.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -9,7 +9,7 @@ use std::{
 const MAX_LINES: u32 = 100;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The refusals of one client.
+/// Refusals of one client.
 pub(super) struct Audit {
     client: String,
     second: Mutex<Option<Second>>,
@@ -26,23 +26,23 @@ impl Audit {
         Self { client, second: Mutex::new(None) }
     }
 
-    /// An operation is refused.
+    /// Logs a refused operation.
     pub(super) fn refused(&self, now: Instant, reason: &'static str, operation: &str, key: &str) {
         if self.may_write(now) {
             tracing::warn!(target: TARGET, client = self.client, operation, key, reason, "operation refused");
         }
     }
 
-    /// Whether to write one more line.
+    /// Returns whether one more line may be written.
     pub(super) fn may_write(&self, now: Instant) -> bool {
         let (line, left_out) = self.count(now);
         if left_out > 0 {
-            tracing::warn!(target: TARGET, client = self.client, left_out, "refused more often than is logged");
+            tracing::warn!(target: TARGET, client = self.client, left_out, "refusals omitted from the log");
         }
         line
     }
 
-    /// Whether to write a line, and how many were left out before.
+    /// Returns whether to write a line, and how many were omitted before.
     fn count(&self, now: Instant) -> (bool, u64) {
         let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
         let before = second.take();
@@ -57,7 +57,7 @@ impl Audit {
     }
 }
 
-/// The target of these lines in the log.
+/// Target of these lines in the log.
 pub(super) const TARGET: &str = "audit";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The clients that are connected: what all connections of one client have in common.
+//! Connected clients: state shared by all connections of one client.
 
 use super::{
     Identity, Limits,
@@ -14,7 +14,7 @@ use std::{
     time::Instant,
 };
 
-/// Connections of one client at the same time.
+/// Maximum number of connections of one client.
 const MAX_CONNECTIONS: usize = 1024;
 
 pub(super) struct Clients {
@@ -22,13 +22,13 @@ pub(super) struct Clients {
     known: Mutex<HashMap<Identity, Weak<Client>>>,
 }
 
-/// One client, however many connections it has.
+/// One client with all its connections.
 pub(super) struct Client {
-    /// As logs and metrics show it.
+    /// Name in logs and metrics.
     pub(super) name: String,
     pub(super) busy: BusyConnections,
     pub(super) audit: Audit,
-    /// Operations that have been taken and not answered.
+    /// Number of accepted operations without a reply.
     in_flight: AtomicUsize,
     bucket: Mutex<Option<Bucket>>,
 }
@@ -38,7 +38,7 @@ impl Clients {
         Self { shares: Shares::new(window), known: Mutex::default() }
     }
 
-    /// One more connection of this client; `None` if it has too many.
+    /// Adds a connection of this client; `None` if it has too many.
     pub(super) fn enter(&self, identity: &Identity) -> Option<Arc<Client>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = known.get(identity).and_then(Weak::upgrade) {
@@ -59,7 +59,7 @@ impl Clients {
 }
 
 impl Client {
-    /// Whether one more operation is within the rate.
+    /// Returns whether one more operation is within the rate.
     pub(super) fn within_rate(&self, now: Instant, limits: &Limits) -> bool {
         let Some(rate) = limits.rate else { return true };
         let mut bucket = self.bucket();
@@ -67,7 +67,7 @@ impl Client {
         bucket.insert(kept.unwrap_or_else(|| Bucket::new(now, rate))).take(now)
     }
 
-    /// Whether one more operation may be taken.
+    /// Returns whether one more operation may be accepted.
     pub(super) fn has_room(&self, limits: &Limits) -> bool {
         self.in_flight.load(Ordering::Relaxed) < limits.in_flight.get()
     }

@@ -1,4 +1,4 @@
-//! The operations of one connection that the engine computes: ready in any order, withdrawn by number.
+//! Operations of one connection in the engine: completed in any order, withdrawn by number.
 
 use futures_util::task::AtomicWaker;
 use quadrille_engine::{Completion, OperationError, Outcome};
@@ -16,13 +16,13 @@ pub(super) struct Completions<T> {
     ready: Arc<Ready>,
 }
 
-/// A result, and whose it is.
+/// Result of an operation, with its number and tag.
 pub(super) type Done<T> = (u32, Result<Outcome, OperationError>, T);
 
 #[derive(Default)]
 struct Ready {
     numbers: Mutex<Vec<u32>>,
-    /// Woken once for all that is ready by the time it looks.
+    /// Woken once for all operations that are ready by then.
     task: AtomicWaker,
 }
 
@@ -47,7 +47,7 @@ impl<T> Completions<T> {
         self.running.len()
     }
 
-    /// Adds an operation; gives it back if it is done already.
+    /// Adds an operation; returns it if it is already complete.
     pub(super) fn push(&mut self, number: u32, mut completion: Completion, tag: T) -> Option<Done<T>> {
         match self.poll_one(number, &mut completion) {
             Poll::Ready(result) => Some((number, result, tag)),
@@ -58,7 +58,7 @@ impl<T> Completions<T> {
         }
     }
 
-    /// What is ready now; the task is woken when there is more.
+    /// Returns the completed operations; the task is woken for later ones.
     pub(super) fn take_ready(&mut self, context: &Context<'_>) -> Vec<Done<T>> {
         self.ready.task.register(context.waker());
         let numbers = std::mem::take(&mut *self.ready.numbers.lock().unwrap_or_else(PoisonError::into_inner));
@@ -73,7 +73,7 @@ impl<T> Completions<T> {
         done
     }
 
-    /// Nobody waits for this operation any more.
+    /// Withdraws the operation.
     pub(super) fn withdraw(&mut self, number: u32) -> Option<T> {
         self.running.remove(&number).map(|(_, tag)| tag)
     }

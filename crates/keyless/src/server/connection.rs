@@ -1,4 +1,4 @@
-//! One client's connection: requests are taken as far as the client may, computed, and answered in any order.
+//! One client's connection: accepts requests within the client's limits, computes them, and replies in any order.
 
 use super::{
     Shared,
@@ -31,31 +31,31 @@ use std::{
 };
 use tokio::{io::ReadBuf, sync::watch, time::Sleep};
 
-/// Why a connection has ended.
+/// Reason for which a connection has ended.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CloseReason {
-    #[error("the client closed it")]
+    #[error("closed by the client")]
     Closed,
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("{0}")]
     Violation(#[from] Violation),
-    #[error("nothing came for too long")]
+    #[error("idle timeout")]
     Idle,
-    #[error("a message was begun and not ended, or replies were not read, for too long")]
+    #[error("timeout: incomplete message, or replies not read")]
     Stuck,
-    #[error("the policy does not name the client any more")]
+    #[error("the policy no longer names the client")]
     NotNamed,
-    #[error("the server drains")]
+    #[error("the server is draining")]
     Drained,
 }
 
 const READ_BUFFER: usize = 32 * 1024;
-/// Replies that a client does not read: no more requests are taken before it does.
+/// Limit of unread replies; above it, no more requests are accepted.
 const MAX_UNSENT: usize = 256 * 1024;
-/// Operations that are submitted before other connections have their turn.
+/// Operations that are submitted before other connections get their turn.
 const MAX_SUBMITTED_PER_TURN: usize = 64;
-/// A message that has begun must end, and replies must be read, within this time.
+/// Time limit for the rest of a message, and for reading replies.
 const STUCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Connection {
@@ -69,9 +69,9 @@ pub(super) struct Connection {
     /// Requests that wait for their share of the engine.
     waiting: VecDeque<ReceivedRequest>,
     running: Completions<Running>,
-    /// Keys that are being made or removed.
+    /// Keys that are being generated or removed.
     key_changes: KeyChanges,
-    /// Counted as busy among the clients.
+    /// Whether it counts as busy among the clients.
     busy: bool,
     idle: Duration,
     last_progress: Instant,
@@ -89,7 +89,7 @@ struct Running {
 }
 
 impl Connection {
-    /// `None` if the policy does not name this client.
+    /// Returns `None` if the policy does not name this client.
     pub(super) fn new(
         shared: Arc<Shared>,
         identified: IdentifiedClient,
@@ -121,7 +121,7 @@ impl Connection {
         })
     }
 
-    /// Serves the client until it leaves.
+    /// Serves the client until the connection ends.
     pub(super) async fn serve(mut self) -> CloseReason {
         let mut draining = self.draining.clone();
         let mut drain = Box::pin(async move {
@@ -139,7 +139,7 @@ impl Connection {
         match self.poll_all(context, drains) {
             Ok(()) => Poll::Pending,
             Err(ended) => {
-                // What was answered before that, and that another version is spoken here.
+                // Sends earlier replies, and the version error.
                 let _ = self.poll_write(context);
                 Poll::Ready(ended)
             }
@@ -173,7 +173,7 @@ impl Connection {
         self.poll_alarm(context)
     }
 
-    /// A changed policy holds for connections that are open, too.
+    /// Applies a changed policy to open connections.
     fn apply_policy_change(&mut self) -> Result<(), CloseReason> {
         let policy = self.shared.policy.load();
         if !Arc::ptr_eq(&policy, &self.policy) {
@@ -192,7 +192,7 @@ impl Connection {
     }
 
     fn poll_read(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, CloseReason> {
-        // What was read before there was room comes first.
+        // Messages read before there was room are processed first.
         if self.take_requests()? {
             return Ok(Poll::Ready(()));
         }
@@ -215,7 +215,7 @@ impl Connection {
         Ok(polled.map(|()| ()))
     }
 
-    /// Takes requests that have come for as long as there is room; true if there were any.
+    /// Accepts received requests while there is room. Returns whether there were any.
     fn take_requests(&mut self) -> Result<bool, CloseReason> {
         let mut any = false;
         while self.has_room() {
@@ -233,7 +233,7 @@ impl Connection {
         Ok(any)
     }
 
-    /// Hands waiting requests to the engine, as many as are this connection's share.
+    /// Submits waiting requests to the engine, within this connection's share.
     fn submit_waiting(&mut self) -> usize {
         if self.waiting.is_empty() {
             return 0;
@@ -251,7 +251,7 @@ impl Connection {
         submitted
     }
 
-    /// Or says why not: to the client, and to the operator.
+    /// Submits a request, or returns the error for the client, and the reason for the log.
     fn submit(&mut self, request: &ReceivedRequest) -> Result<(), (ErrorCode, &'static str)> {
         match request.opcode {
             opcode::GENERATE => self.submit_generation(request),
@@ -271,7 +271,7 @@ impl Connection {
         self.change_keys(request.id, Task::Generate(WantedKey { key_type, generated, limit }))
     }
 
-    /// Of a key that was generated: what somebody has put here, nobody else takes away.
+    /// Submits the removal of a generated key; keys installed by the operator cannot be removed.
     fn submit_removal(&mut self, request: &ReceivedRequest) -> Result<(), (ErrorCode, &'static str)> {
         let keys = self.shared.keys.load_full();
         let stored = self.find(&keys, request)?;
@@ -299,7 +299,7 @@ impl Connection {
         self.reply(id, result.as_deref().map_err(|error| *error));
     }
 
-    /// The key that a request names, if the client need know that there is one.
+    /// Finds the key of a request, if the client may learn that it exists.
     fn find<'k>(
         &self,
         keys: &'k Keys,
@@ -373,7 +373,7 @@ impl Connection {
         }
     }
 
-    /// A key that is being made or removed is told of when it has been.
+    /// Key changes cannot be withdrawn; their reply follows when they are done.
     fn withdraw(&mut self, id: u32) {
         if self.key_changes.has(id) {
             return;
@@ -406,7 +406,7 @@ impl Connection {
         Ok(Poll::Ready(()))
     }
 
-    /// Clients that want something share the engine.
+    /// Clients with pending work share the engine.
     fn update_busy(&mut self) {
         let busy = !self.waiting.is_empty() || self.running.len() > 0;
         if busy != self.busy {

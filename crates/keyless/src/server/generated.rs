@@ -1,4 +1,4 @@
-//! Keys that a client wants to have generated: how many there may be, and how they become files.
+//! Generated keys: their limit, and their files.
 
 use super::{
     key_origin::Generated,
@@ -15,26 +15,26 @@ use std::{
     sync::Arc,
 };
 
-/// Keys that were generated and are there at the same time, of all clients together.
+/// Maximum number of generated keys, of all clients together.
 const MOST: usize = 10_000;
 
-/// A key that a client wants.
+/// Key requested by a client.
 pub(super) struct WantedKey {
     pub(super) key_type: KeyType,
     pub(super) generated: Generated,
-    /// How many the client may have.
+    /// Maximum number of keys of the client.
     pub(super) limit: NonZeroUsize,
 }
 
-/// Why there is no key.
+/// Reason for which no key was generated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GenerationError {
-    /// The client has as many as it may, or all together have.
-    #[error("there are as many generated keys as may be")]
+    /// The client's limit, or the overall limit, is reached.
+    #[error("the limit of generated keys is reached")]
     TooMany,
-    #[error("the key cannot be kept in {}: {error}; may the key server write there?", directory.display())]
+    #[error("cannot store the key in {}: {error}; ensure that the key server may write there", directory.display())]
     Write { directory: PathBuf, error: io::Error },
-    #[error("no key could be made")]
+    #[error("key generation failed")]
     Failed,
 }
 
@@ -48,7 +48,7 @@ impl From<&GenerationError> for ErrorCode {
 }
 
 impl WantedKey {
-    /// Whether there may be one more.
+    /// Checks that one more key is allowed.
     pub(super) fn check(&self, keys: &Keys) -> Result<(), GenerationError> {
         let mut all = 0;
         let mut own = 0;
@@ -59,7 +59,7 @@ impl WantedKey {
         if own >= self.limit.get() || all >= MOST { Err(GenerationError::TooMany) } else { Ok(()) }
     }
 
-    /// Makes it. RSA takes a second and more.
+    /// Generates the key. RSA takes a second or more.
     pub(super) fn make(self) -> Result<NewKey, GenerationError> {
         let key = Key::generate(self.key_type).map_err(|_| GenerationError::Failed)?;
         let ski = Ski::from_key(key.public().pkey()).map_err(|_| GenerationError::Failed)?;
@@ -67,7 +67,7 @@ impl WantedKey {
     }
 }
 
-/// One that has been made, and is nowhere yet.
+/// Generated key that is not stored yet.
 pub(super) struct NewKey {
     wanted: WantedKey,
     pub(super) name: String,
@@ -76,12 +76,12 @@ pub(super) struct NewKey {
 }
 
 impl NewKey {
-    /// Whether there may be one more.
+    /// Checks that one more key is allowed.
     pub(super) fn check(&self, keys: &Keys) -> Result<(), GenerationError> {
         self.wanted.check(keys)
     }
 
-    /// Writes it into the directory, where it outlives this process, and answers what is served.
+    /// Writes the key into the directory, where it outlives this process, and returns the key to serve.
     pub(super) fn keep(self, directory: &Path) -> Result<(PathBuf, Arc<StoredKey>), GenerationError> {
         let Self { wanted, name, key, ski } = self;
         let file = directory.join(format!("{name}.pem"));
@@ -93,13 +93,14 @@ impl NewKey {
     }
 }
 
-/// The file of a key, without its ending: people see what it is for, and no other key has it.
+/// File name of a key, without its extension: readable, and unique.
 fn file_name(reference: &str, ski: Ski) -> String {
     let ski = ski.to_string();
     format!("{reference}.{}", ski.get(..16).unwrap_or(&ski))
 }
 
-/// A whole file or none, also after a power cut, for this user only. Until it is whole it is hidden, and so passed over.
+/// Writes a whole file or none, also after a power failure, for this user only. Until it is complete it is hidden,
+/// and so ignored.
 fn write(file: &Path, head: &[u8], pem: &[u8]) -> io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let part = directory.join(format!(".generated.{}.part", std::process::id()));
@@ -136,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_a_file_for_one_user_and_is_found_again_with_whom_it_is_for() {
+    fn a_key_is_a_file_for_one_user_and_is_found_again_with_its_client() {
         let directory = tempfile::tempdir().unwrap();
         let new = wanted("evil\nReference: other", "www.example.com.ecdsa-p256", 1).make().unwrap();
         let (file, stored) = new.keep(directory.path()).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no other file is left");
         let keys = load(directory.path());
         let again = keys.iter().next().unwrap();
         assert_eq!((again.ski, &again.name), (stored.ski, &stored.name));
@@ -171,6 +172,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let gone = directory.path().join("gone");
         let error = wanted("a", "one", 1).make().unwrap().keep(&gone).unwrap_err();
-        assert!(error.to_string().contains("gone") && error.to_string().contains("may the key server write"));
+        assert!(error.to_string().contains("gone") && error.to_string().contains("the key server may write"));
     }
 }

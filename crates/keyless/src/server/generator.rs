@@ -1,5 +1,5 @@
-//! The thread that makes keys and removes them: one at a time, beside the event loops, because a key of RSA takes a
-//! second and a file waits for its disk.
+//! Thread that generates and removes keys: one at a time, beside the event loops, because an RSA key takes a second
+//! and a file waits for its disk.
 
 use super::{
     generated::{GenerationError, WantedKey},
@@ -18,16 +18,16 @@ use std::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Requests of all clients that wait; more are refused.
+/// Maximum number of waiting requests of all clients; more are rejected.
 const QUEUE: usize = 32;
 
-/// What a client asks for.
+/// Requested key change.
 pub(super) enum Task {
     Generate(WantedKey),
     Remove(Ski),
 }
 
-/// What became of a request: the key that was made, as a `SubjectPublicKeyInfo`, or nothing, of one that was removed.
+/// Result of a request: the generated key, as a `SubjectPublicKeyInfo`, or an empty result for a removal.
 pub(super) type KeyChange = (u32, Result<Vec<u8>, ErrorCode>);
 
 struct Job {
@@ -37,14 +37,14 @@ struct Job {
     done: UnboundedSender<KeyChange>,
 }
 
-/// The thread, which starts when it is first needed, and ends with this.
+/// Thread handle; the thread starts on first use, and ends with it.
 pub(super) struct Generator {
     keys: Arc<KeyStore>,
     jobs: OnceLock<Option<SyncSender<Job>>>,
 }
 
 impl Generator {
-    /// Changes these keys.
+    /// Creates a generator that changes these keys.
     pub(super) fn new(keys: &Arc<KeyStore>) -> Self {
         Self { keys: Arc::clone(keys), jobs: OnceLock::new() }
     }
@@ -59,7 +59,7 @@ impl Generator {
     }
 }
 
-/// The requests of one connection.
+/// Requests of one connection.
 pub(super) struct KeyChanges {
     waiting: HashSet<u32>,
     sender: UnboundedSender<KeyChange>,
@@ -74,7 +74,7 @@ impl Default for KeyChanges {
 }
 
 impl KeyChanges {
-    /// Has this done, unless too much waits.
+    /// Submits a request, unless too many wait.
     pub(super) fn submit(
         &mut self,
         generator: &Generator,
@@ -87,14 +87,14 @@ impl KeyChanges {
         Ok(())
     }
 
-    /// Whether this request waits.
+    /// Returns whether this request is pending.
     pub(super) fn has(&self, id: u32) -> bool {
         self.waiting.contains(&id)
     }
 
-    /// What has been done; the task is woken when there is more.
+    /// Returns a completed request; the task is woken for later ones.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<KeyChange> {
-        // This end has a sender, so that it does not end.
+        // This end keeps a sender, so the channel does not close.
         let Poll::Ready(Some(change)) = self.receiver.poll_recv(context) else { return Poll::Pending };
         self.waiting.remove(&change.0);
         Poll::Ready(change)
@@ -110,7 +110,7 @@ fn start(keys: Arc<KeyStore>) -> io::Result<SyncSender<Job>> {
 fn work(keys: &KeyStore, jobs: &Receiver<Job>) {
     for Job { id, task, client, done } in jobs {
         let result = match task {
-            // A client that has left has no use for it.
+            // The client has disconnected and would not learn of the key.
             Task::Generate(_) if done.is_closed() => continue,
             Task::Generate(wanted) => generate(keys, wanted, &client),
             Task::Remove(ski) => remove(keys, ski, &client),
@@ -133,7 +133,7 @@ fn generate(keys: &KeyStore, wanted: WantedKey, client: &str) -> Result<Vec<u8>,
     });
     match made {
         Ok((name, public)) => {
-            tracing::info!(target: super::audit::TARGET, client, key = name, "a key has been generated");
+            tracing::info!(target: super::audit::TARGET, client, key = name, "key generated");
             Ok(public)
         }
         Err(error) => {
@@ -153,12 +153,12 @@ fn remove(keys: &KeyStore, ski: Ski, client: &str) -> Result<Vec<u8>, ErrorCode>
     });
     match removed {
         Ok(()) => {
-            tracing::info!(target: super::audit::TARGET, client, %ski, "a generated key has been removed");
+            tracing::info!(target: super::audit::TARGET, client, %ski, "generated key removed");
             Ok(Vec::new())
         }
         Err(None) => Err(ErrorCode::KeyNotFound),
         Err(Some((file, error))) => {
-            tracing::error!(file = %file.display(), %error, "a generated key cannot be removed");
+            tracing::error!(file = %file.display(), %error, "cannot remove a generated key");
             Err(ErrorCode::Internal)
         }
     }

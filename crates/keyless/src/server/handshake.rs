@@ -1,4 +1,4 @@
-//! From a socket to a client whose identity is established.
+//! Handshake: from a socket to an identified client.
 
 use super::{Identity, Shared};
 use crate::{
@@ -13,33 +13,33 @@ use tokio::{
 };
 use tokio_boring::SslStreamBuilder;
 
-/// A client whose identity is established, and its connection.
+/// Identified client, and its connection.
 pub(super) struct IdentifiedClient {
     pub(super) stream: Stream,
     pub(super) mode: Mode,
     pub(super) identity: Identity,
-    /// Since when nothing may come before it is closed.
+    /// Idle timeout.
     pub(super) idle: Duration,
 }
 
-/// Why a client is not accepted.
+/// Reason for which a client is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HandshakeError {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("the TLS handshake failed: {0}")]
     Tls(String),
-    #[error("it speaks neither TLS nor the protocol (its first byte is {0:#04x})")]
+    #[error("neither TLS nor the key protocol (first byte {0:#04x})")]
     Unknown(u8),
-    #[error("it closed the connection before it said anything")]
+    #[error("connection closed before the first byte")]
     Silent,
-    /// The kernel's word goes for a Unix socket without TLS, but there is no policy that names its user.
-    #[error("user {0} is not the server's own, and no policy names it")]
+    /// The kernel's user id identifies the peer of a Unix socket without TLS, but no policy names the user.
+    #[error("user {0} is neither the server's own nor named in a policy")]
     User(u32),
 }
 
 impl HandshakeError {
-    /// Whether an operator should hear of it: not of scanners and of balancers that look whether the port is open.
+    /// Returns whether to log the error: not for port scans and health checks of load balancers.
     pub(super) fn is_worth_logging(&self) -> bool {
         !matches!(self, Self::Silent | Self::Io(_))
     }
@@ -56,7 +56,7 @@ pub(super) async fn over_tcp(shared: &Shared, tcp: TcpStream) -> Result<Identifi
     over_tls(shared, read_ahead(tcp), TCP_IDLE).await
 }
 
-/// A client on this machine: TLS as over TCP, or the protocol itself, and then the kernel's word counts.
+/// Accepts a client on this machine: TLS as over TCP, or the protocol itself with the kernel's user id.
 pub(super) async fn over_unix(shared: &Shared, unix: UnixStream) -> Result<IdentifiedClient, HandshakeError> {
     let uid = unix.peer_cred()?.uid();
     let mut stream = read_ahead(unix);
@@ -98,7 +98,7 @@ where
     Ok(IdentifiedClient { stream: Box::pin(stream), mode, identity, idle })
 }
 
-/// With the fault of the client's certificate, and whose it is, where it is that.
+/// Returns the reason, with the error and the subject of the client's certificate if that is the cause.
 fn reason(ssl: Option<&SslRef>, error: &dyn fmt::Display) -> String {
     let verdict = ssl.and_then(|ssl| ssl.verify_result().err());
     let certificate = ssl.and_then(SslRef::peer_certificate);

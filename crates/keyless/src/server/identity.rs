@@ -1,4 +1,4 @@
-//! Who a client is: what its certificate says, or what the kernel says.
+//! Client identity: from its certificate, or from the kernel.
 
 use boring::{nid::Nid, x509::X509Ref};
 use quadrille_config::model::key_server::NameKind;
@@ -8,30 +8,30 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-/// Who a client is.
+/// Identity of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity(Vec<Name>);
 
-/// One of its names: a subject alternative name of its certificate (RFC 5280 section 4.2.1.6), or a user of this
+/// Name of a client: a subject alternative name of its certificate (RFC 5280 section 4.2.1.6), or a user of this
 /// machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Name {
-    /// In lower case.
+    /// DNS name, in lower case.
     Dns(String),
-    /// Such as a SPIFFE id.
+    /// URI, such as a SPIFFE ID.
     Uri(String),
     /// An electronic mail address.
     Email(String),
     /// An IP address.
     Ip(IpAddr),
-    /// The common name, of certificates without alternative names.
+    /// Common name, for certificates without alternative names.
     Common(String),
     /// A user id, over a Unix socket.
     Uid(u32),
 }
 
 impl Identity {
-    /// Of a certificate that has been verified.
+    /// Returns the identity in a verified certificate.
     pub fn of_certificate(certificate: &X509Ref) -> Self {
         let alternatives = certificate.subject_alt_names();
         let mut names: Vec<Name> = alternatives
@@ -54,18 +54,18 @@ impl Identity {
         Self(names)
     }
 
-    /// Of a process of this machine.
+    /// Returns the identity of a process of this machine.
     pub fn of_user(uid: u32) -> Self {
         Self(vec![Name::Uid(uid)])
     }
 
-    /// All its names.
+    /// All names.
     pub fn names(&self) -> &[Name] {
         &self.0
     }
 }
 
-/// The first name, as logs and metrics show it.
+/// Shows the first name, for logs and metrics.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.first() {
@@ -76,7 +76,7 @@ impl fmt::Display for Identity {
 }
 
 impl Name {
-    /// Which kind of name it is.
+    /// Kind of the name.
     pub(super) fn kind(&self) -> NameKind {
         match self {
             Self::Dns(_) => NameKind::Dns,
@@ -88,7 +88,7 @@ impl Name {
         }
     }
 
-    /// As policies write it behind the kind.
+    /// Text of the name in policies, without the kind.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Dns(text) | Self::Uri(text) | Self::Email(text) | Self::Common(text) => text.into(),
@@ -98,7 +98,7 @@ impl Name {
     }
 }
 
-/// As logs and metrics show it.
+/// Format for logs and metrics.
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

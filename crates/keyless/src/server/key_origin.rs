@@ -1,12 +1,12 @@
-//! Where a key comes from. One that was generated here is a file like all others, with two lines in front that say for
-//! whom and for what: so whoever moves such a file moves what the policy needs to know of it.
+//! Origin of a key. The file of a generated key begins with two extra lines that name its client and its purpose, so
+//! that moving the file keeps the data that the policy needs.
 
-/// For whom and for what a key was generated.
+/// Client and purpose of a generated key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// The client, as logs show it.
+    /// Client name in logs.
     pub client: String,
-    /// What the client calls it, for policies and for people.
+    /// Name given by the client, for policies and display.
     pub reference: String,
 }
 
@@ -14,7 +14,7 @@ const CLIENT: &str = "Generated-For: ";
 const REFERENCE: &str = "Reference: ";
 
 impl Generated {
-    /// What stands before a key; `None` if it was put there by somebody else.
+    /// Parses the lines before a key; `None` if the key was not generated here.
     pub(super) fn parse(pem: &[u8]) -> Option<Self> {
         let mut lines = pem.split(|byte| *byte == b'\n').map(|line| std::str::from_utf8(line).ok());
         let client = lines.next()??.strip_prefix(CLIENT)?.to_owned();
@@ -22,7 +22,7 @@ impl Generated {
         Some(Self { client, reference })
     }
 
-    /// In one line, whatever a certificate calls its client.
+    /// Formats the lines; control characters in a client's name are replaced.
     pub(super) fn head(&self) -> String {
         let client = self.client.replace(|character: char| character.is_control(), "?");
         format!("{CLIENT}{client}\n{REFERENCE}{}\n", self.reference)

@@ -1,35 +1,35 @@
-//! The keys that are served just now, and how others take their place.
+//! Store of the served keys, which can be replaced atomically.
 
 use super::{keys::Keys, metrics};
 use arc_swap::{ArcSwap, Guard};
 use quadrille_engine::Engine;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The keys, for all threads.
+/// Keys, for all threads.
 pub(super) struct KeyStore {
     engine: Engine,
     served: ArcSwap<Keys>,
-    /// Of those who change the keys, or the directory: one at a time, or a key would be lost.
+    /// Serialises changes of the keys or the directory; concurrent changes could lose a key.
     changes: Mutex<()>,
 }
 
 impl KeyStore {
-    /// None yet.
+    /// Creates an empty store.
     pub(super) fn new(engine: Engine) -> Self {
         Self { engine, served: ArcSwap::default(), changes: Mutex::default() }
     }
 
-    /// What is served now.
+    /// Current keys.
     pub(super) fn load(&self) -> Guard<Arc<Keys>> {
         self.served.load()
     }
 
-    /// The same, to be kept.
+    /// Current keys, as an owned reference.
     pub(super) fn load_full(&self) -> Arc<Keys> {
         self.served.load_full()
     }
 
-    /// Puts other keys in the place of those that are served.
+    /// Replaces the served keys.
     pub(super) fn change<E>(&self, change: impl FnOnce(&Keys) -> Result<Keys, E>) -> Result<(), E> {
         let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = change(&self.served.load())?;

@@ -1,4 +1,4 @@
-//! The keys of a directory, found by their identifiers.
+//! Keys of a directory, by identifier.
 
 use super::key_origin::Generated;
 use crate::wire::{KeyName, Ski, modulus_digest};
@@ -11,51 +11,51 @@ use std::{
     sync::Arc,
 };
 
-/// The keys that are served.
+/// Served keys.
 #[derive(Clone, Default)]
 pub struct Keys {
     directory: PathBuf,
     by_ski: HashMap<Ski, Arc<StoredKey>>,
     by_modulus: HashMap<[u8; 32], Arc<StoredKey>>,
-    /// By file, so that a file that is being written does not lose its key.
+    /// Keys by file, so that a file that is being written does not lose its key.
     files: BTreeMap<PathBuf, Arc<StoredKey>>,
 }
 
-/// One key.
+/// Served key.
 #[derive(Debug)]
 pub struct StoredKey {
-    /// The file's name without its ending.
+    /// File name without its extension.
     pub name: String,
-    /// The identifier by which clients ask for it.
+    /// Identifier by which clients request it.
     pub ski: Ski,
     pub(super) hex: String,
     /// The key.
     pub key: Key,
-    /// For whom and for what it was generated here; `None` of one that was put here.
+    /// Client and purpose of a generated key; `None` for a key installed by the operator.
     pub generated: Option<Generated>,
 }
 
-/// What is wrong with a file.
+/// Problem with a key file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {message}", file.display())]
 pub struct KeyProblem {
-    /// Which file.
+    /// Path of the file.
     pub file: PathBuf,
-    /// What is wrong, and the remedy.
+    /// Description and remedy.
     pub message: String,
-    /// Its key is not served, or that of an earlier version is.
+    /// Whether the file's key is not served, or only an earlier version of it.
     pub fatal: bool,
 }
 
-/// The label of all keys that were generated.
+/// Label of all generated keys.
 pub(super) const GENERATED: &str = "(generated)";
 
-/// More than any key.
+/// Larger than any key.
 const MAX_FILE: u64 = 1024 * 1024;
 
 impl Keys {
     /// Reads every file of a directory that holds a private key in PEM. Files without one, such as certificates, and
-    /// hidden files are passed over. A file that cannot be read now keeps the key that it had in `before`.
+    /// hidden files are ignored. A file that is currently unreadable keeps the key that it had in `before`.
     ///
     /// # Errors
     /// If the directory itself cannot be read.
@@ -80,31 +80,31 @@ impl Keys {
         Ok((keys, problems))
     }
 
-    /// The key that a request names.
+    /// Finds the key that a request names.
     pub(super) fn find(&self, name: &KeyName) -> Option<&Arc<StoredKey>> {
         let by_modulus = || self.by_modulus.get(&name.modulus?);
         name.ski.and_then(|ski| self.by_ski.get(&ski)).or_else(by_modulus)
     }
 
-    /// Where they are.
+    /// Directory of the keys.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The file of a key that was generated here.
+    /// File of a generated key.
     pub(super) fn file(&self, ski: &Ski) -> Option<&Path> {
         let mut files = self.files.iter().filter(|(_, stored)| stored.generated.is_some());
         files.find(|(_, stored)| stored.ski == *ski).map(|(file, _)| file.as_path())
     }
 
-    /// With one more.
+    /// Returns a copy with one more key.
     pub(super) fn with(&self, file: PathBuf, stored: Arc<StoredKey>) -> Self {
         let mut keys = self.clone();
         keys.insert(file, stored);
         keys
     }
 
-    /// Without this one.
+    /// Returns a copy without this key.
     pub(super) fn without(&self, ski: &Ski) -> Self {
         let mut keys = self.clone();
         keys.by_ski.remove(ski);
@@ -113,19 +113,19 @@ impl Keys {
         keys
     }
 
-    /// All of them, by file name.
+    /// All keys, by file name.
     pub fn iter(&self) -> impl Iterator<Item = &StoredKey> {
         self.files.values().map(|stored| &**stored)
     }
 
     fn add(&mut self, file: PathBuf, stored: Arc<StoredKey>, problems: &mut Vec<KeyProblem>) {
         if let Some(other) = self.by_ski.get(&stored.ski) {
-            let message = format!("is the same key as `{}`; remove one of the two", other.name);
+            let message = format!("same key as `{}`; remove one of the two", other.name);
             problems.push(KeyProblem { file, message, fatal: false });
             return;
         }
         if readable_by_all(&file) {
-            let message = "everybody on this machine can read it; run: chmod 600".to_owned();
+            let message = "readable by all users of this machine; run: chmod 600".to_owned();
             problems.push(KeyProblem { file: file.clone(), message, fatal: false });
         }
         self.insert(file, stored);
@@ -145,13 +145,13 @@ impl StoredKey {
         Self { name, ski, hex: ski.to_string(), key, generated }
     }
 
-    /// What policies know it by.
+    /// Names of the key in policies.
     pub(super) fn names(&self) -> Vec<&str> {
         let reference = self.generated.as_ref().map(|generated| generated.reference.as_str());
         [self.name.as_str(), self.hex.as_str()].into_iter().chain(reference).collect()
     }
 
-    /// What metrics call it: generated keys come and go, and clients name them.
+    /// Label in metrics: generated keys are short-lived, and named by clients.
     pub(super) fn label(&self) -> &str {
         if self.generated.is_some() { GENERATED } else { &self.name }
     }
@@ -161,7 +161,8 @@ impl StoredKey {
         self.key.key_type()
     }
 
-    /// The key of a file; the same object as before if it is the same key, because backends have prepared that.
+    /// Reads the key of a file; returns the previous object if the key is unchanged, because backends have prepared
+    /// it.
     fn read(file: &Path, before: &Keys) -> Result<Option<Arc<Self>>, String> {
         let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
         if !metadata.is_file() || metadata.len() > MAX_FILE {

@@ -1,10 +1,9 @@
-//! What the server counts, through the `metrics` facade.
-//! The gateway crate, whose process serves them, describes them.
+//! Server metrics, through the `metrics` facade. They are described in the gateway crate, whose process serves them.
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::LazyLock;
 
-/// The handles of one client, key and operation.
+/// Metric handles of one client, key and operation.
 pub(super) struct KeyCounters {
     pub(super) ok: Counter,
     pub(super) failed: Counter,
@@ -42,7 +41,7 @@ pub(super) fn keys(count: usize) {
     gauge!("quadrille_keyserver_keys").set(count as f64);
 }
 
-/// Counts one open connection for as long as it lives.
+/// Counts one open connection while it exists.
 pub(super) struct OpenConnection;
 
 static OPEN: LazyLock<(Gauge, Counter)> = LazyLock::new(|| {

@@ -1,11 +1,16 @@
-//! The key server's side: answers operations of clients whom it knows, through the engine, so that the operations of
-//! all clients meet in the same batches.
+//! Key server: computes the operations of known clients through the engine, which batches the operations of all
+//! clients together.
 //!
 //! ```text
 //!  listener ── handshake ── identity ── policy ──> connection ── share of the engine ──> engine
-//!              (mutual TLS, or              (who may use      (ServerSession: no I/O;
-//!               the kernel's word)           which key)        a flood waits in its own queue)
+//!              (mutual TLS, or              (access to        (ServerSession: no I/O;
+//!               the kernel's word)           keys)             a flood waits in its own queue)
 //! ```
+//!
+//! - `newcomers`, `handshake`, `identity`, `policy`: from a socket to a client with permissions.
+//! - `connection`, `completions`, `admission`: requests of a client within its limits; `admission` is pure.
+//! - `keys`, `key_store`: the served keys; `generator`, `generated`, `key_origin`: keys that clients generate.
+//! - `audit`, `metrics`: rejected operations, counts.
 
 mod admission;
 mod audit;
@@ -40,7 +45,7 @@ use key_store::KeyStore;
 use quadrille_engine::{Engine, KeyType};
 use std::{io, num::NonZeroUsize, path::Path, sync::Arc};
 
-/// What all connections of a key server share. Clones are the same server.
+/// State shared by all connections of a key server. Clones are the same server.
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);
 
@@ -51,12 +56,12 @@ pub(crate) struct Shared {
     policy: ArcSwap<Policy>,
     tls: ArcSwap<Option<SslContext>>,
     clients: Clients,
-    /// Refusals of clients whose identity is not established.
+    /// Refusals of unidentified clients.
     unidentified: Audit,
 }
 
 impl Server {
-    /// A server with nothing to serve yet. `compute_threads` is how many threads the engine has.
+    /// Creates a server without keys. `compute_threads` is the number of threads of the engine.
     pub fn new(engine: Engine, compute_threads: NonZeroUsize) -> Self {
         let window = window(&engine, compute_threads);
         let keys = Arc::new(KeyStore::new(engine.clone()));
@@ -71,11 +76,11 @@ impl Server {
         }))
     }
 
-    /// Serves the keys of this directory from now on, and tells of files that are not as they should be; operations under
-    /// way end with the keys that they began with.
+    /// Loads and serves the keys of this directory, and returns problems with files; operations in progress finish
+    /// with the previous keys.
     ///
     /// # Errors
-    /// If the directory cannot be read; then the keys stay as they are.
+    /// If the directory cannot be read; the keys then remain unchanged.
     pub fn load_keys(&self, directory: &Path) -> io::Result<Vec<KeyProblem>> {
         let mut problems = Vec::new();
         self.0.keys.change(|before| {
@@ -86,17 +91,17 @@ impl Server {
         Ok(problems)
     }
 
-    /// The keys that are served.
+    /// Served keys.
     pub fn keys(&self) -> Arc<Keys> {
         self.0.keys.load_full()
     }
 
-    /// Goes by this policy from now on, for open connections too.
+    /// Sets the policy, for open connections too.
     pub fn set_policy(&self, policy: Policy) {
         self.0.policy.store(Arc::new(policy));
     }
 
-    /// New connections see this certificate, and must show one of these CAs.
+    /// Sets the certificate for new connections, and the CAs of their clients.
     ///
     /// # Errors
     /// If BoringSSL does not accept the certificate or the key.
@@ -106,8 +111,8 @@ impl Server {
     }
 }
 
-/// How many operations are in the engine at the same time: some batches for each thread, so that threads find the next
-/// one waiting; more would only be a queue in which a flood stands before everybody else.
+/// Number of operations in the engine at the same time: some batches for each thread, so that threads do not run
+/// idle; more would only form a queue in which a flood delays all other clients.
 fn window(engine: &Engine, compute_threads: NonZeroUsize) -> usize {
     const BATCHES: usize = 4;
     let width = engine.batching(KeyType::Rsa { bits: 2048 }).width;

@@ -1,8 +1,8 @@
-//! Connections of which nobody knows yet whose they are: they have places of their own, so that a flood of them shuts out
-//! no client that is known, and each source has a few.
+//! Unidentified connections: they have separate places, so that a flood of them does not shut out known clients, and
+//! each source has a few.
 //!
-//! Where the places are taken, the connection that has been there for longest goes: a handshake takes milliseconds, and
-//! whoever sits still for longer is the one to give way.
+//! When the places are taken, the oldest connection is evicted: a handshake takes milliseconds, and a slower client
+//! may be dropped.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -11,17 +11,17 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Of all sources together.
+/// Places of all sources together.
 const PLACES: usize = 2048;
-/// Of each. A gateway that starts has one connection for each of its event loops.
+/// Places of each source. A gateway that starts opens one connection for each of its event loops.
 const PLACES_OF_A_SOURCE: usize = 256;
 
-/// Where a connection comes from.
+/// Source of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Source {
-    /// An IPv4 address, or an IPv6 network of 64 bits, which is what one machine gets.
+    /// IPv4 address, or an IPv6 network of 64 bits, which a single machine typically has.
     Network(IpAddr),
-    /// A user of this machine.
+    /// User of this machine.
     User(u32),
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Newcomers(Mutex<Waiting>);
 #[derive(Debug, Default)]
 struct Waiting {
     next: u64,
-    /// In the order in which they came.
+    /// Connections in the order of arrival.
     all: BTreeMap<u64, (Source, oneshot::Sender<()>)>,
     sources: HashMap<Source, VecDeque<u64>>,
 }
 
-/// The place of one connection, until it is known whose it is.
+/// Place of one connection, until it is identified.
 #[derive(Debug)]
 pub(super) struct WaitingPlace {
     all: Arc<Newcomers>,
@@ -55,7 +55,7 @@ impl Source {
 }
 
 impl Newcomers {
-    /// A place for one more connection; the oldest may have to go for it.
+    /// Returns a place for one more connection; the oldest may be evicted for it.
     pub(super) fn enter(self: &Arc<Self>, source: Source) -> WaitingPlace {
         let (sender, displaced) = oneshot::channel();
         let mut waiting = self.waiting();
@@ -66,7 +66,7 @@ impl Newcomers {
             None => None,
         };
         if let Some(oldest) = oldest {
-            // Its task sees that the sender is gone.
+            // Its task sees that the sender was dropped.
             waiting.remove(oldest);
         }
         let number = waiting.next;
@@ -94,7 +94,7 @@ impl Waiting {
 }
 
 impl WaitingPlace {
-    /// Returns once the connection has to go.
+    /// Returns when the connection is evicted.
     pub(super) async fn displaced(&mut self) {
         let _ = (&mut self.displaced).await;
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_from_everywhere_leaves_a_place_for_who_comes() {
+    fn a_flood_from_everywhere_leaves_a_place_for_new_connections() {
         let all = Arc::new(Newcomers::default());
         let mut flood: Vec<_> = (0..20_000).map(|number| all.enter(network(number))).collect();
         let mut gateway = all.enter(network(100_000));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_told_apart_by_their_network() {
+    fn machines_are_distinguished_by_their_network() {
         let source = |text: &str| Source::network(text.parse().expect("an address"));
         assert_eq!(source("2001:db8::1"), source("2001:db8::ffff:1"));
         assert_ne!(source("2001:db8::1"), source("2001:db8:0:1::1"));

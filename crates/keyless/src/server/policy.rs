@@ -1,26 +1,26 @@
-//! What a client may do by the policy.
+//! Policy: permissions of a client.
 
 use super::Identity;
 use quadrille_config::model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule};
 
-/// What one client may do.
+/// Permissions of one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     rules: Vec<Rule>,
     pub(super) limits: Limits,
 }
 
-/// The operations that a policy distinguishes.
+/// Kinds of operations in a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum OperationKind {
     Sign,
     Decrypt,
-    /// To have a key made, or one that was made so removed.
+    /// Generate a key, or remove a generated one.
     Generate,
 }
 
 impl Grant {
-    /// What this client may do; `None` if nothing, and then it is not served at all.
+    /// Returns the permissions of this client; `None` if it has none, and then it is not served at all.
     pub(super) fn new(policy: &Policy, client: &Identity) -> Option<Self> {
         let Some(rules) = &policy.rules else { return Some(Self::default_for_all()) };
         let named =
@@ -37,20 +37,20 @@ impl Grant {
         Self { rules: vec![rule], limits }
     }
 
-    /// Whether the client may do this with a key of any of these names.
+    /// Returns whether the client may perform this with a key of any of these names.
     pub(super) fn allows(&self, kind: OperationKind, names: &[&str]) -> bool {
         self.rules.iter().any(|rule| kind.is_allowed_by(rule) && covers(rule, names))
     }
 
-    /// Whether the client may do anything with a key of any of these names; otherwise it need not learn that there is
-    /// one.
+    /// Returns whether the client has any permission for a key of any of these names; otherwise it does not learn
+    /// that the key exists.
     pub(super) fn knows(&self, names: &[&str]) -> bool {
         self.rules.iter().any(|rule| covers(rule, names))
     }
 }
 
 impl OperationKind {
-    /// What metrics call it.
+    /// Name in metrics.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Sign => "sign",
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_add_up_and_who_is_not_named_gets_nothing() {
+    fn rules_add_up_and_unnamed_clients_get_nothing() {
         let rules = vec![rule("uid:7", &["shop"], false), rule("uid:*", &["mail-*"], true)];
         let policy = Policy { rules: Some(rules) };
         let grant = |uid| Grant::new(&policy, &Identity::of_user(uid));

@@ -1,4 +1,4 @@
-//! The event-loop threads of a key server, and its listeners.
+//! Event-loop threads of a key server, and its listeners.
 
 use super::{
     Server, Shared,
@@ -21,7 +21,7 @@ use std::{
 };
 use tokio::sync::{Semaphore, mpsc, watch};
 
-/// Event-loop threads, among which connections are distributed. Dropped, they stop accepting, answer what is under way,
+/// Event-loop threads, among which connections are distributed. On drop they stop accepting, complete open requests,
 /// and end.
 pub struct Threads {
     senders: Vec<mpsc::UnboundedSender<AcceptedSocket>>,
@@ -37,12 +37,12 @@ enum Socket {
     Unix(UnixStream),
 }
 
-/// A socket, and its place until it is known whose it is.
+/// Socket, and its place until it is identified.
 type AcceptedSocket = (Socket, WaitingPlace);
 
-/// Of clients that are known.
+/// Maximum number of connections of known clients.
 const MAX_CONNECTIONS: usize = 16 * 1024;
-/// A line in the log about connections that cannot be accepted.
+/// Minimum time between log lines about connections that cannot be accepted.
 const LOGGED_EVERY: Duration = Duration::from_secs(1);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -90,7 +90,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Stops accepting; connections end as soon as they have been answered.
+    /// Stops accepting; connections end as soon as their requests are completed.
     pub fn drain(&self) {
         self.draining.send_replace(true);
     }
@@ -225,7 +225,7 @@ async fn serve_identified(
     };
     let Some(connection) = Connection::new(shared, identified, client, draining) else {
         metrics::refused_connection("policy");
-        tracing::warn!(target: super::audit::TARGET, peer, client = name, reason = "the policy does not name it", "client refused");
+        tracing::warn!(target: super::audit::TARGET, peer, client = name, reason = "the policy does not name the client", "client refused");
         return;
     };
     tracing::debug!(peer, client = name, %mode, "client connected");

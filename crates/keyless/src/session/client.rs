@@ -1,5 +1,4 @@
-//! The client's end of a connection without I/O: operations become requests, replies become results that have been
-//! checked.
+//! Client side of a connection without I/O: converts operations to requests, and replies to verified results.
 
 use super::{
     error::SessionError,
@@ -10,38 +9,38 @@ use super::{
 use crate::wire::{Incoming, Message, Mode, Reader, Violation, WINDOW, Writer, opcode};
 use std::time::{Duration, Instant};
 
-/// The client's end of one connection. The driver sends what is [unsent](Self::unsent), hands over what it
-/// [receives](Self::receive), takes [events](Self::next_event), and calls [`tick`](Self::tick) when it is
-/// [due](Self::due).
+/// Client side of one connection. The driver sends [unsent](Self::unsent) bytes, passes [received](Self::receive)
+/// ones, takes [events](Self::next_event), and calls [`tick`](Self::tick) when it is [due](Self::due).
 pub struct ClientSession<O> {
     reader: Reader,
     writer: Writer,
     requests: Requests<O>,
     silence: SilenceTimer,
-    /// When the first ping was sent, until it is answered.
+    /// Time of the first ping, until its pong.
     first_ping: Option<Instant>,
 }
 
-/// What has happened on a connection.
+/// Event on a connection.
 #[derive(Debug)]
 pub enum ClientEvent<O> {
-    /// The server has answered the first ping, so it accepts this client. Comes with [`KeepAlive::Pings`] only, once.
+    /// The server has responded to the first ping, so it accepts this client. Occurs with [`KeepAlive::Pings`] only,
+    /// once.
     Established {
-        /// From the first ping to its answer.
+        /// Time from the first ping to its pong.
         round_trip: Duration,
     },
-    /// A request is over.
+    /// A request has ended.
     Completed(Completion<O>),
 }
 
-/// What a server that does not read can make a session keep, in bytes.
+/// Maximum number of bytes kept for a server that does not read.
 const MAX_UNSENT: usize = 256 * 1024;
 
 const PING: Message<'static> = Message::Ping { id: 0, data: b"" };
 
 impl<O: RemoteOperation> ClientSession<O> {
-    /// A session of a connection that has just been opened in this mode. Frames of the batched mode are `padded` if
-    /// wanted; packets of the compatible mode always are.
+    /// Creates the session of a new connection in this mode. Frames of the batched mode are `padded` on request;
+    /// packets of the compatible mode always are.
     pub fn new(now: Instant, mode: Mode, padded: bool, keep_alive: KeepAlive) -> Self {
         let mut writer = Writer::new(mode);
         writer.set_padded(padded);
@@ -53,13 +52,13 @@ impl<O: RemoteOperation> ClientSession<O> {
         Self { reader: Reader::new(mode), writer, requests: Requests::new(), silence, first_ping }
     }
 
-    /// Whether one more request may be submitted: the server's window is open, and it reads what it is sent.
+    /// Returns whether one more request may be submitted: the server's window is open, and it reads its input.
     pub fn has_room(&self) -> bool {
         self.requests.len() < WINDOW && self.writer.len() < MAX_UNSENT
     }
 
-    /// Puts an operation's request behind what is to be sent, and gives its id. Its completion is an event, at the
-    /// latest at the deadline. `None` if there is no [room](Self::has_room), or its payload is longer than
+    /// Queues the request of an operation, and returns its id. Its completion is an event, at the latest at the
+    /// deadline. `None` if there is no [room](Self::has_room), or its payload is longer than
     /// [`MAX_PAYLOAD`](crate::wire::MAX_PAYLOAD).
     pub fn submit(&mut self, now: Instant, operation: O, deadline: Option<Instant>) -> Option<u32> {
         if !self.has_room() {
@@ -79,24 +78,23 @@ impl<O: RemoteOperation> ClientSession<O> {
         Some(id)
     }
 
-    /// Nobody waits for this request any more. The server is told, if the mode has a message for it, and answers
-    /// nevertheless.
+    /// Withdraws this request. The server is notified if the mode has a message for it, and replies nevertheless.
     pub fn withdraw(&mut self, id: u32) {
         if self.requests.withdraw(id) {
             self.writer.put(&Message::Withdraw { id });
         }
     }
 
-    /// Takes what has come. Call [`next_event`](Self::next_event) until there is none before the next portion.
+    /// Passes received bytes. Call [`next_event`](Self::next_event) until it returns `None` before the next bytes.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
         self.silence.received(now);
         self.reader.receive(bytes);
     }
 
-    /// What has happened: what was received first, then deadlines that have passed.
+    /// Returns the next event: received messages first, then expired deadlines.
     ///
     /// # Errors
-    /// If the server has broken the protocol or returned a wrong result; the connection is to be closed.
+    /// If the server has violated the protocol or returned a wrong result; the connection must be closed.
     pub fn next_event(&mut self, now: Instant) -> Result<Option<ClientEvent<O>>, SessionError> {
         while let Some(incoming) = self.reader.next_message()? {
             match incoming {
@@ -112,7 +110,7 @@ impl<O: RemoteOperation> ClientSession<O> {
                     }
                 }
                 Incoming::Message(Message::Ping { id, data }) => {
-                    // A server that reads nothing waits for no answer.
+                    // No pong is sent to a server that does not read.
                     if self.writer.len() < MAX_UNSENT {
                         self.writer.put(&Message::Pong { id, data });
                     }
@@ -132,16 +130,17 @@ impl<O: RemoteOperation> ClientSession<O> {
         }))
     }
 
-    /// When [`tick`](Self::tick) and [`next_event`](Self::next_event) are to be called though nothing has come.
+    /// Time at which [`tick`](Self::tick) and [`next_event`](Self::next_event) must be called even if nothing was
+    /// received.
     pub fn due(&self) -> Option<Instant> {
         let silence = self.silence.due(self.requests.len() > 0);
         silence.into_iter().chain(self.requests.next_deadline()).min()
     }
 
-    /// Looks at the clock: pings a server that has been silent.
+    /// Processes timeouts: pings a silent server.
     ///
     /// # Errors
-    /// If it has been silent for too long; the connection is to be closed.
+    /// If it has been silent for too long; the connection must be closed.
     pub fn tick(&mut self, now: Instant) -> Result<(), SessionError> {
         match self.silence.tick(now, self.requests.len() > 0) {
             Verdict::Wait => Ok(()),
@@ -153,28 +152,28 @@ impl<O: RemoteOperation> ClientSession<O> {
         }
     }
 
-    /// Whether there is something to send.
+    /// Returns whether there are bytes to send.
     pub fn has_unsent(&self) -> bool {
         !self.writer.is_empty()
     }
 
-    /// Bytes that are to be sent.
+    /// Bytes to send.
     pub fn unsent(&mut self) -> &[u8] {
         self.writer.unsent()
     }
 
-    /// So many of them have been sent.
+    /// Marks bytes as sent.
     pub fn advance(&mut self, count: usize) {
         self.writer.advance(count);
     }
 
-    /// How many requests the server has not answered.
+    /// Number of requests without a reply.
     pub fn unanswered(&self) -> usize {
         self.requests.len()
     }
 
-    /// Operations that another server may be asked for, now that this connection has ended: those that were not
-    /// completed or withdrawn, in the order of submission.
+    /// Returns the operations for another server after the connection has ended: those not completed or withdrawn, in
+    /// the order of submission.
     pub fn into_operations(self) -> Vec<O> {
         self.requests.into_operations()
     }

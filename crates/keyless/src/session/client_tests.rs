@@ -1,6 +1,7 @@
-//! The client's end of a connection: servers that answer, lag, lie and break the rules, in simulated time.
+//! Client side of a connection: servers that reply, lag, return wrong results and violate the protocol, in simulated
+//! time.
 
-#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use super::{ClientEvent, ClientSession, KeepAlive, Outcome, RemoteOperation, SessionError};
 use crate::wire::{
@@ -14,7 +15,7 @@ const MODES: [Mode; 2] = [Mode::Compatible, Mode::Batched];
 const STALL: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(5);
 
-/// An operation whose right result is its own text.
+/// Operation whose result is its own text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Echo(Vec<u8>);
 
@@ -36,7 +37,7 @@ fn echo(text: &str) -> Echo {
     Echo(text.into())
 }
 
-/// A session, a clock, and a server that reads what the session sends.
+/// Session, clock, and a server that reads the session's output.
 struct Simulation {
     mode: Mode,
     session: ClientSession<Echo>,
@@ -59,7 +60,7 @@ impl Simulation {
         self.now += time;
     }
 
-    /// What the server reads now, as text.
+    /// Returns the messages that the server reads now, as text.
     fn sent(&mut self) -> Vec<String> {
         let bytes = self.session.unsent().to_vec();
         self.session.advance(bytes.len());
@@ -85,7 +86,7 @@ impl Simulation {
         self.session.receive(self.now, writer.unsent());
     }
 
-    /// The next completion, which must be there: what was submitted, and what came of it.
+    /// Returns the next completion, which must exist: operation and outcome.
     fn completed(&mut self) -> (String, Outcome) {
         match self.session.next_event(self.now) {
             Ok(Some(ClientEvent::Completed(completion))) => {
@@ -144,7 +145,7 @@ fn a_result_that_the_operation_does_not_accept_ends_the_session() {
         all.receive(&[reply(right, "right"), reply(wrong, "something else")]);
         assert_eq!(all.completed(), computed("right"));
         assert_eq!(all.error(), SessionError::WrongResult(KeyName::from(KEY)));
-        assert_eq!(all.session.into_operations(), [echo("wrong")], "another server may be asked for it");
+        assert_eq!(all.session.into_operations(), [echo("wrong")], "another server may compute it");
     }
 }
 
@@ -189,7 +190,7 @@ fn a_withdrawn_request_keeps_its_id_until_it_is_answered() {
     assert_eq!(all.sent(), [format!("withdraw {stopped}"), format!("withdraw {computed}")]);
     assert_eq!(all.session.unanswered(), 2);
     let stopped = Message::Reply { id: stopped, result: Err(ErrorCode::Withdrawn) };
-    all.receive(&[stopped, reply(computed, "not looked at")]);
+    all.receive(&[stopped, reply(computed, "ignored")]);
     assert_eq!(all.completed(), ("stopped".to_owned(), Outcome::Withdrawn { computed: false }));
     assert_eq!(all.completed(), ("computed".to_owned(), Outcome::Withdrawn { computed: true }));
     assert_eq!(all.session.unanswered(), 0);
@@ -207,7 +208,7 @@ fn the_compatible_mode_has_no_message_for_withdrawals() {
 }
 
 #[test]
-fn a_deadline_ends_a_request_and_its_late_reply_is_no_violation() {
+fn a_deadline_ends_a_request_and_its_late_reply_is_allowed() {
     let mut all = Simulation::new(Mode::Batched, KeepAlive::Off);
     let deadline = all.now + STALL;
     let late = all.session.submit(all.now, echo("late"), Some(deadline)).unwrap();
@@ -216,7 +217,7 @@ fn a_deadline_ends_a_request_and_its_late_reply_is_no_violation() {
     assert_eq!(all.session.due(), Some(deadline));
     all.pass(STALL);
     all.receive(&[reply(in_time, "in time")]);
-    assert_eq!(all.completed(), computed("in time"), "what was received counts before the deadline does");
+    assert_eq!(all.completed(), computed("in time"), "received replies count before the deadline");
     assert_eq!(all.completed(), ("late".to_owned(), Outcome::Expired));
     assert_eq!((all.session.due(), all.sent()), (None, vec![format!("withdraw {late}")]));
     all.receive(&[reply(late, "late")]);
@@ -270,7 +271,7 @@ fn the_first_pong_establishes_and_pings_are_answered() {
 fn a_server_that_does_not_answer_the_first_ping_is_dead() {
     let mut all = Simulation::new(Mode::Batched, KeepAlive::Pings { idle: IDLE, stall: STALL });
     assert_eq!(all.session.due(), Some(all.now + STALL / 2));
-    assert_eq!(all.session.tick(all.now), Ok(()), "it is not yet due");
+    assert_eq!(all.session.tick(all.now), Ok(()), "the tick is not yet due");
     all.pass(STALL / 2);
     assert_eq!(all.session.tick(all.now), Err(SessionError::Silent));
 }
@@ -315,14 +316,14 @@ fn a_server_that_leaves_requests_unanswered_is_pinged_soon_and_lives_as_long_as_
 #[test]
 fn without_pings_a_server_is_dead_when_no_reply_comes() {
     let mut all = Simulation::new(Mode::Batched, KeepAlive::Replies { stall: STALL });
-    assert_eq!((all.sent().len(), all.session.due()), (0, None), "nothing is asked");
+    assert_eq!((all.sent().len(), all.session.due()), (0, None), "no request is open");
     all.pass(IDLE);
     let (first, _) = (all.submit("first"), all.submit("second"));
     all.pass(STALL - Duration::from_millis(1));
     assert_eq!(all.session.tick(all.now), Ok(()));
     all.receive(&[reply(first, "first")]);
     assert_eq!(all.completed(), computed("first"));
-    assert_eq!(all.session.due(), Some(all.now + STALL), "it has said something");
+    assert_eq!(all.session.due(), Some(all.now + STALL), "data was received");
     all.pass(STALL);
     assert_eq!(all.session.tick(all.now), Err(SessionError::Silent));
 }
@@ -354,7 +355,7 @@ fn a_server_that_pings_and_reads_nothing_costs_little() {
             assert!(simulation.session.next_event(simulation.now).unwrap().is_none());
         }
         assert!(simulation.session.unsent().len() < 300 * 1024, "{mode:?}");
-        // Who reads again is answered again.
+        // A server that reads again gets replies again.
         let first = simulation.sent();
         assert!(first.len() > 10 && first[0] == "pong 1", "{first:?}");
         assert!(server.put(&Message::Ping { id: 7, data: b"" }));

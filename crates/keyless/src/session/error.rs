@@ -1,17 +1,17 @@
-//! What ends a client's session.
+//! Errors that end a client's session.
 
 use crate::wire::{KeyName, Violation};
 
-/// Why a session cannot go on. Requests that have not been completed never will be.
+/// Reason for which a session has ended. Open requests will not be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    /// The server has done what no correct one does.
+    /// The server has violated the protocol.
     #[error("{0}")]
     Violation(#[from] Violation),
-    /// The server is silent, and taken for dead.
-    #[error("it does not answer")]
+    /// The server is silent, and considered dead.
+    #[error("the server does not respond")]
     Silent,
-    /// The server has returned a result, for an operation with this key, that the operation does not accept.
-    #[error("it returned a wrong result")]
+    /// The server has returned a result for an operation with this key that the operation does not accept.
+    #[error("the server returned a wrong result")]
     WrongResult(KeyName),
 }

@@ -1,37 +1,37 @@
-//! How a client notices that its server is dead: by its silence, which pings may break.
+//! Detection of dead servers by their silence, which pings may interrupt.
 
 use std::time::{Duration, Instant};
 
-/// When a client's session takes its server for dead.
+/// Condition for considering a server dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeepAlive {
-    /// Never: each request has a deadline, and that is enough.
+    /// Never: the deadline of each request suffices.
     Off,
-    /// When the server leaves requests unanswered and sends nothing for this time. It is not pinged.
+    /// After this time without data while requests are open. The server is not pinged.
     Replies {
-        /// How long it may be silent.
+        /// Maximum silence.
         stall: Duration,
     },
-    /// The same, but the server is pinged halfway, so that one that computes slowly is told from one that is dead. It
-    /// is pinged on a quiet connection as well, and once at the beginning, to learn whether it accepts this client.
+    /// Like `Replies`, but the server is pinged halfway, which distinguishes a slow server from a dead one. It is
+    /// pinged on an idle connection as well, and once at the beginning, to learn whether it accepts this client.
     Pings {
-        /// How long a connection may be quiet before a ping.
+        /// Idle time of a connection before a ping.
         idle: Duration,
-        /// How long the server may be silent; half of it is left for the answer to a ping.
+        /// Maximum silence; half of it is the time for the pong.
         stall: Duration,
     },
 }
 
-/// The silence of one server.
+/// Silence of one server.
 pub(super) struct SilenceTimer {
     keep_alive: KeepAlive,
-    /// When the server last sent anything, or was first asked something after that.
+    /// Time of the last received data, or of the first request after it.
     heard: Instant,
-    /// Since when a ping waits for anything to come.
+    /// Time of the ping to which nothing has been received yet.
     pinged: Option<Instant>,
 }
 
-/// What is to be done about the silence.
+/// Action required by the silence.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Wait,
@@ -40,7 +40,7 @@ pub(super) enum Verdict {
 }
 
 impl SilenceTimer {
-    /// With [`KeepAlive::Pings`], the first ping is for the caller to send at once.
+    /// Creates a timer. With [`KeepAlive::Pings`], the caller must send the first ping at once.
     pub(super) fn new(now: Instant, keep_alive: KeepAlive) -> Self {
         let pinged = matches!(keep_alive, KeepAlive::Pings { .. }).then_some(now);
         Self { keep_alive, heard: now, pinged }
@@ -55,12 +55,12 @@ impl SilenceTimer {
         self.pinged = None;
     }
 
-    /// The server, of which nothing was wanted, is asked something.
+    /// Records a request to an idle server.
     pub(super) fn first_request(&mut self, now: Instant) {
         self.heard = now;
     }
 
-    /// When [`tick`](Self::tick) is due; `waiting` says whether requests are unanswered.
+    /// Time at which [`tick`](Self::tick) is due; `waiting` says whether requests are open.
     pub(super) fn due(&self, waiting: bool) -> Option<Instant> {
         match (self.keep_alive, self.pinged) {
             (KeepAlive::Off, _) => None,

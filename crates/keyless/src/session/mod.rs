@@ -1,5 +1,5 @@
-//! Both ends of a connection without I/O: received bytes and the time go in, bytes to be sent and events come out.
-//! Whoever drives a session owns the socket and the clock, so that tests simulate both.
+//! Both ends of a connection without I/O: received bytes and the time go in, bytes to send and events come out. The
+//! driver of a session owns the socket and the clock, so that tests simulate both.
 
 mod client;
 #[cfg(test)]

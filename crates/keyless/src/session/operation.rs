@@ -1,15 +1,15 @@
-//! What a client's session must know of an operation.
+//! Interface between a client's session and an operation.
 
 use crate::wire::Request;
 use std::sync::Arc;
 
-/// A private-key operation that a server is asked for.
+/// Private-key operation computed by a server.
 pub trait RemoteOperation {
-    /// The request, under this id.
+    /// Request of the operation, with this id.
     fn request(&self, id: u32) -> Request<'_>;
-    /// Whether the result is secret, as a decrypted premaster secret is: the memory that it passes through is wiped.
+    /// Returns whether the result is secret, as a decrypted premaster secret is: its memory is then wiped.
     fn is_secret(&self) -> bool;
-    /// Whether the result is right. A session ends with the first that is not.
+    /// Returns whether the result is right. A session ends with the first wrong result.
     fn accepts(&self, result: &[u8]) -> bool;
 }
 

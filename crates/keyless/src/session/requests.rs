@@ -1,4 +1,4 @@
-//! The requests of a client that its server has not answered: their ids, their deadlines, and the check of each result.
+//! Open requests of a client: ids, deadlines, and verification of results.
 
 use super::{error::SessionError, operation::RemoteOperation};
 use crate::wire::{ErrorCode, Violation};
@@ -8,34 +8,34 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// The end of a request, as far as whoever submitted it is concerned.
+/// End of a request for its submitter.
 #[derive(Debug)]
 pub struct Completion<O> {
-    /// What was submitted.
+    /// Submitted operation.
     pub operation: O,
-    /// From submission to the reply, or to the deadline.
+    /// Time from submission to the reply, or to the deadline.
     pub took: Duration,
-    /// What came of it.
+    /// Outcome of the request.
     pub outcome: Outcome,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A signature in its TLS form, or a raw RSA result, that the operation has [accepted](RemoteOperation::accepts).
     Computed(Zeroizing<Vec<u8>>),
-    /// The server has refused it.
+    /// The server has rejected it.
     Refused(ErrorCode),
-    /// It was withdrawn, and now the server has answered it.
+    /// The request was withdrawn, and the server has now replied.
     Withdrawn {
-        /// The server had computed it nevertheless. The result was not looked at.
+        /// Whether the server had computed it nevertheless. The result was not verified.
         computed: bool,
     },
-    /// The server has not answered before the deadline. The request has been withdrawn.
+    /// No reply was received before the deadline. The request has been withdrawn.
     Expired,
 }
 
-/// Requests by their ids.
+/// Requests by id.
 pub(super) struct Requests<O> {
     unanswered: HashMap<u32, Unanswered<O>>,
     deadlines: BTreeSet<(Instant, u32)>,
@@ -55,12 +55,12 @@ impl<O: RemoteOperation> Requests<O> {
         Self { unanswered: HashMap::new(), deadlines: BTreeSet::new(), last_id: 0 }
     }
 
-    /// Those withdrawn count too, since the server answers them.
+    /// Includes withdrawn requests, since the server replies to them.
     pub(super) fn len(&self) -> usize {
         self.unanswered.len()
     }
 
-    /// An id that no unanswered request has. Zero is left for pings.
+    /// Returns an id that no open request has. Zero is reserved for pings.
     pub(super) fn new_id(&mut self) -> u32 {
         loop {
             self.last_id = self.last_id.wrapping_add(1).max(1);
@@ -77,7 +77,7 @@ impl<O: RemoteOperation> Requests<O> {
         self.unanswered.insert(id, unanswered);
     }
 
-    /// True if the server is to be told.
+    /// Returns whether to notify the server.
     pub(super) fn withdraw(&mut self, id: u32) -> bool {
         let Some(request) = self.unanswered.get_mut(&id) else { return false };
         if let Some(deadline) = request.deadline.take() {
@@ -86,7 +86,7 @@ impl<O: RemoteOperation> Requests<O> {
         !std::mem::replace(&mut request.withdrawn, true)
     }
 
-    /// The server has replied. `None` if the deadline has ended the request before.
+    /// Records a reply. `None` if the deadline has already ended the request.
     pub(super) fn answer(
         &mut self,
         now: Instant,
@@ -104,7 +104,7 @@ impl<O: RemoteOperation> Requests<O> {
             Ok(result) if operation.accepts(result) => Outcome::Computed(Zeroizing::new(result.to_vec())),
             Ok(_) => {
                 let error = SessionError::WrongResult(operation.request(id).key);
-                // Nothing has been computed: another server may be asked for it.
+                // Nothing has been computed: another server may compute it.
                 let unanswered = Unanswered { operation: Some(operation), deadline: None, ..request };
                 self.unanswered.insert(id, unanswered);
                 return Err(error);
@@ -114,7 +114,7 @@ impl<O: RemoteOperation> Requests<O> {
         Ok(Some(Completion { operation, took, outcome }))
     }
 
-    /// A request whose deadline has passed, with its id.
+    /// Removes a request with an expired deadline, and returns it with its id.
     pub(super) fn expire_one(&mut self, now: Instant) -> Option<(u32, Completion<O>)> {
         self.next_deadline().filter(|deadline| *deadline <= now)?;
         let (_, id) = self.deadlines.pop_first()?;
@@ -129,7 +129,7 @@ impl<O: RemoteOperation> Requests<O> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// What the server has not answered and somebody still waits for, in the order of submission.
+    /// Returns the open operations that have not been withdrawn, in the order of submission.
     pub(super) fn into_operations(self) -> Vec<O> {
         let mut waiting: Vec<_> =
             self.unanswered.into_iter().filter(|(_, request)| !request.withdrawn).collect();

@@ -1,9 +1,9 @@
-//! The server's end of a connection without I/O: bytes become requests, replies become bytes.
+//! Server side of a connection without I/O: converts bytes to requests, and replies to bytes.
 
 use crate::wire::{ErrorCode, Incoming, KeyName, Message, Mode, Reader, Violation, Writer, opcode};
 use std::collections::HashMap;
 
-/// The server's end of one client's connection.
+/// Server side of one client's connection.
 pub(crate) struct ServerSession {
     mode: Mode,
     reader: Reader,
@@ -11,30 +11,30 @@ pub(crate) struct ServerSession {
     unanswered: Unanswered,
 }
 
-/// Requests that have not been answered.
+/// Open requests.
 #[derive(Default)]
 struct Unanswered {
-    /// The client's number for each of ours: clients in use give several requests the same.
+    /// Client ids by internal id: some clients reuse an id while it is open.
     numbers: HashMap<u32, u32>,
-    /// Our number of the last request.
+    /// Internal id of the last request.
     last: u32,
 }
 
-/// What a client has sent.
+/// Event on a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ServerEvent {
-    /// A ping, or a request that is not well formed: its answer is among the bytes to be sent.
+    /// A ping or a malformed request; its reply is among the bytes to send.
     Answered,
-    /// Compute this, and then [`reply`](ServerSession::reply).
+    /// Request to compute and [`reply`](ServerSession::reply) to.
     Request(ReceivedRequest),
-    /// Nobody waits for this any more; reply nevertheless.
+    /// The request was withdrawn; it still needs a reply.
     Withdraw(u32),
 }
 
-/// A private-key operation.
+/// Private-key operation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ReceivedRequest {
-    /// Ours, of which there are no two at a time.
+    /// Internal id, unique among open requests.
     pub(crate) id: u32,
     pub(crate) key: KeyName,
     pub(crate) opcode: u8,
@@ -46,23 +46,23 @@ impl ServerSession {
         Self { mode, reader: Reader::new(mode), writer: Writer::new(mode), unanswered: Unanswered::default() }
     }
 
-    /// Takes what has come.
+    /// Passes received bytes.
     pub(crate) fn receive(&mut self, bytes: &[u8]) {
         self.reader.receive(bytes);
     }
 
-    /// The next message that is there as a whole. At most one answer is added to the bytes to be sent, so that the
-    /// caller can limit these.
+    /// Returns the next complete message. At most one reply is added to the bytes to send, so that the caller can
+    /// limit these.
     ///
     /// # Errors
-    /// What no correct client sends; the connection cannot go on.
+    /// Protocol violations; the connection cannot continue.
     pub(crate) fn next_event(&mut self) -> Result<Option<ServerEvent>, Violation> {
         loop {
             let incoming = match self.reader.next_message() {
                 Ok(Some(incoming)) => incoming,
                 Ok(None) => return Ok(None),
                 Err(violation) => {
-                    // Whoever speaks another version can read this at least.
+                    // A peer with another version can at least read this.
                     self.writer.put(&Message::Reply { id: 0, result: Err(ErrorCode::Version) });
                     return Err(violation);
                 }
@@ -79,14 +79,14 @@ impl ServerSession {
                 Incoming::Message(Message::Withdraw { id }) if self.unanswered.numbers.contains_key(&id) => {
                     return Ok(Some(ServerEvent::Withdraw(id)));
                 }
-                // Software that is not ours sends what only servers may, and expects an answer.
+                // Foreign software sends messages reserved to servers, and expects a reply.
                 Incoming::Message(Message::Reply { id, .. } | Message::Pong { id, .. })
                     if self.mode == Mode::Compatible =>
                 {
                     self.writer.put(&Message::Reply { id, result: Err(ErrorCode::UnexpectedOpcode) });
                     return Ok(Some(ServerEvent::Answered));
                 }
-                // It has been answered meanwhile; or an answer to nothing.
+                // A request that is already completed, or an unexpected pong.
                 Incoming::Message(Message::Withdraw { .. } | Message::Pong { .. }) => {}
                 Incoming::Message(Message::Reply { result, .. }) => {
                     let opcode = if result.is_ok() { opcode::RESPONSE } else { opcode::ERROR };
@@ -105,7 +105,7 @@ impl ServerSession {
         }
     }
 
-    /// Answers a request, by our number, that is open; others are not answered a second time.
+    /// Replies to an open request by its internal id; a second reply is ignored.
     pub(crate) fn reply(&mut self, id: u32, result: Result<&[u8], ErrorCode>) {
         if let Some(theirs) = self.unanswered.numbers.remove(&id) {
             self.writer.set_padded(self.reader.padded());
@@ -113,29 +113,29 @@ impl ServerSession {
         }
     }
 
-    /// From now on replies may be secret, and their memory is wiped.
+    /// Marks later replies as secret; their memory is wiped.
     pub(crate) fn wipe(&mut self) {
         self.writer.wipe();
     }
 
-    /// How many requests have not been answered.
+    /// Number of open requests.
     pub(crate) fn unanswered(&self) -> usize {
         self.unanswered.numbers.len()
     }
 
-    /// Whether a message has begun and not ended.
+    /// Returns whether a message has been received in part.
     pub(crate) fn has_partial_message(&self) -> bool {
         self.reader.has_partial_message()
     }
 
-    /// Bytes to be sent.
+    /// Bytes to send.
     pub(crate) fn writer(&mut self) -> &mut Writer {
         &mut self.writer
     }
 }
 
 impl Unanswered {
-    /// Our number for a request: the client's in our own mode, in which a withdrawal names it.
+    /// Internal id of a request: in the batched mode the client's id, which withdrawals name.
     fn add(&mut self, mode: Mode, theirs: u32) -> Result<u32, Violation> {
         let own = match mode {
             Mode::Batched if self.numbers.contains_key(&theirs) => {

@@ -1,6 +1,6 @@
-//! The server's end of a connection, without I/O.
+//! Server side of a connection, without I/O.
 
-#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use super::{ServerEvent, ServerSession};
 use crate::wire::{ErrorCode, Hints, Incoming, Message, Mode, Reader, Request, Ski, Violation, Writer};
@@ -29,7 +29,7 @@ fn replies(mode: Mode, session: &mut ServerSession) -> Vec<String> {
     std::iter::from_fn(|| reader.next_message().unwrap().map(|incoming| format!("{incoming:?}"))).collect()
 }
 
-/// The numbers of the requests that have come.
+/// Returns the ids of the received requests.
 fn requests(session: &mut ServerSession) -> Vec<u32> {
     let id = |event| match event {
         ServerEvent::Request(request) => Some(request.id),
@@ -50,7 +50,7 @@ fn requests_come_out_and_replies_go_in_any_order_once() {
         assert_eq!((requests(&mut session), session.unanswered()), (vec![1, 2], 2));
         session.reply(2, Ok(b"two"));
         session.reply(2, Ok(b"again"));
-        session.reply(7, Ok(b"never asked"));
+        session.reply(7, Ok(b"no such request"));
         session.reply(1, Err(ErrorCode::KeyNotFound));
         let expected = [
             shown(Message::Pong { id: 9, data: b"x" }),
@@ -85,7 +85,7 @@ fn clients_in_use_may_give_several_requests_the_same_number() {
     }
     let replies = replies(Mode::Compatible, &mut session);
     assert!(replies.len() == 3 && replies.iter().all(|reply| reply.contains("id: 0")), "{replies:?}");
-    assert_ne!(replies[0], replies[2], "each its own");
+    assert_ne!(replies[0], replies[2], "each reply has its own id");
 }
 
 #[test]
@@ -98,12 +98,12 @@ fn what_only_servers_may_say_is_answered_with_an_error_where_software_is_not_our
     ];
     let mut session = ServerSession::new(Mode::Compatible);
     session.receive(&bytes(Mode::Compatible, &sent));
-    assert_eq!(requests(&mut session).len(), 1, "it goes on");
+    assert_eq!(requests(&mut session).len(), 1, "the connection continues");
     let error = |id| shown(Message::Reply { id, result: Err(ErrorCode::UnexpectedOpcode) });
     assert_eq!(replies(Mode::Compatible, &mut session), [error(7), error(8), error(9)]);
 }
 
-/// A server that has no room for answers leaves pings where they are.
+/// A server without room for replies does not process pings.
 #[test]
 fn each_answer_is_an_event_of_its_own() {
     for mode in [Mode::Compatible, Mode::Batched] {
@@ -118,7 +118,7 @@ fn each_answer_is_an_event_of_its_own() {
 }
 
 #[test]
-fn a_withdrawal_of_what_is_over_is_nobodys_business() {
+fn a_withdrawal_of_a_completed_request_is_ignored() {
     let mut session = ServerSession::new(Mode::Batched);
     session.receive(&bytes(
         Mode::Batched,
@@ -130,7 +130,7 @@ fn a_withdrawal_of_what_is_over_is_nobodys_business() {
 }
 
 #[test]
-fn a_client_that_replies_or_speaks_another_version_is_told_off() {
+fn a_client_that_replies_or_speaks_another_version_is_rejected() {
     let mut session = ServerSession::new(Mode::Batched);
     session.receive(&bytes(Mode::Batched, &[Message::Reply { id: 1, result: Ok(b"") }]));
     assert_eq!(session.next_event(), Err(Violation::WrongSide(0xf0)));

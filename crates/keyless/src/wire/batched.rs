@@ -1,14 +1,14 @@
-//! Our own mode: a frame holds many messages, so that one system call and one TLS record carry all of a turn.
+//! Batched mode: a frame holds many messages, so one system call and one TLS record carry all messages of a turn.
 
 use super::{ErrorCode, Hints, Incoming, KeyName, Message, Request, Ski, Violation, opcode};
 
 pub(super) const VERSION: u8 = 2;
 pub(super) const HEADER: usize = 8;
-/// Opcode, number, length.
+/// Length of opcode, id and length.
 pub(super) const ENTRY_HEADER: usize = 7;
-/// The frame ends with padding, and replies to it are to do the same.
+/// Flag: the frame ends with padding, and its replies are padded too.
 pub(super) const PADDED: u8 = 1;
-/// Padded frames are a multiple of this long.
+/// Padded frames are a multiple of this length.
 const PADDING_STEP: usize = 1024;
 /// Longest frame, header included.
 pub(super) const MAX_FRAME: usize = 256 * 1024;
@@ -19,12 +19,12 @@ const SKI: usize = 20;
 pub(super) struct Header {
     pub(super) padded: bool,
     pub(super) count: u16,
-    /// Of the whole frame.
+    /// Length of the whole frame.
     pub(super) length: usize,
 }
 
 impl Header {
-    /// Once it is there.
+    /// Reads the header when it is complete.
     pub(super) fn read(bytes: &[u8]) -> Result<Option<Self>, Violation> {
         match bytes.first() {
             Some(&version) if version != VERSION => return Err(Violation::Version(version)),
@@ -40,7 +40,7 @@ impl Header {
     }
 }
 
-/// The entry that these bytes begin with, and its length.
+/// Parses the first entry of these bytes, and returns it with its length.
 pub(super) fn parse(bytes: &[u8]) -> Result<(Incoming<'_>, usize), Violation> {
     let (head, rest) = bytes.split_first_chunk::<ENTRY_HEADER>().ok_or(Violation::Lengths)?;
     let [opcode, i0, i1, i2, i3, l0, l1] = *head;
@@ -76,7 +76,7 @@ fn message(opcode: u8, id: u32, data: &[u8]) -> Result<Message<'_>, ErrorCode> {
     })
 }
 
-/// Appends a message as one entry. A request without a key identifier cannot be made in this mode: it names the zero
+/// Appends a message as one entry. This mode cannot express a request without a key identifier: it names the zero
 /// key.
 pub(super) fn write(message: &Message<'_>, out: &mut Vec<u8>) {
     match message {
@@ -101,12 +101,12 @@ fn entry(out: &mut Vec<u8>, opcode: u8, id: u32, parts: &[&[u8]]) {
     parts.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-/// A header to be filled in by [`close`].
+/// Appends a header to be filled in by [`close`].
 pub(super) fn open(out: &mut Vec<u8>) {
     out.extend([0; HEADER]);
 }
 
-/// Fills in the header of the frame that begins at `start`, and pads the frame if wanted.
+/// Fills in the header of the frame that begins at `start`, and pads the frame on request.
 pub(super) fn close(out: &mut Vec<u8>, start: usize, count: u16, padded: bool) {
     if padded {
         let length = (out.len() - start).next_multiple_of(PADDING_STEP);

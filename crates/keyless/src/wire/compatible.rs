@@ -1,4 +1,4 @@
-//! The mode that keyless clients and servers in use speak: one packet for each message.
+//! Compatible mode of existing keyless clients and servers: one packet for each message.
 
 use super::{ErrorCode, Hints, Incoming, KeyName, Message, Request, Ski, Violation, opcode};
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 pub(super) const MAJOR: u8 = 1;
 const MINOR: u8 = 0;
 pub(super) const HEADER: usize = 8;
-/// Shorter packets are padded to this length, so that their lengths tell nothing.
+/// Shorter packets are padded to this length, so that their lengths reveal nothing.
 const PADDED: usize = 1024;
 
 mod tag {
@@ -18,12 +18,12 @@ mod tag {
     pub(super) const OPCODE: u8 = 0x11;
     pub(super) const PAYLOAD: u8 = 0x12;
     pub(super) const PADDING: u8 = 0x20;
-    /// All that are known; others are ignored.
+    /// All known tags; others are ignored.
     pub(super) const KNOWN: [u8; 14] =
         [0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x20];
 }
 
-/// The length of the packet that begins here, once its header is there.
+/// Returns the length of the packet that begins here, when its header is complete.
 pub(super) fn packet_length(bytes: &[u8]) -> Result<Option<usize>, Violation> {
     match bytes.first() {
         Some(&version) if version != MAJOR => return Err(Violation::Version(version)),
@@ -32,7 +32,7 @@ pub(super) fn packet_length(bytes: &[u8]) -> Result<Option<usize>, Violation> {
     Ok(bytes.get(..HEADER).map(|header| HEADER + usize::from(u16::from_be_bytes([header[2], header[3]]))))
 }
 
-/// What a whole packet says. What is wrong inside it costs only this message, because its length is known.
+/// Parses a whole packet. An error inside it costs only this message, because its length is known.
 pub(super) fn parse(packet: &[u8]) -> Incoming<'_> {
     let id = packet.get(4..HEADER).map_or(0, |id| u32::from_be_bytes([id[0], id[1], id[2], id[3]]));
     let body = packet.get(HEADER..).unwrap_or_default();
@@ -91,7 +91,7 @@ impl<'a> Items<'a> {
             opcode::PONG => Message::Pong { id, data: payload },
             opcode::RESPONSE => Message::Reply { id, result: Ok(payload) },
             opcode::ERROR => match payload {
-                // Others that send a code of ours mean something else by it.
+                // These codes of ours have another meaning in foreign software.
                 [code] => Message::Reply { id, result: Err(ErrorCode::from_byte(*code).compatible()) },
                 _ => return Err(ErrorCode::Format),
             },
@@ -100,7 +100,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// Thirty-two bytes, or the same in hexadecimal.
+/// Parses thirty-two bytes, raw or in hexadecimal.
 fn digest(data: &[u8]) -> Result<[u8; 32], ErrorCode> {
     if let Ok(digest) = data.try_into() {
         return Ok(digest);
@@ -117,7 +117,7 @@ fn ip(data: &[u8]) -> Result<IpAddr, ErrorCode> {
     v4().or_else(v6).ok_or(ErrorCode::Format)
 }
 
-/// Appends a message as one packet. A withdrawal cannot be said in this mode and is left out.
+/// Appends a message as one packet. This mode has no withdrawal, which is omitted.
 pub(super) fn write(message: &Message<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     let (id, opcode) = match message {
@@ -171,7 +171,7 @@ fn item(out: &mut Vec<u8>, tag: u8, data: &[u8]) {
     out.extend(&data[..usize::from(length)]);
 }
 
-/// At the edge the padding's own header makes it up to three bytes longer.
+/// The header of the padding may exceed the length by up to three bytes.
 fn pad(out: &mut Vec<u8>, start: usize) {
     const ITEM_HEADER: usize = 3;
     let length = out.len() - start;

@@ -1,55 +1,55 @@
-//! What one end tells the other, and what ends a connection.
+//! Error codes in replies, and violations that end a connection.
 
-/// Why an operation has no result, in one byte.
+/// Reason for which an operation has no result, in one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ErrorCode {
     /// The operation failed.
     #[error("the operation failed")]
     Crypto,
-    /// No key has this name, or not for this client.
+    /// No key has this name, or the client may not use it.
     #[error("the server has no such key for this client")]
     KeyNotFound,
-    /// The server could not read what it needs.
-    #[error("the server could not read")]
+    /// Read error of the server.
+    #[error("read error on the server")]
     Read,
-    /// Another version of the protocol.
-    #[error("the server speaks another version")]
+    /// Unsupported version of the protocol.
+    #[error("the server uses another protocol version")]
     Version,
-    /// No such operation.
-    #[error("the server does not know the operation")]
+    /// Unknown operation.
+    #[error("the server does not support the operation")]
     BadOpcode,
-    /// The operation does not fit the key, or is none that a client may ask for.
+    /// The operation does not fit the key, or clients may not request it.
     #[error("the operation does not fit the key, or is not allowed")]
     UnexpectedOpcode,
-    /// The message is not well formed.
-    #[error("the request is not well formed")]
+    /// The message is malformed.
+    #[error("malformed request")]
     Format,
-    /// Anything else.
-    #[error("the server has failed")]
+    /// Any other error.
+    #[error("internal error of the server")]
     Internal,
-    /// No such certificate.
+    /// Unknown certificate.
     #[error("the server has no such certificate")]
     CertificateNotFound,
     /// The request came too late.
     #[error("the request has expired")]
     Expired,
-    /// The server's own remote is badly configured.
-    #[error("the server is badly configured")]
+    /// The configuration of the server's own remote is invalid.
+    #[error("the server's configuration is invalid")]
     Remote,
-    /// The client asks for more than it may; only in our own mode.
-    #[error("this client asks for more than it may")]
+    /// The client exceeds its limits; batched mode only.
+    #[error("the client exceeds its limits")]
     Limited,
-    /// The policy does not allow this client this operation; only in our own mode.
-    #[error("the policy does not allow this client the operation")]
+    /// The policy does not allow this client the operation; batched mode only.
+    #[error("the policy does not allow the client this operation")]
     Denied,
-    /// The client has withdrawn the operation; only in our own mode.
+    /// The client has withdrawn the operation; batched mode only.
     #[error("the operation was withdrawn")]
     Withdrawn,
-    /// As many keys have been generated as the policy allows; only in our own mode.
-    #[error("as many keys have been generated as the policy allows")]
+    /// The policy's limit of generated keys is reached; batched mode only.
+    #[error("the policy's limit of generated keys is reached")]
     TooManyKeys,
-    /// A code that this version does not know.
-    #[error("error {0} of the server")]
+    /// Unknown code.
+    #[error("unknown server error {0}")]
     Other(u8),
 }
 
@@ -74,12 +74,12 @@ const CODES: [(ErrorCode, u8); 15] = [
 ];
 
 impl ErrorCode {
-    /// The error of a byte.
+    /// Returns the error of a byte.
     pub fn from_byte(byte: u8) -> Self {
         CODES.iter().find(|(_, code)| *code == byte).map_or(Self::Other(byte), |(error, _)| *error)
     }
 
-    /// The byte of an error.
+    /// Returns the byte of an error.
     pub fn byte(self) -> u8 {
         match self {
             Self::Other(byte) => byte,
@@ -87,7 +87,7 @@ impl ErrorCode {
         }
     }
 
-    /// The nearest error that ends other than ours know.
+    /// Returns the closest error that foreign software knows.
     pub(super) fn compatible(self) -> Self {
         match self {
             Self::Denied => Self::UnexpectedOpcode,
@@ -97,28 +97,28 @@ impl ErrorCode {
     }
 }
 
-/// What the other end did that no correct one does: the connection cannot go on.
+/// Protocol violation by the peer: the connection cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// Neither mode's version.
-    #[error("it speaks version {0} of the protocol")]
+    /// Version of neither mode.
+    #[error("unsupported protocol version {0}")]
     Version(u8),
     /// A frame or packet longer than allowed.
-    #[error("it sent a frame of {0} bytes, which is too long")]
+    #[error("frame of {0} bytes exceeds the maximum length")]
     TooLong(usize),
-    /// Lengths that contradict each other.
-    #[error("it sent a frame whose lengths contradict each other")]
+    /// Contradictory lengths.
+    #[error("contradictory lengths in a frame")]
     Lengths,
-    /// A reply to nothing, or the second to the same request.
-    #[error("it answered request {0}, which is not open")]
+    /// A reply to no request, or the second to the same request.
+    #[error("reply to request {0}, which is not open")]
     UnknownReply(u32),
-    /// The same request number twice.
-    #[error("it used the number {0} for two requests at the same time")]
+    /// The id of an open request.
+    #[error("two open requests have the id {0}")]
     DuplicateRequest(u32),
-    /// A message that only the other side may send.
-    #[error("it sent a message (opcode {0:#04x}) that is not its to send")]
+    /// A message that only the other end may send.
+    #[error("message with opcode {0:#04x} is not allowed from this end")]
     WrongSide(u8),
     /// More requests at the same time than allowed.
-    #[error("it has more than {0} requests in flight")]
+    #[error("more than {0} requests in flight")]
     Window(usize),
 }

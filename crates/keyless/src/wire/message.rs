@@ -1,4 +1,4 @@
-//! What is said, in either mode.
+//! Messages of both modes.
 
 use super::ErrorCode;
 use boring::{
@@ -8,52 +8,52 @@ use boring::{
 };
 use std::{fmt, net::IpAddr};
 
-/// One message. Payloads are borrowed from where they were read.
+/// Message. Payloads borrow the buffer from which they were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// Compute something with a key.
+    /// Request for a private-key operation.
     Request(Request<'a>),
-    /// What came of a request.
+    /// Reply to a request.
     Reply {
-        /// The request's number.
+        /// Id of the request.
         id: u32,
-        /// A signature in its TLS form, a raw RSA result, or why there is none.
+        /// A signature in its TLS form, a raw RSA result, or an error.
         result: Result<&'a [u8], ErrorCode>,
     },
-    /// Are you there? The answer has the same number and data.
+    /// Ping. The pong has the same id and data.
     Ping {
-        /// Any number.
+        /// Any id.
         id: u32,
         /// Any data.
         data: &'a [u8],
     },
-    /// Yes.
+    /// Response to a ping.
     Pong {
-        /// The ping's number.
+        /// Id of the ping.
         id: u32,
-        /// The ping's data.
+        /// Data of the ping.
         data: &'a [u8],
     },
-    /// Nobody waits for this request any more; it is answered nevertheless. Only in our own mode.
+    /// Withdrawal of a request, which still gets a reply; batched mode only.
     Withdraw {
-        /// The request's number.
+        /// Id of the request.
         id: u32,
     },
 }
 
-/// Longest payload of a message, so that it fits both modes with all that goes with it, in bytes.
+/// Maximum payload of a message, which fits both modes with all other fields, in bytes.
 pub const MAX_PAYLOAD: usize = 48 * 1024;
 
-/// Something has come.
+/// Received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming<'a> {
     /// A message.
     Message(Message<'a>),
-    /// A message that is not well formed, though its end is known: answer it with this error, and go on.
+    /// A malformed message with a known end: reply with this error, and continue.
     Malformed {
-        /// Its number.
+        /// Id of the message.
         id: u32,
-        /// What is wrong.
+        /// Error to reply with.
         error: ErrorCode,
     },
 }
@@ -63,22 +63,22 @@ pub enum Incoming<'a> {
 pub struct Request<'a> {
     /// Chosen by the client, different from those of its open requests.
     pub id: u32,
-    /// With which key.
+    /// Name of the key.
     pub key: KeyName,
-    /// What to do: see [`opcode`](super::opcode).
+    /// Opcode: see [`opcode`](super::opcode).
     pub opcode: u8,
     /// The digest, for Ed25519 the message, or the ciphertext.
     pub payload: &'a [u8],
-    /// What some servers choose keys by; only in compatible mode.
+    /// Information by which some servers choose keys; compatible mode only.
     pub hints: Hints<'a>,
 }
 
-/// By what a key is found.
+/// Name by which a key is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyName {
     /// The subject key identifier.
     pub ski: Option<Ski>,
-    /// SHA-256 of an RSA modulus in upper-case hexadecimal; only in compatible mode.
+    /// SHA-256 of an RSA modulus in upper-case hexadecimal; compatible mode only.
     pub modulus: Option<[u8; 32]>,
 }
 
@@ -88,23 +88,23 @@ impl From<Ski> for KeyName {
     }
 }
 
-/// What the gateway knows of the connection that the operation is for.
+/// Properties of the connection for which the operation is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints<'a> {
-    /// The server name that the client has asked for.
+    /// Server name (SNI) sent by the client.
     pub sni: Option<&'a str>,
     /// The client's address.
     pub client: Option<IpAddr>,
-    /// The address that the client has connected to.
+    /// Address to which the client connected.
     pub server: Option<IpAddr>,
 }
 
-/// The subject key identifier: SHA-1 of the public key's bits (RFC 5280 section 4.2.1.2, method 1).
+/// Subject key identifier: SHA-1 of the public key's bits (RFC 5280 section 4.2.1.2, method 1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ski(pub [u8; 20]);
 
 impl Ski {
-    /// Of a public key, or of a private key's public half.
+    /// Computes the identifier of a public key, or of a private key's public half.
     ///
     /// # Errors
     /// If BoringSSL cannot encode the key.
@@ -115,7 +115,7 @@ impl Ski {
         Ok(Self(sha.finish()))
     }
 
-    /// Reads what [`Display`](fmt::Display) writes; colons between bytes are allowed.
+    /// Parses the output of [`Display`](fmt::Display); colons between bytes are allowed.
     pub fn parse(text: &str) -> Option<Self> {
         let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
         let mut ski = [0; 20];
@@ -141,7 +141,7 @@ impl fmt::Debug for Ski {
     }
 }
 
-/// The other name of an RSA key: SHA-256 of its modulus in upper-case hexadecimal.
+/// Alternative name of an RSA key: SHA-256 of its modulus in upper-case hexadecimal.
 pub(crate) fn modulus_digest(key: &PKeyRef<impl HasPublic>) -> Option<[u8; 32]> {
     if key.id() != Id::RSA {
         return None;
@@ -152,7 +152,7 @@ pub(crate) fn modulus_digest(key: &PKeyRef<impl HasPublic>) -> Option<[u8; 32]> 
     Some(sha.finish())
 }
 
-/// The contents of the BIT STRING in a DER `SubjectPublicKeyInfo`, without the octet that counts unused bits.
+/// Returns the contents of the BIT STRING in a DER `SubjectPublicKeyInfo`, without the octet that counts unused bits.
 fn public_key_bits(spki: &[u8]) -> Option<&[u8]> {
     const SEQUENCE: u8 = 0x30;
     const BIT_STRING: u8 = 0x03;
@@ -162,7 +162,7 @@ fn public_key_bits(spki: &[u8]) -> Option<&[u8]> {
     bits.get(1..)
 }
 
-/// The value of the first element, which must have this tag, and what follows it.
+/// Returns the value of the first element, which must have this tag, and the rest.
 fn der_value(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&first, rest) = der.split_first()?;
     let (&short, rest) = rest.split_first()?;

@@ -1,7 +1,7 @@
-//! What goes over the wire, without sending it: bytes become [`Message`]s, and messages become bytes.
+//! Wire format without I/O: converts bytes to [`Message`]s and back.
 //!
-//! There are two modes, which say the same things. [`Mode::Compatible`] is what keyless clients and servers in use
-//! speak; [`Mode::Batched`] is our own, with many operations in a frame and without padding. `wire.md` beside the
+//! The two modes carry the same messages. [`Mode::Compatible`] is the protocol of existing keyless clients and
+//! servers; [`Mode::Batched`] is our own, with many operations in a frame and without padding. `wire.md` beside the
 //! sources describes both.
 
 mod batched;
@@ -25,10 +25,10 @@ pub use writer::Writer;
 /// ALPN (RFC 7301) name of [`Mode::Batched`]. Without it, a connection is in [`Mode::Compatible`].
 pub const ALPN: &str = "quadrille-keys/1";
 
-/// Requests that a client may have in flight on one connection.
+/// Maximum number of open requests of a client on one connection.
 pub const WINDOW: usize = 1024;
 
-/// The random numbers of the tests.
+/// Random numbers of the tests.
 #[cfg(test)]
 pub(crate) fn tests_random(seed: u64) -> tests::damage::Random {
     tests::damage::Random(seed)

@@ -1,19 +1,19 @@
-//! The two modes of a connection.
+//! Modes of a connection.
 
 use super::{batched, compatible};
 
-/// How messages are framed.
+/// Framing of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// One operation a packet, padded to 1 KiB; what keyless clients and servers in use speak.
+    /// One operation per packet, padded to 1 KiB; used by existing keyless clients and servers.
     Compatible,
-    /// Many operations a frame; between ends of ours.
+    /// Many operations per frame; between our own ends.
     Batched,
 }
 
 impl Mode {
-    /// The mode of a connection without ALPN, by the first byte that the client sends: both modes begin with their
-    /// version.
+    /// Returns the mode of a connection without ALPN from the first byte sent by the client: both modes begin with
+    /// their version.
     pub fn from_first_byte(byte: u8) -> Option<Self> {
         match byte {
             compatible::MAJOR => Some(Self::Compatible),
@@ -23,7 +23,7 @@ impl Mode {
     }
 }
 
-/// As logs and metrics name it.
+/// Name in logs and metrics.
 impl std::fmt::Display for Mode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -1,25 +1,25 @@
-//! Opcodes, and the operations of the engine that they stand for.
+//! Opcodes, and the corresponding operations of the engine.
 //!
-//! MD5 with SHA-1 for ECDSA, and SHA-224, have opcodes too, but no TLS version that the engine knows uses them.
+//! MD5 with SHA-1 for ECDSA, and SHA-224, have opcodes too, but are not used by the TLS versions that the engine supports.
 
 use super::ErrorCode;
 use quadrille_engine::{KeyType, Operation, SignatureScheme};
 
-/// Raw RSA decryption; the padding stays on.
+/// Raw RSA decryption; the padding is kept.
 pub const RSA_DECRYPT: u8 = 0x01;
-/// Are you there?
+/// Ping.
 pub const PING: u8 = 0xf1;
-/// Yes.
+/// Response to a ping.
 pub const PONG: u8 = 0xf2;
 /// A result.
 pub const RESPONSE: u8 = 0xf0;
-/// No result, and why.
+/// Error.
 pub const ERROR: u8 = 0xff;
-/// Make a key.
+/// Generate a key.
 pub const GENERATE: u8 = 0xe1;
-/// Remove a key that was made.
+/// Remove a generated key.
 pub const REMOVE: u8 = 0xe2;
-/// Nobody waits any more; only in our own mode.
+/// Withdraw a request; batched mode only.
 pub const WITHDRAW: u8 = 0xe0;
 
 use SignatureScheme as S;
@@ -40,7 +40,7 @@ const SIGNATURES: [(SignatureScheme, u8); 13] = [
     (S::Ed25519, 0x18),
 ];
 
-/// Kinds of keys that can be made, by the first byte of the payload.
+/// Types of keys that can be generated, by the first byte of the payload.
 const KINDS: [(u8, KeyType); 5] = [
     (0x01, KeyType::EcdsaP256),
     (0x02, KeyType::EcdsaP384),
@@ -49,19 +49,19 @@ const KINDS: [(u8, KeyType); 5] = [
     (0x05, KeyType::Rsa { bits: 4096 }),
 ];
 
-/// The longest reference of a key that is made, in bytes.
+/// Maximum length of the reference of a generated key, in bytes.
 pub const MAX_REFERENCE: usize = 200;
 
-/// What a request to make a key says: which kind, and what for. `None` for kinds that are not made.
+/// Encodes a generation request: key type and reference. `None` for unsupported types.
 pub fn generation(key_type: KeyType, reference: &str) -> Option<Vec<u8>> {
     let (kind, _) = KINDS.iter().find(|(_, known)| *known == key_type)?;
     Some([&[*kind], reference.as_bytes()].concat())
 }
 
-/// The same, read. A reference becomes a part of a file's name, and must be one for every system.
+/// Decodes a generation request. A reference becomes a part of a file name, and must be valid on every system.
 ///
 /// # Errors
-/// [`ErrorCode::Format`] if it is not of that form.
+/// [`ErrorCode::Format`] if it does not have that form.
 pub fn read_generation(payload: &[u8]) -> Result<(KeyType, &str), ErrorCode> {
     let (kind, reference) = payload.split_first().ok_or(ErrorCode::Format)?;
     let (_, key_type) = KINDS.iter().find(|(known, _)| known == kind).ok_or(ErrorCode::Format)?;
@@ -72,7 +72,7 @@ pub fn read_generation(payload: &[u8]) -> Result<(KeyType, &str), ErrorCode> {
     Ok((*key_type, reference))
 }
 
-/// The opcode and the payload of an operation.
+/// Returns the opcode and the payload of an operation.
 pub fn from_operation(operation: &Operation) -> (u8, &[u8]) {
     match operation {
         Operation::Decrypt { ciphertext } => (RSA_DECRYPT, ciphertext),
@@ -83,7 +83,7 @@ pub fn from_operation(operation: &Operation) -> (u8, &[u8]) {
     }
 }
 
-/// The operation of an opcode and a payload. Whether it fits the key is for the engine to check.
+/// Returns the operation of an opcode and a payload. The engine checks whether it fits the key.
 ///
 /// # Errors
 /// [`ErrorCode::UnexpectedOpcode`] for opcodes of replies, [`ErrorCode::BadOpcode`] for all others that are unknown.
@@ -98,7 +98,7 @@ pub fn operation(opcode: u8, payload: &[u8]) -> Result<Operation, ErrorCode> {
     }
 }
 
-/// What logs and metrics call an operation.
+/// Name of an operation in logs and metrics.
 pub fn name(opcode: u8) -> &'static str {
     match opcode {
         RSA_DECRYPT => "decrypt",

@@ -1,17 +1,17 @@
-//! Bytes as they come, taken apart into messages.
+//! Parser of a byte stream into messages.
 
 use super::{Incoming, Mode, Violation, batched, compatible, writer::wiped_growth};
 use zeroize::Zeroize;
 
-/// Takes bytes in any portions and gives messages. What it holds is bounded by the longest frame, and wiped if it may
-/// be secret.
+/// Accepts bytes in arbitrary portions and returns messages. Its buffer is bounded by the longest frame, and wiped if
+/// it may be secret.
 #[derive(Debug)]
 pub struct Reader {
     mode: Mode,
     buffer: Vec<u8>,
-    /// Where the first byte that is not used up stands in the buffer.
+    /// Index of the first unprocessed byte in the buffer.
     at: usize,
-    /// What is left of a frame of our own mode.
+    /// Rest of a frame of the batched mode.
     frame: Option<Frame>,
     padded: bool,
     secret: bool,
@@ -20,23 +20,23 @@ pub struct Reader {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     left: u16,
-    /// Where it ends in the buffer.
+    /// End of the frame in the buffer.
     end: usize,
 }
 
 impl Reader {
-    /// A reader of one direction of a connection.
+    /// Creates a reader for one direction of a connection.
     pub fn new(mode: Mode) -> Self {
         Self { mode, buffer: Vec::new(), at: 0, frame: None, padded: false, secret: false }
     }
 
-    /// From now on what is read may be secret: decrypted premaster secrets. The memory is wiped behind it.
+    /// Marks later input as secret (decrypted premaster secrets); its memory is wiped after use.
     pub fn wipe(&mut self) {
         self.secret = true;
     }
 
-    /// Takes what has come. Call [`next_message`](Self::next_message) until there is nothing more before the next
-    /// portion.
+    /// Passes received bytes. Call [`next_message`](Self::next_message) until there are no more before the next
+    /// bytes.
     pub fn receive(&mut self, bytes: &[u8]) {
         self.compact();
         if self.secret {
@@ -45,10 +45,10 @@ impl Reader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next message that is there as a whole.
+    /// Returns the next complete message.
     ///
     /// # Errors
-    /// What no correct end sends; nothing can be read after that.
+    /// Protocol violations; nothing can be read afterwards.
     pub fn next_message(&mut self) -> Result<Option<Incoming<'_>>, Violation> {
         match self.mode {
             Mode::Compatible => self.next_packet(),
@@ -56,12 +56,12 @@ impl Reader {
         }
     }
 
-    /// Whether the last frame was padded, so that replies should be.
+    /// Returns whether the last frame was padded, in which case replies should be too.
     pub fn padded(&self) -> bool {
         self.padded
     }
 
-    /// Whether a message has begun and not ended.
+    /// Returns whether a message has been received in part.
     pub fn has_partial_message(&self) -> bool {
         self.at < self.buffer.len()
     }
@@ -102,7 +102,7 @@ impl Reader {
         }
     }
 
-    /// Makes room by forgetting what is used up.
+    /// Makes room by discarding processed bytes.
     fn compact(&mut self) {
         if self.secret {
             self.buffer[..self.at].zeroize();

@@ -1,47 +1,47 @@
-//! Messages, put together into bytes to be sent.
+//! Serialisation of messages into bytes to send.
 
 use super::{MAX_PAYLOAD, Message, Mode, batched, compatible};
 use zeroize::Zeroize;
 
-/// A frame that has reached this length is closed, and the next one is opened.
+/// A frame of this length is closed, and the next one is opened.
 const LONG_FRAME: usize = 64 * 1024;
 
-/// More than headers, names and padding add to a payload.
+/// Upper bound of headers, names and padding added to a payload.
 const OVERHEAD: usize = 4096;
 
-/// From so many bytes on, what was sent is forgotten once it is as much as what was not.
+/// Number of sent bytes from which they are discarded, if they are as many as the unsent ones.
 const MUCH_SENT: usize = 64 * 1024;
 
-/// Takes messages and gives bytes. Messages that are put in before the bytes are asked for share frames.
+/// Accepts messages and returns bytes. Messages added before the bytes are taken share frames.
 #[derive(Debug)]
 pub struct Writer {
     mode: Mode,
     buffer: Vec<u8>,
-    /// How much of the buffer has been sent.
+    /// Number of sent bytes in the buffer.
     sent: usize,
-    /// Where the open frame begins, and how many messages it holds.
+    /// Start of the open frame, and its number of messages.
     frame: Option<(usize, u16)>,
     padded: bool,
     secret: bool,
 }
 
 impl Writer {
-    /// A writer of one direction of a connection.
+    /// Creates a writer for one direction of a connection.
     pub fn new(mode: Mode) -> Self {
         Self { mode, buffer: Vec::new(), sent: 0, frame: None, padded: false, secret: false }
     }
 
-    /// Whether frames of our own mode are padded; packets of the compatible mode always are.
+    /// Sets whether frames of the batched mode are padded; packets of the compatible mode always are.
     pub fn set_padded(&mut self, padded: bool) {
         self.padded = padded;
     }
 
-    /// From now on what is written may be secret: decrypted premaster secrets. The memory is wiped behind it.
+    /// Marks later output as secret (decrypted premaster secrets); its memory is wiped after use.
     pub fn wipe(&mut self) {
         self.secret = true;
     }
 
-    /// Adds a message. False, and nothing is added, if its payload is longer than [`MAX_PAYLOAD`].
+    /// Adds a message. Returns false, and adds nothing, if its payload is longer than [`MAX_PAYLOAD`].
     pub fn put(&mut self, message: &Message<'_>) -> bool {
         if payload_length(message) > MAX_PAYLOAD {
             return false;
@@ -66,23 +66,23 @@ impl Writer {
         true
     }
 
-    /// Bytes that are to be sent, with the open frame closed.
+    /// Returns the bytes to send, with the open frame closed.
     pub fn unsent(&mut self) -> &[u8] {
         self.close();
         &self.buffer[self.sent..]
     }
 
-    /// How many bytes wait.
+    /// Number of bytes to send.
     pub fn len(&self) -> usize {
         self.buffer.len() - self.sent
     }
 
-    /// Whether nothing waits.
+    /// Returns whether there are no bytes to send.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// So many bytes have been sent.
+    /// Marks bytes as sent.
     pub fn advance(&mut self, count: usize) {
         self.sent += count;
         if self.sent >= self.buffer.len() && self.frame.is_none() {
@@ -96,8 +96,8 @@ impl Writer {
         }
     }
 
-    /// Moves what is to be sent to the front: on a connection that is never without something to send, the rest would stay
-    /// for as long as it lasts.
+    /// Moves the unsent bytes to the front: on a connection that always has bytes to send, the sent ones would remain
+    /// until it ends.
     fn forget_sent(&mut self) {
         let left = self.len();
         self.buffer.copy_within(self.sent.., 0);
@@ -126,7 +126,7 @@ impl Drop for Writer {
     }
 }
 
-/// Makes room for more without leaving a copy behind.
+/// Grows the buffer without leaving a copy behind.
 pub(super) fn wiped_growth(buffer: &mut Vec<u8>, additional: usize) {
     if buffer.capacity() - buffer.len() < additional {
         let mut larger = Vec::with_capacity(2 * (buffer.len() + additional));
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::wire::{Incoming, Reader};
 
-    /// A connection that always has something to send keeps what is unsent, and nothing else.
+    /// A connection that always has bytes to send keeps only the unsent ones.
     #[test]
     fn what_was_sent_is_forgotten() {
         for mode in [Mode::Compatible, Mode::Batched] {
@@ -165,7 +165,7 @@ mod tests {
                 let unsent = writer.unsent();
                 let some = unsent.len().min(if unsent.len() > 100_000 { 4500 } else { 1000 });
                 reader.receive(&unsent[..some]);
-                // Another one comes before the rest is sent.
+                // Another message arrives before the rest is sent.
                 put += 1;
                 assert!(writer.put(&Message::Ping { id: put, data: b"" }));
                 writer.advance(some);

@@ -1,4 +1,4 @@
-//! What protects and hashes the bytes of a connection.
+//! Record protection and hashing.
 
 use super::case::{Case, Purpose};
 use boring::{
@@ -8,7 +8,7 @@ use boring::{
     symm::{Cipher, encrypt},
 };
 
-/// Bytes of one operation: a small record, and the largest (RFC 8446 section 5.1).
+/// Sizes of one operation in bytes: small records up to the largest (RFC 8446 section 5.1).
 const SIZES: [usize; 5] = [16, 256, 1024, 4096, 16_384];
 
 pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
@@ -29,7 +29,7 @@ pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
         for (name, cipher, key_len) in cbc {
             cases.push(Case { bytes: Some(bytes), ..mac_then_encrypt(name, cipher, key_len, bytes) });
         }
-        // Without a MAC no record is made of it: it is here to be compared with what `openssl speed` says.
+        // Not usable for records without a MAC: included for comparison with `openssl speed`.
         for (name, cipher, key_len) in
             [("AES-128-CBC", Cipher::aes_128_cbc(), 16), ("AES-256-CBC", Cipher::aes_256_cbc(), 32)]
         {
@@ -49,8 +49,8 @@ pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
     Ok(cases)
 }
 
-/// One record sealed in place, with the five bytes of its header as associated data (RFC 8446 section 5.2). The nonce
-/// does not change: nothing of this is ever sent.
+/// Seals one record in place, with the five bytes of its header as associated data (RFC 8446 section 5.2). The nonce
+/// is constant: the records are never sent.
 fn aead(name: &str, algorithm: &Algorithm, key_len: usize, bytes: usize) -> Result<Case, ErrorStack> {
     let mut context = AeadCtx::new_default_tag(algorithm, &vec![7; key_len])?;
     let nonce = vec![0; algorithm.nonce_len()];
@@ -61,7 +61,7 @@ fn aead(name: &str, algorithm: &Algorithm, key_len: usize, bytes: usize) -> Resu
     }))
 }
 
-/// The older records (RFC 5246 section 6.2.3.2): first the MAC, then encryption.
+/// Seals one record by MAC-then-encrypt (RFC 5246 section 6.2.3.2).
 fn mac_then_encrypt(name: &str, cipher: Cipher, key_len: usize, bytes: usize) -> Case {
     let (key, iv, record) = (vec![7; key_len], [0; 16], vec![0x5a; bytes]);
     let seal = move || -> Result<Vec<u8>, ErrorStack> {

@@ -1,32 +1,32 @@
-//! One algorithm that is measured.
+//! A benchmark case: one algorithm to measure.
 
 use crate::clock::thread_time;
 use serde::Serialize;
 use std::time::Duration;
 
-/// What an algorithm is for.
+/// Purpose of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// A private-key operation: what the server's certificate costs in each full handshake.
+    /// A private-key operation: the cost of the server's certificate in each full handshake.
     Sign,
     /// A public-key operation.
     Verify,
-    /// Key exchange, the server's side: a key pair, or an encapsulation, and the shared secret.
+    /// Key exchange on the server: a key pair, or an encapsulation, and the shared secret.
     Exchange,
-    /// Protecting records.
+    /// Record protection.
     Record,
     /// Hashing.
     Hash,
 }
 
-/// One algorithm, ready to run.
+/// A prepared benchmark of one algorithm.
 pub(super) struct Case {
     pub(super) purpose: Purpose,
     pub(super) algorithm: String,
     pub(super) by: &'static str,
     pub(super) bytes: Option<usize>,
-    /// Operations of one run.
+    /// Number of operations in one run.
     pub(super) operations: usize,
     pub(super) run: Box<dyn FnMut()>,
 }
@@ -37,8 +37,8 @@ impl Case {
         Self { purpose, algorithm, by: "scalar", bytes: None, operations: 1, run: Box::new(run) }
     }
 
-    /// Microseconds an operation. The clock is asked twice in all, because asking costs more than hashing sixteen
-    /// bytes.
+    /// Returns microseconds per operation. The clock is read twice in all, because reading it costs more than hashing
+    /// sixteen bytes.
     pub(super) fn sample(&mut self, turn: Duration) -> f64 {
         let mut runs = 1;
         loop {

@@ -1,4 +1,4 @@
-//! Key exchange, the server's side of it.
+//! Key exchange on the server.
 
 use super::case::{Case, Purpose};
 use boring::{
@@ -28,7 +28,7 @@ pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
     Ok(cases)
 }
 
-/// The same by the engine: for a lone client, and in lanes, if there are any, with two passes filled.
+/// Cases computed by the engine: for one client alone, and in lanes, if available, with two passes filled.
 pub(super) fn in_the_engine() -> Vec<Case> {
     let engine = |backend: Box<dyn Backend>| {
         let (policy, one) = (Policy::default(), NonZeroUsize::MIN);
@@ -47,7 +47,7 @@ pub(super) fn in_the_engine() -> Vec<Case> {
     groups.iter().flat_map(by_all).collect()
 }
 
-/// The engine's answers to so many clients of one turn of an event loop, if it computes the group.
+/// Computes the engine's responses to this many clients in one turn of an event loop, if it supports the group.
 fn answers(
     &(name, group): &(&str, Group),
     (engine, by, clients): &(Engine, &'static str, usize),
@@ -74,7 +74,7 @@ fn answers(
     Some(Case { by, operations, ..Case::new(Purpose::Exchange, name, run) })
 }
 
-/// As the ClientHello carries it.
+/// Returns a key share as the ClientHello carries it.
 fn p256_share() -> Result<Vec<u8>, ErrorStack> {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1)?;
     let key = EcKey::generate(&group)?;
@@ -82,7 +82,7 @@ fn p256_share() -> Result<Vec<u8>, ErrorStack> {
     key.public_key().to_bytes(&group, PointConversionForm::UNCOMPRESSED, &mut context)
 }
 
-/// A key pair, and the shared secret with the client's (RFC 8446 section 7.4.2).
+/// Generates a key pair and computes the shared secret with the client's (RFC 8446 section 7.4.2).
 fn ecdh_p256() -> Result<Case, ErrorStack> {
     let client = p256_pair()?;
     Ok(Case::new(Purpose::Exchange, "ECDH P-256", move || {
@@ -90,7 +90,7 @@ fn ecdh_p256() -> Result<Case, ErrorStack> {
     }))
 }
 
-/// The secret with a key pair that is there already: no handshake does that, but `openssl speed` measures it.
+/// Computes the secret with an existing key pair: no handshake does that, but `openssl speed` measures it.
 fn ecdh_p256_secret() -> Result<Case, ErrorStack> {
     let (own, client) = (p256_pair()?, p256_pair()?);
     Ok(Case::new(Purpose::Exchange, "ECDH P-256 secret", move || {
@@ -116,7 +116,7 @@ fn x25519() -> Case {
     })
 }
 
-/// Encapsulation for the client's ML-KEM key, beside X25519.
+/// Encapsulates to the client's ML-KEM key, in addition to X25519.
 fn x25519_mlkem768() -> Case {
     let (client, _) = x25519_pair();
     let encoded = mlkem768_public_key();
@@ -125,12 +125,12 @@ fn x25519_mlkem768() -> Case {
     })
 }
 
-/// Bytes of a public key of ML-KEM-768 (FIPS 203 table 3), of a ciphertext, and of a shared secret.
+/// Length in bytes of an ML-KEM-768 public key (FIPS 203 table 3), of a ciphertext, and of a shared secret.
 const MLKEM768_PUBLIC_KEY: usize = 1184;
 const MLKEM768_CIPHERTEXT: usize = 1088;
 const MLKEM768_SHARED_SECRET: usize = 32;
 
-/// As the ClientHello carries it.
+/// Returns the encapsulation key as the ClientHello carries it.
 fn mlkem768_public_key() -> Box<[u8]> {
     let mut encoded = vec![0; MLKEM768_PUBLIC_KEY].into_boxed_slice();
     let mut private = MaybeUninit::uninit();
@@ -139,7 +139,7 @@ fn mlkem768_public_key() -> Box<[u8]> {
     encoded
 }
 
-/// The key parsed, and a secret encapsulated, as the server does for each ClientHello.
+/// Parses the key and encapsulates a secret, as the server does for each ClientHello.
 fn mlkem768_encapsulate(encoded: &[u8]) -> ([u8; MLKEM768_CIPHERTEXT], [u8; MLKEM768_SHARED_SECRET]) {
     let (mut ciphertext, mut shared) = ([0; MLKEM768_CIPHERTEXT], [0; MLKEM768_SHARED_SECRET]);
     let mut public = MaybeUninit::zeroed();
@@ -153,7 +153,7 @@ fn mlkem768_encapsulate(encoded: &[u8]) -> ([u8; MLKEM768_CIPHERTEXT], [u8; MLKE
     (ciphertext, shared)
 }
 
-/// A key pair and the shared secret (RFC 7748 section 6.1).
+/// Generates a key pair and computes the shared secret (RFC 7748 section 6.1).
 fn x25519_answer(client: &[u8; 32]) -> ([u8; 32], [u8; 32]) {
     let (public, private) = x25519_pair();
     let mut shared = [0; 32];

@@ -1,4 +1,4 @@
-//! This machine's rates by algorithm, as TLS uses them: CPU time on one core, medians over interleaved rounds.
+//! Rates of this machine by algorithm, as TLS uses them: CPU time on one core, medians over interleaved rounds.
 
 mod bulk;
 mod case;
@@ -12,35 +12,35 @@ pub use case::Purpose;
 use serde::Serialize;
 use std::time::Duration;
 
-/// How fast one algorithm is.
+/// Measured rate of one algorithm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rate {
-    /// What it is for.
+    /// Purpose of the algorithm.
     pub purpose: Purpose,
-    /// For instance `RSA-2048`, `AES-128-GCM`.
+    /// Name of the algorithm, for instance `RSA-2048`, `AES-128-GCM`.
     pub algorithm: String,
-    /// Who computes: `scalar` (BoringSSL), `engine` (the engine's key exchange with one client), or a tier of lanes with all
-    /// its lanes filled.
+    /// Implementation: `scalar` (BoringSSL), `engine` (the engine's key exchange with one client), or a tier of lanes
+    /// with all lanes filled.
     pub by: &'static str,
-    /// Bytes that one operation protects or hashes.
+    /// Number of bytes that one operation protects or hashes.
     pub bytes: Option<usize>,
-    /// Microseconds of CPU an operation.
+    /// Microseconds of CPU per operation.
     pub microseconds: f64,
 }
 
 impl Rate {
-    /// Operations a second on one core.
+    /// Returns operations per second on one core.
     pub fn per_second(&self) -> f64 {
         1e6 / self.microseconds
     }
 }
 
-/// How long to measure.
+/// Duration of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Interleaved rounds.
+    /// Number of interleaved rounds.
     pub rounds: usize,
-    /// CPU time of each algorithm in each round, at least one operation.
+    /// CPU time of each algorithm in each round; at least one operation is run.
     pub turn: Duration,
 }
 
@@ -50,16 +50,17 @@ impl Default for Effort {
     }
 }
 
-/// Measures all algorithms; `progress` is told of each round that has begun.
+/// Measures all algorithms; `progress` is called at the start of each round.
 ///
 /// # Errors
-/// What BoringSSL refuses, for lack of memory.
+/// If BoringSSL fails for lack of memory.
 pub fn measure(effort: Effort, progress: impl FnMut(usize)) -> Result<Vec<Rate>, ErrorStack> {
     let cases = [signature::cases()?, exchange::cases()?, bulk::cases()?].into_iter().flatten().collect();
     Ok(rates(cases, effort, progress))
 }
 
-/// The server's operations of a handshake with a key of RSA-2048 or P-256 and X25519, one at a time and in full lanes.
+/// Measures the server's operations of a handshake with an RSA-2048 or P-256 key and X25519, one at a time and in
+/// full lanes.
 pub(crate) fn of_a_handshake() -> Result<Vec<Rate>, ErrorStack> {
     let cases = [signature::of_a_handshake()?, exchange::in_the_engine()].into_iter().flatten().collect();
     Ok(rates(cases, Effort { rounds: 5, turn: Duration::from_millis(5) }, drop))
@@ -67,7 +68,7 @@ pub(crate) fn of_a_handshake() -> Result<Vec<Rate>, ErrorStack> {
 
 fn rates(mut cases: Vec<Case>, effort: Effort, mut progress: impl FnMut(usize)) -> Vec<Rate> {
     for case in &mut cases {
-        (case.run)(); // warms caches, and whatever a key computes in its first operation
+        (case.run)(); // warms caches, and values that a key computes in its first operation
     }
     let mut samples = vec![Vec::new(); cases.len()];
     for round in 0..effort.rounds {

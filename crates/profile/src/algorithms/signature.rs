@@ -1,4 +1,4 @@
-//! Signatures: RSA with scalar code and in lanes, ECDSA, Ed25519.
+//! Signatures: RSA in scalar code and in lanes, ECDSA, Ed25519.
 
 use super::case::{Case, Purpose};
 use crate::gpu::numbers_of;
@@ -28,7 +28,7 @@ pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
     Ok(cases)
 }
 
-/// Signatures with the keys that handshakes are measured with, by scalar code and in lanes.
+/// Returns cases for signatures with the keys of the measured handshakes, in scalar code and in lanes.
 pub(super) fn of_a_handshake() -> Result<Vec<Case>, ErrorStack> {
     let scalar = ecdsa("ECDSA P-256", Nid::X9_62_PRIME256V1)?;
     Ok(rsa(2048)?.into_iter().chain(scalar).chain(ecdsa_in_lanes()).collect())
@@ -62,7 +62,7 @@ fn rsa(bits: u32) -> Result<Vec<Case>, ErrorStack> {
     Ok(cases)
 }
 
-/// All lanes filled, with one key.
+/// Fills all lanes with operations of one key.
 fn in_lanes(name: &str, lanes: Lanes, key: PrivateKey, input: Vec<u8>) -> Case {
     let (by, operations) = (lanes.name(), lanes.width());
     let mut outputs = vec![vec![0; input.len()]; operations];
@@ -91,7 +91,7 @@ fn ecdsa(name: &str, curve: Nid) -> Result<[Case; 2], ErrorStack> {
     ])
 }
 
-/// All lanes filled, with one key; none on a CPU without lanes for P-256.
+/// Fills all lanes with operations of one key; `None` on a CPU without lanes for P-256.
 fn ecdsa_in_lanes() -> Option<Case> {
     let lanes = Lanes::up_to(Ceiling::Ifma);
     let (by, operations) = (lanes.name(), lanes.p256_width());
@@ -105,7 +105,7 @@ fn ecdsa_in_lanes() -> Option<Case> {
 }
 
 fn ed25519() -> Result<[Case; 2], ErrorStack> {
-    // Every 32 bytes are a private key (RFC 8032 section 5.1.5), here in PKCS#8 (RFC 8410).
+    // Any 32 bytes are a private key (RFC 8032 section 5.1.5), here in PKCS#8 (RFC 8410).
     const HEADER: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
     let key: Rc<PKey<Private>> = Rc::new(PKey::private_key_from_der(&[&HEADER[..], &[7; 32]].concat())?);
     let message = [0x5a; 130];

@@ -1,4 +1,5 @@
-//! Random operations on the GPU beside the CPU's lanes: two arithmetics that share nothing must agree in every bit.
+//! Cross-check of the GPU against the CPU's lanes with random operations: two independent implementations must agree
+//! in every bit.
 
 use super::{for_lanes, generate, numbers_of, upload};
 use quadrille_kernels::{Ceiling, Lanes, PrivateOperation};
@@ -8,9 +9,9 @@ use std::{
     thread,
 };
 
-/// Keys of each size.
+/// Number of keys of each size.
 const KEYS: usize = 8;
-/// Operations of each size that are computed together.
+/// Number of operations of each size computed together.
 const TOGETHER: usize = 4096;
 
 struct Key {
@@ -18,11 +19,11 @@ struct Key {
     in_lanes: quadrille_kernels::PrivateKey,
 }
 
-/// Computes at least `count` random operations of each size with random keys on both, on all cores; returns how many
-/// agreed, which is all of them.
+/// Computes at least `count` random operations of each size with random keys on both, on all cores; returns the
+/// number of operations, all of which agreed.
 ///
 /// # Errors
-/// A sentence with the first that did not agree, or the reason that the GPU is of no use.
+/// A message with the first operation that did not agree, or the reason that the GPU is not usable.
 pub fn agree(gpu: &Gpu, sizes: &[KeySize], count: usize) -> Result<usize, String> {
     let agreed = AtomicUsize::new(0);
     for &size in sizes {
@@ -54,7 +55,7 @@ fn together(gpu: &Gpu, size: KeySize, keys: &[Key]) -> Result<usize, String> {
     let bytes = size.bytes();
     let mut inputs = vec![0; TOGETHER * bytes];
     boring::rand::rand_bytes(&mut inputs).map_err(|error| error.to_string())?;
-    // Below every modulus of this size, whose top bit is set.
+    // Less than every modulus of this size, whose top bit is set.
     inputs.chunks_exact_mut(bytes).for_each(|input| input[0] &= 0x7f);
     let (mut here, mut there) = (vec![0; inputs.len()], vec![0; inputs.len()]);
     let chosen = || keys.iter().cycle().zip(inputs.chunks_exact(bytes));
@@ -78,7 +79,7 @@ fn together(gpu: &Gpu, size: KeySize, keys: &[Key]) -> Result<usize, String> {
     match both.position(|(here, there)| here != there) {
         None => Ok(TOGETHER),
         Some(i) => {
-            Err(format!("RSA-{}: operation {i} of a batch has another result on the GPU", size.bits()))
+            Err(format!("RSA-{}: operation {i} of a batch has a different result on the GPU", size.bits()))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! RSA on the GPU: operations a second, and how long each takes at half of that, beside all cores of the CPU.
+//! RSA on the GPU: operations per second, and the latency at half that rate, compared with all cores of the CPU.
 
 mod agreement;
 mod sweep;
@@ -24,50 +24,51 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What was measured of one key size.
+/// Measurements of one key size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rates {
-    /// As its driver names it.
+    /// Device name reported by the driver.
     pub device: String,
-    /// For instance `RSA-2048`.
+    /// Name of the algorithm, for instance `RSA-2048`.
     pub algorithm: String,
-    /// Operations of a batch; as many batches as the GPU has lanes were under way.
+    /// Operations per batch; one batch per lane of the GPU was in flight.
     pub batch: usize,
-    /// Operations a second, by the clock on the wall: transfers included, every result checked with the public key on
-    /// the device and again on the host, as the engine does it.
+    /// Operations per second of wall-clock time: includes transfers, and every result is checked with the public key
+    /// on the device and again on the host, as in the engine.
     pub per_second: f64,
-    /// The same without the check on the host: what the device gives.
+    /// Operations per second without the check on the host: the rate of the device.
     pub per_second_unchecked: f64,
-    /// What the device gives, of what its multipliers could do if they did nothing else.
+    /// Rate of the device, as a fraction of the bound given by its multipliers.
     pub part_of_multiply_bound: f64,
-    /// Milliseconds from an operation's arrival to its result, when operations arrive at half of that rate.
+    /// Median time in milliseconds from an operation's arrival to its result, when operations arrive at half that
+    /// rate.
     pub milliseconds_median: f64,
-    /// The same for the slowest of a hundred.
+    /// 99th percentile of that time.
     pub milliseconds_p99: f64,
-    /// Operations a second of all cores of the CPU at once, before the GPU was measured.
+    /// Operations per second of all CPU cores together, measured before the GPU.
     pub cpu_per_second: f64,
-    /// What the cores used: a tier of lanes, or `portable`.
+    /// Implementation on the cores: a tier of lanes, or `portable`.
     pub cpu_by: &'static str,
 }
 
 /// Opens the GPU, if there is one.
 ///
 /// # Errors
-/// Why there is none to compute with.
+/// The reason that no GPU is usable.
 pub fn open() -> Result<Gpu, Unavailable> {
     Gpu::open(&quadrille_kernels_cuda::Options::default())
 }
 
-/// Measures each key size four times `turn`: the CPU, the GPU's rate without and with the check on the host, its
-/// latency at half of that.
+/// Measures each key size four times for `turn`: the CPU, the GPU's rate without and with the check on the host, and
+/// its latency at half that rate.
 ///
 /// # Errors
-/// A sentence, if the GPU is lost, refuses a key, or gives a wrong result.
+/// A message, if the GPU is lost, rejects a key, or returns a wrong result.
 pub fn measure(gpu: &Gpu, sizes: &[KeySize], turn: Duration) -> Result<Vec<Rates>, String> {
     sizes.iter().map(|&size| of_size(gpu, size, turn)).collect()
 }
 
-/// A key with an input and what must come of it.
+/// A key with an input and its expected result.
 struct Known {
     key: DeviceKey,
     in_lanes: quadrille_kernels::PrivateKey,
@@ -82,10 +83,10 @@ fn of_size(gpu: &Gpu, size: KeySize, turn: Duration) -> Result<Rates, String> {
     let known = |rsa| known(gpu, rsa).map_err(|error| failed(&error));
     let known = [known(&keys[0])?, known(&keys[1])?];
     let (cpu_per_second, cpu_by) =
-        cores(&keys[0], turn).ok_or_else(|| failed(&"the lanes refuse the key"))?;
+        cores(&keys[0], turn).ok_or_else(|| failed(&"the lanes reject the key"))?;
     let batch = gpu.capacity(size);
     let work = Work { gpu, known: &known, lanes: Lanes::up_to(Ceiling::default()) };
-    work.run(batch).map_err(|error| failed(&error))?; // the first is not like the others
+    work.run(batch).map_err(|error| failed(&error))?; // the first batch is not representative
     let per_second_unchecked =
         throughput(gpu, batch, turn, |count| work.run(count).map(drop)).map_err(|error| failed(&error))?;
     let per_second =
@@ -134,7 +135,7 @@ fn for_lanes([n, e, p, q, dp, dq, qinv]: &[Vec<u8>; 7]) -> Result<quadrille_kern
     quadrille_kernels::PrivateKey::new(&components).map_err(|error| error.to_string())
 }
 
-/// Batches of known operations.
+/// Batches of operations with known results.
 struct Work<'a> {
     gpu: &'a Gpu,
     known: &'a [Known],
@@ -142,7 +143,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// One batch. The last result is compared with BoringSSL's; all were checked on the device.
+    /// Runs one batch. The last result is compared with BoringSSL's; all are checked on the device.
     fn run(&self, count: usize) -> Result<Vec<Vec<u8>>, String> {
         let mut outputs: Vec<Vec<u8>> = self.chosen(count).map(|known| vec![0; known.input.len()]).collect();
         let mut ops: Vec<_> = self
@@ -159,7 +160,7 @@ impl Work<'_> {
         right.then_some(outputs).ok_or_else(|| Unavailable::Wrong.to_string())
     }
 
-    /// One batch, each of whose results is raised to the public exponent on the host.
+    /// Runs one batch, and raises each result to the public exponent on the host.
     fn run_checked(&self, count: usize) -> Result<(), String> {
         let results = self.run(count)?;
         let computed = self.chosen(count).zip(&results);
@@ -175,7 +176,7 @@ impl Work<'_> {
     }
 }
 
-/// Operations a second with all lanes of the GPU busy.
+/// Measures operations per second with all lanes of the GPU busy.
 fn throughput(
     gpu: &Gpu,
     batch: usize,
@@ -194,7 +195,7 @@ fn throughput(
     Ok(done.into_inner() as f64 / began.elapsed().as_secs_f64())
 }
 
-/// Seconds from arrival to result, of operations that arrive evenly; a lane that is free takes what has arrived.
+/// Measures seconds from arrival to result of operations that arrive evenly; a free lane takes all that have arrived.
 fn at_rate(work: &Work<'_>, most: usize, rate: f64, turn: Duration) -> Result<Vec<f64>, String> {
     let began = Instant::now();
     let (taken, latencies) = (Mutex::new(0.0), Mutex::new(Vec::new()));
@@ -221,7 +222,7 @@ fn at_rate(work: &Work<'_>, most: usize, rate: f64, turn: Duration) -> Result<Ve
     Ok(latencies.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The same in as many threads as the GPU has lanes.
+/// Runs `work` in one thread for each lane of the GPU.
 fn in_lanes(gpu: &Gpu, work: impl Fn() -> Result<(), String> + Sync) -> Result<(), String> {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..gpu.lanes()).map(|_| scope.spawn(&work)).collect();
@@ -231,12 +232,13 @@ fn in_lanes(gpu: &Gpu, work: impl Fn() -> Result<(), String> + Sync) -> Result<(
     })
 }
 
-/// Operations a second of all cores that this process may use, each with full lanes, and what computes them.
+/// Measures operations per second of all cores that this process may use, each with full lanes; also returns the
+/// implementation.
 ///
 /// # Errors
-/// A sentence, if no key can be made.
+/// A message, if key generation fails.
 pub fn on_all_cores(size: KeySize, turn: Duration) -> Result<(f64, &'static str), String> {
-    cores(&generate(size)?, turn).ok_or_else(|| "the lanes refuse the key".to_owned())
+    cores(&generate(size)?, turn).ok_or_else(|| "the lanes reject the key".to_owned())
 }
 
 fn cores(rsa: &Rsa<Private>, turn: Duration) -> Option<(f64, &'static str)> {
@@ -263,7 +265,7 @@ fn cores(rsa: &Rsa<Private>, turn: Duration) -> Option<(f64, &'static str)> {
     Some((done.into_inner() as f64 / began.elapsed().as_secs_f64(), lanes.name()))
 }
 
-/// n, e, p, q, dp, dq, qinv of a key that has them all.
+/// Returns n, e, p, q, dp, dq, qinv of a key that has all of them.
 pub(crate) fn numbers_of(rsa: &Rsa<Private>) -> Option<[Vec<u8>; 7]> {
     let bytes = |number: &BigNumRef| number.to_vec();
     Some([

@@ -1,4 +1,4 @@
-//! Rate and latency of the GPU by the size of a batch and by how many are under way.
+//! Rate and latency of the GPU by batch size and number of batches in flight.
 
 use super::{Known, Work, generate, known, throughput};
 use quadrille_kernels::{Ceiling, Lanes};
@@ -6,25 +6,25 @@ use quadrille_kernels_cuda::{Gpu, KeySize, Options};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
-/// What was measured of one batch size with so many streams.
+/// Measurement of one batch size and number of streams.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// For instance `RSA-2048`.
+    /// Name of the algorithm, for instance `RSA-2048`.
     pub algorithm: String,
-    /// Batches under way at once, each on a stream of its own.
+    /// Number of batches in flight, each on a stream of its own.
     pub streams: usize,
-    /// Operations of a batch. What exceeds the device's capacity is computed in turns.
+    /// Operations per batch. A batch above the device's capacity is computed in parts.
     pub batch: usize,
-    /// Operations a second, by the clock on the wall, checked on the device.
+    /// Operations per second of wall-clock time, checked on the device.
     pub per_second: f64,
-    /// Milliseconds of one batch while nothing else is under way, the median of at least five.
+    /// Milliseconds for one batch without others in flight, the median of at least five.
     pub milliseconds_alone: f64,
 }
 
-/// Measures every combination for `turn` each. It opens the GPU anew for each number of streams.
+/// Measures every combination for `turn` each. Reopens the GPU for each number of streams.
 ///
 /// # Errors
-/// A sentence, if there is no GPU, if it is lost, refuses a key, or gives a wrong result.
+/// A message, if there is no GPU, or it is lost, rejects a key, or returns a wrong result.
 pub fn sweep(
     size: KeySize,
     streams: &[usize],
@@ -39,7 +39,7 @@ pub fn sweep(
         let known: Vec<Known> = keys.iter().map(|key| known(&gpu, key)).collect::<Result<_, _>>()?;
         let work = Work { gpu: &gpu, known: &known, lanes: Lanes::up_to(Ceiling::default()) };
         for &batch in batches {
-            work.run(batch)?; // the first is not like the others
+            work.run(batch)?; // the first batch is not representative
             points.push(Point {
                 algorithm: format!("RSA-{}", size.bits()),
                 streams,

@@ -1,4 +1,4 @@
-//! A chain of certificates, and its verification by a client: root, intermediate, leaf, all with keys of one kind.
+//! A certificate chain and its verification by a client: root, intermediate, leaf, all with keys of one type.
 
 use super::{error::Error, kind::Suite};
 use boring::{
@@ -17,11 +17,11 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 const NAME: &str = "localhost";
 
 pub(super) struct Chain {
-    /// The client trusts it.
+    /// The root certificate, trusted by the client.
     pub(super) root: X509,
     pub(super) intermediate: X509,
     pub(super) leaf: X509,
-    /// The leaf's.
+    /// The leaf's private key.
     pub(super) key: PKey<Private>,
 }
 
@@ -43,7 +43,8 @@ impl Chain {
     }
 }
 
-/// Has a client verify chains that end at `root`, as BoringSSL does by itself, with marks around it.
+/// Configures a client to verify chains that end at `root`, as BoringSSL does by default, with marks around the
+/// verification.
 pub(super) fn verify(context: &mut SslContextBuilder, root: X509) -> Result<(), ErrorStack> {
     let mut trusted = X509StoreBuilder::new()?;
     trusted.add_cert(root)?;

@@ -21,20 +21,20 @@ use std::{
     time::Duration,
 };
 
-/// Ready for handshakes of one kind.
+/// A client and a server context for handshakes of one kind.
 pub(super) struct Endpoints {
     kind: HandshakeKind,
-    /// Who is measured.
+    /// The measured side.
     side: Side,
     server: SslContext,
     client: SslContext,
-    /// The newest that the client has got.
+    /// The newest session that the client has received.
     session: Arc<Mutex<Option<SslSession>>>,
-    /// What taking one mark costs.
+    /// Cost of taking one mark.
     clock: Duration,
 }
 
-/// What one handshake cost the side that is measured.
+/// Measured cost of one handshake on the measured side.
 pub(super) struct Seen {
     pub(super) messages: Vec<(Message, Duration)>,
     pub(super) key_operation: Duration,
@@ -43,7 +43,7 @@ pub(super) struct Seen {
     pub(super) total: Duration,
 }
 
-/// What is measured while a handshake goes on.
+/// Measurements taken during a handshake.
 struct Measured {
     marks: Marks,
     total: Duration,
@@ -72,7 +72,7 @@ impl Endpoints {
         Ok(ends)
     }
 
-    /// One handshake of the kind.
+    /// Performs one handshake of the kind.
     pub(super) fn shake_hands(&mut self) -> Result<Seen, Error> {
         self.connect(self.kind.resumed)
     }
@@ -104,12 +104,12 @@ impl Endpoints {
                 let _ = server.ssl_write(b"x");
                 let _ = client.ssl_read(&mut [0]);
                 if client.ssl().session_reused() != resumed {
-                    return Err(self.stuck("resumed, or not, against the plan"));
+                    return Err(self.stuck("unexpected resumption, or none"));
                 }
                 return self.seen(&measured);
             }
         }
-        Err(self.stuck("no end after eight turns"))
+        Err(self.stuck("not finished after eight turns"))
     }
 
     fn ssl(&self, context: &SslContext, side: Side) -> Result<Ssl, Error> {
@@ -121,15 +121,15 @@ impl Endpoints {
     }
 
     fn seen(&self, Measured { marks, total }: &Measured) -> Result<Seen, Error> {
-        let spent = marks.share_out(self.clock).ok_or_else(|| self.stuck("more marks than it has"))?;
-        // Each mark asks for the time once, and so does the end of each turn.
+        let spent = marks.share_out(self.clock).ok_or_else(|| self.stuck("too many marks"))?;
+        // The clock is read once for each mark and at the end of each turn.
         let asked = u32::try_from(marks.readings() + marks.turns()).unwrap_or(u32::MAX);
         let total = total.saturating_sub(self.clock * asked);
         let Spent { messages, key_operation, key_exchange, verification } = spent;
         Ok(Seen { messages, key_operation, key_exchange, verification, total })
     }
 
-    /// A turn of one side's, on the clock if it is the one that is measured.
+    /// Runs one turn of a side, timed if it is the measured side.
     fn turn_of(
         &self,
         side: Side,

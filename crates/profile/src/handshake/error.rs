@@ -1,26 +1,26 @@
-//! What can go wrong.
+//! Errors of measuring handshakes.
 
 use super::kind::HandshakeKind;
 use boring::error::ErrorStack;
 
-/// Why a handshake could not be measured.
+/// Reason that a handshake could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// BoringSSL refuses what was set up.
+    /// BoringSSL rejected the configuration.
     #[error("BoringSSL: {0}")]
     BoringSsl(#[from] ErrorStack),
-    /// No certificate could be made.
-    #[error("no certificate could be made: {0}")]
+    /// A certificate could not be made.
+    #[error("cannot create a certificate: {0}")]
     Certificate(#[from] rcgen::Error),
-    /// The engine does not start.
-    #[error("no thread for the engine: {0}")]
+    /// The engine did not start.
+    #[error("cannot start a thread for the engine: {0}")]
     Engine(#[from] std::io::Error),
-    /// The two ends did not come together, which is a defect.
-    #[error("{kind}: the handshake does not come to its end: {reason}")]
+    /// The handshake did not finish, which is a defect.
+    #[error("{kind}: the handshake does not finish: {reason}")]
     Stuck {
-        /// Which kind.
+        /// The kind of handshake.
         kind: HandshakeKind,
-        /// What BoringSSL says.
+        /// The reason.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The key exchange of a server, answered by the engine as the gateway has it done.
+//! The server's key exchange, computed by the engine as in the gateway.
 
 use super::error::Error;
 use boring::ssl::{ClientHello, ExtensionType, SelectCertError, SslContextBuilder};
@@ -12,7 +12,8 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// Has the engine answer the X25519 share of every client. There is one client at a time, so that nothing is in lanes.
+/// Configures the engine to compute the response to each client's X25519 share. There is one client at a time, so no
+/// operation runs in lanes.
 pub(super) fn install(context: &mut SslContextBuilder) -> Result<(), Error> {
     let (policy, one) = (Policy::default(), NonZeroUsize::MIN);
     let settings = Settings { policy, threads: one, yields: 0, capacity: one, key_exchange: true };
@@ -27,7 +28,7 @@ fn answer(engine: &Engine, hello: &mut ClientHello<'_>) -> Result<(), SelectCert
     else {
         return Ok(());
     };
-    // Without an event loop the answer is there at once.
+    // Without an event loop the result is available at once.
     let answer = key_exchange(|| pin!(engine.exchange(share)).poll(&mut Context::from_waker(Waker::noop())));
     match answer {
         Poll::Ready(Ok(answer)) => hand_over(hello.ssl_mut(), &answer).map_err(|_| SelectCertError::ERROR),

@@ -1,9 +1,9 @@
-//! What a handshake costs where its operations share full batches: the engine's work in lanes, in place of scalar code.
+//! Cost of a handshake whose operations share full batches: the engine's work in lanes, in place of scalar code.
 
 use super::{Costs, Suite, error::Error};
 use crate::algorithms::{self, Purpose, Rate};
 
-/// What the engine's operations save in batches that fill all lanes of this CPU.
+/// Savings of the engine's operations in batches that fill all lanes of this CPU.
 #[derive(Clone, Debug)]
 pub struct FullBatch {
     tier: &'static str,
@@ -12,7 +12,7 @@ pub struct FullBatch {
     x25519: Gain,
 }
 
-/// Microseconds of one operation by itself, and as its share of a full batch.
+/// Microseconds of one operation alone, and as its share of a full batch.
 #[derive(Clone, Copy, Debug)]
 struct Gain {
     alone: f64,
@@ -20,10 +20,10 @@ struct Gain {
 }
 
 impl FullBatch {
-    /// Measures it; `None` on a CPU without lanes.
+    /// Measures the savings; `None` on a CPU without lanes.
     ///
     /// # Errors
-    /// What BoringSSL refuses, for lack of memory.
+    /// If BoringSSL fails for lack of memory.
     pub fn measure() -> Result<Option<Self>, Error> {
         let rates = algorithms::of_a_handshake()?;
         let of = |purpose, algorithm| rates_of(&rates, purpose, algorithm);
@@ -37,8 +37,8 @@ impl FullBatch {
         Ok(Some(Self { tier, rsa2048: gain(rsa), p256: gain(p256), x25519: gain(x25519) }))
     }
 
-    /// The same handshake with its operations in full batches. Around an operation stays what it was: padding, hashing,
-    /// handing over.
+    /// Returns the costs of the same handshake with its operations in full batches. The overhead of an operation is
+    /// unchanged: padding, hashing, handover.
     pub fn of(&self, costs: &Costs) -> Costs {
         let key = if costs.kind.suite == Suite::EcdheEcdsa { self.p256 } else { self.rsa2048 };
         let (key_operation, key_exchange) =
@@ -49,13 +49,13 @@ impl FullBatch {
 }
 
 impl Gain {
-    /// Handshakes without such an operation have none in lanes either.
+    /// Returns the cost in a full batch; 0 for handshakes without the operation.
     fn applied_to(self, microseconds: f64) -> f64 {
         if microseconds == 0.0 { 0.0 } else { (microseconds - self.alone + self.shared).max(self.shared) }
     }
 }
 
-/// Microseconds by scalar code, and in the widest lanes with their name.
+/// Returns microseconds in scalar code, and in the widest lanes with their name.
 fn rates_of<'a>(rates: &'a [Rate], purpose: Purpose, algorithm: &str) -> (f64, Option<(f64, &'static str)>) {
     let of_it =
         || rates.iter().filter(move |rate: &&'a Rate| rate.purpose == purpose && rate.algorithm == algorithm);

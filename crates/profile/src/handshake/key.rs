@@ -33,7 +33,7 @@ impl PrivateKeyMethod for MarkedKey {
     }
 
     fn complete(&self, _: &mut SslRef, _: &mut [u8]) -> Result<usize, PrivateKeyMethodError> {
-        Err(PrivateKeyMethodError::FAILURE) // nothing is left open
+        Err(PrivateKeyMethodError::FAILURE) // no operation is pending
     }
 }
 

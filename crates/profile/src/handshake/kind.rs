@@ -6,21 +6,21 @@ use std::fmt;
 /// A kind of handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HandshakeKind {
-    /// The certificate, and the key exchange.
+    /// Certificate and key exchange.
     pub suite: Suite,
-    /// TLS 1.3, or 1.2.
+    /// Whether the version is TLS 1.3; otherwise TLS 1.2.
     pub tls13: bool,
-    /// An abbreviated handshake with a ticket.
+    /// Whether the handshake is abbreviated, with a ticket.
     pub resumed: bool,
 }
 
-/// Whose cost is measured.
+/// The side whose cost is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// The one with the private key.
+    /// The side with the private key.
     Server,
-    /// The one that verifies.
+    /// The side that verifies.
     Client,
 }
 
@@ -37,7 +37,7 @@ pub enum Suite {
 }
 
 impl HandshakeKind {
-    /// Every kind that is measured.
+    /// Returns every kind that is measured.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for (tls13, suites) in [
@@ -51,7 +51,7 @@ impl HandshakeKind {
         all
     }
 
-    /// Version, key exchange and key; the same for full and resumed handshakes.
+    /// Returns version, key exchange and key; the name is equal for full and resumed handshakes.
     pub fn name(self) -> String {
         let version = if self.tls13 { "TLS 1.3" } else { "TLS 1.2" };
         let suite = match self.suite {

@@ -1,8 +1,8 @@
-//! What a server, or a client, spends on each message of a handshake.
+//! Cost of each handshake message for a server or a client.
 //!
-//! Client and server run in one thread and talk through memory, so that nothing but TLS is measured: no sockets, no
-//! event loop. Only the turns of one side count, on the thread's CPU clock. BoringSSL tells of every message it has built
-//! and of every change of its state; the time between two such moments belongs to the message that was worked on.
+//! Client and server run in one thread and communicate through memory, so that only TLS is measured: no sockets, no
+//! event loop. Only the turns of one side count, on the thread's CPU clock. BoringSSL reports every message that it
+//! has built and every change of its state; the time between two reports belongs to the message being processed.
 //!
 //! ```text
 //!  client ── ClientHello ──> server: [ClientHello][ServerHello][EncryptedExtensions][Certificate][CertificateVerify][Finished]
@@ -26,39 +26,40 @@ pub use quadrille_handshake_timing::Message;
 use serde::Serialize;
 use std::{collections::BTreeSet, time::Duration};
 
-/// What one kind of handshake costs one side.
+/// Costs of one kind of handshake for one side.
 #[derive(Clone, Debug, Serialize)]
 pub struct Costs {
-    /// Which kind.
+    /// The kind of handshake.
     pub kind: HandshakeKind,
-    /// Whom.
+    /// The measured side.
     pub side: Side,
-    /// Who computes the engine's operations: `scalar` code, one at a time, or a tier of lanes in full batches.
+    /// Implementation of the engine's operations: `scalar` code, one at a time, or a tier of lanes in full batches.
     pub by: &'static str,
-    /// Microseconds of CPU for each message, in the order of the protocol; the engine's operations not included.
+    /// Microseconds of CPU for each message, in protocol order, without the engine's operations.
     pub messages: Vec<(Message, f64)>,
-    /// Microseconds of the private-key operation; 0 if there is none.
+    /// Microseconds of the private-key operation; 0 without one.
     pub key_operation: f64,
-    /// Microseconds of the key exchange, of this one client alone; 0 in TLS 1.2 and for a client, where it is
-    /// part of the messages.
+    /// Microseconds of the key exchange, for this one client alone; 0 in TLS 1.2 and for a client, where it is part
+    /// of the messages.
     pub key_exchange: f64,
-    /// Microseconds of a client's verification of the chain (root, intermediate, leaf); 0 for a server, and if resumed.
+    /// Microseconds of a client's verification of the chain (root, intermediate, leaf); 0 for a server, and if
+    /// resumed.
     pub verification: f64,
-    /// Microseconds of the whole handshake, measured by itself and not as a sum.
+    /// Microseconds of the whole handshake, measured separately and not as a sum.
     pub total: f64,
 }
 
 impl Costs {
-    /// The sum of the parts, which differs from [`total`](Self::total) by what taking the time costs.
+    /// Returns the sum of the parts, which differs from [`total`](Self::total) by the cost of reading the clock.
     pub fn sum(&self) -> f64 {
         let messages = self.messages.iter().map(|(_, microseconds)| microseconds).sum::<f64>();
         messages + self.key_operation + self.key_exchange + self.verification
     }
 }
 
-/// What `handshakes` of one kind cost `side`. Makes as many, and a tenth as many first that do not count. The figures are means over the half of
-/// them that are nearest to the median, so that what disturbed some of them does not count, and that the parts belong
-/// to the whole.
+/// Measures `handshakes` of one kind for `side`, after a warm-up of a tenth as many. The figures are means over the
+/// half of them that are nearest to the median, so that disturbed handshakes do not count and the parts belong to the
+/// whole.
 pub fn measure(kind: HandshakeKind, side: Side, handshakes: usize) -> Result<Costs, Error> {
     let mut ends = Endpoints::new(kind, side)?;
     for _ in 0..handshakes / 10 + 2 {

@@ -1,4 +1,4 @@
-//! Two ends that talk through memory.
+//! An in-memory connection between two endpoints.
 
 use std::{
     cell::RefCell,
@@ -9,14 +9,14 @@ use std::{
 
 type Bytes = Rc<RefCell<VecDeque<u8>>>;
 
-/// One end; never blocks.
+/// One end of the connection; never blocks.
 #[derive(Debug)]
 pub(super) struct Pipe {
     incoming: Bytes,
     outgoing: Bytes,
 }
 
-/// What one end writes, the other reads.
+/// Creates two connected ends: bytes written to one are read from the other.
 pub(super) fn pair() -> (Pipe, Pipe) {
     let (there, back) = (Bytes::default(), Bytes::default());
     (

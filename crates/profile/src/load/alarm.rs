@@ -1,4 +1,4 @@
-//! Wakes a load when its next connection is due.
+//! Timer that wakes a load when its next connection is due.
 
 use mio::{Interest, Registry, Token, unix::SourceFd};
 use nix::sys::{
@@ -7,16 +7,16 @@ use nix::sys::{
 };
 use std::{io, os::fd::AsFd, os::fd::AsRawFd, time::Duration};
 
-/// The kernel counts the patience of a poll in milliseconds, which is too coarse for thousands of connections a second,
-/// and a thread that watches the clock instead takes the CPU from the others.
+/// A timer file descriptor. The kernel counts a poll timeout in milliseconds, which is too coarse for thousands of
+/// connections a second, and a thread that busy-waits takes the CPU from the others.
 pub(super) struct Alarm {
     timer: TimerFd,
-    /// Which connection it is set for.
+    /// Number of the connection that it is set for.
     set_for: Option<u64>,
 }
 
 impl Alarm {
-    /// The events that it wakes with.
+    /// Token of its events.
     pub(super) const TOKEN: Token = Token(usize::MAX);
 
     pub(super) fn new(registry: &Registry) -> io::Result<Self> {
@@ -27,10 +27,10 @@ impl Alarm {
         Ok(Self { timer, set_for: None })
     }
 
-    /// For connection number `index`, which is due after `wait`.
+    /// Sets the timer for connection number `index`, which is due after `wait`.
     pub(super) fn set(&mut self, index: u64, wait: Duration) -> io::Result<()> {
         if self.set_for != Some(index) {
-            // Zero would switch it off.
+            // Zero would disarm the timer.
             let wait = TimeSpec::from(wait.max(Duration::from_nanos(1)));
             self.timer.set(Expiration::OneShot(wait), TimerSetTimeFlags::empty())?;
             self.set_for = Some(index);
@@ -70,6 +70,6 @@ mod tests {
         alarm.set(7, Duration::from_millis(1)).unwrap();
         alarm.set(7, Duration::from_secs(3600)).unwrap();
         poll.poll(&mut events, Some(LIMIT)).unwrap();
-        assert!(!events.is_empty(), "it was not set again");
+        assert!(!events.is_empty(), "it was not re-armed");
     }
 }

@@ -1,9 +1,9 @@
-//! What outlasts a load: the client's context and the sessions it was given.
+//! Client state that outlasts a load: the TLS context and the sessions received.
 
 use super::{Load, LoadError, sessions::Sessions};
 use boring::ssl::SslContext;
 
-/// A client as servers see it over several loads: one that comes back with its sessions.
+/// A client that servers see over several loads: it reconnects with its sessions.
 #[derive(Clone)]
 pub struct Client {
     pub(super) context: SslContext,
@@ -11,7 +11,7 @@ pub struct Client {
 }
 
 impl std::fmt::Debug for Client {
-    /// A session is a secret.
+    /// Does not show the sessions, which are secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").field("sessions", &self.sessions).finish_non_exhaustive()
     }

@@ -15,22 +15,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Whether [`Connection::advance`] has anything left to do.
+/// State of a connection after [`Connection::advance`].
 pub(super) enum Progress {
     Waiting,
     Done,
 }
 
-/// What one connection is to do.
+/// Parameters of one connection.
 pub(super) struct Errand<'a> {
     pub(super) target: SocketAddr,
     pub(super) source: Option<Ipv4Addr>,
     pub(super) name: &'a str,
     pub(super) session: Option<SslSession>,
-    /// The request, sent as often as `requests` says.
+    /// The request, sent `requests` times.
     pub(super) request: &'a [u8],
     pub(super) requests: u32,
-    /// Since when latencies count.
+    /// Start of the latency measurement.
     pub(super) due: Instant,
 }
 
@@ -45,12 +45,12 @@ pub(super) struct Connection {
     request: Box<[u8]>,
     requests_left: u32,
     response: Reader,
-    /// The server has closed in good order, so nothing is left to close.
+    /// Whether the server has sent close_notify, so that no close is needed.
     closed: bool,
 }
 
 impl Connection {
-    /// Connects without waiting.
+    /// Starts to connect without blocking.
     pub(super) fn open(context: &SslContext, errand: Errand<'_>) -> Result<Self, Failure> {
         let opened = Instant::now();
         let failed = |reason: String| Failure { stage: Stage::Connect, reason };
@@ -79,7 +79,7 @@ impl Connection {
         })
     }
 
-    /// Goes on until the network makes it wait or all responses have been read.
+    /// Advances until an operation would block or all responses have been read.
     pub(super) fn advance(&mut self) -> Result<Progress, Failure> {
         match self.try_advance() {
             Ok(()) => Ok(Progress::Done),
@@ -110,7 +110,7 @@ impl Connection {
                     self.stage = Stage::Request;
                 }
                 Stage::Request => {
-                    // BoringSSL writes all or, when it must wait, nothing.
+                    // BoringSSL writes all bytes or, if it would block, none.
                     self.stream.ssl_write(&self.request)?;
                     self.stage = Stage::Response;
                 }
@@ -132,7 +132,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the server closes afterwards.
+    /// Reads a response. Returns whether the server closes the connection afterwards.
     fn read_response(&mut self) -> Result<bool, Stop> {
         let mut buffer = [0; 16 * 1024];
         loop {
@@ -149,15 +149,15 @@ impl Connection {
         }
     }
 
-    /// Closes in good order: close_notify, then FIN.
+    /// Closes the connection in order: close_notify, then FIN.
     pub(super) fn close(mut self) {
         if !self.closed {
-            // The peer may have left already; there is nobody to tell.
+            // The peer may have closed already; then there is no receiver.
             let _ = self.stream.shutdown();
         }
     }
 
-    /// Whether the peer has left the connection open.
+    /// Returns whether the peer has left the connection open.
     pub(super) fn is_open(&mut self) -> bool {
         let mut buffer = [0; 256];
         matches!(self.stream.ssl_read(&mut buffer), Err(error) if error.would_block())
@@ -175,12 +175,12 @@ impl Connection {
         Failure { stage: self.stage, reason: "timed out".into() }
     }
 
-    /// From when the connection was due to the end of the handshake.
+    /// Returns the time from when the connection was due to the end of the handshake.
     pub(super) fn handshake_time(&self) -> Duration {
         self.handshake
     }
 
-    /// From when the connection was due to the last byte of the last response.
+    /// Returns the time from when the connection was due to the last byte of the last response.
     pub(super) fn exchange_time(&self) -> Duration {
         self.exchange
     }
@@ -189,7 +189,7 @@ impl Connection {
         self.stream.ssl().session_reused()
     }
 
-    /// Bytes received and sent, as TCP carries them.
+    /// Returns the bytes received and sent at the TCP level.
     pub(super) fn bytes(&self) -> (u64, u64) {
         let wire = self.stream.get_ref();
         (wire.received, wire.sent)
@@ -200,12 +200,12 @@ impl Connection {
     }
 }
 
-/// What goes into SNI: a name, never an address (RFC 6066 section 3).
+/// Returns the name for SNI, which is never an address (RFC 6066 section 3).
 pub(super) fn server_name(host: &str) -> Option<&str> {
     host.parse::<IpAddr>().is_err().then_some(host)
 }
 
-/// The socket, with its bytes counted.
+/// The socket, with byte counters.
 #[derive(Debug)]
 struct Wire {
     socket: TcpStream,
@@ -233,7 +233,7 @@ impl Write for Wire {
     }
 }
 
-/// Why a connection does not go on now.
+/// Reason that a connection cannot proceed now.
 enum Stop {
     Wait,
     Fail(String),
@@ -245,20 +245,18 @@ impl From<Error> for Stop {
     }
 }
 
-/// A TLS error in words that are the same for the same cause.
+/// Describes a TLS error, with equal text for equal causes.
 pub(super) fn reason(error: &Error) -> String {
     if let Some(error) = error.io_error() {
         return explained(error);
     }
     match error.ssl_error().and_then(|errors| errors.errors().first()) {
-        Some(error) => {
-            error.reason().unwrap_or("a TLS error without a name").to_lowercase().replace('_', " ")
-        }
+        Some(error) => error.reason().unwrap_or("unknown TLS error").to_lowercase().replace('_', " "),
         None => "closed by the server".to_owned(),
     }
 }
 
-/// What the system says, and what to do about it where that is not plain.
+/// Describes an I/O error, with a remedy where it is not obvious.
 fn explained(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(nix::libc::EMFILE) => {
@@ -280,7 +278,7 @@ fn connect(target: SocketAddr, source: Option<Ipv4Addr>) -> io::Result<TcpStream
     let socket = Socket::new(Domain::for_address(target), Type::STREAM.nonblocking(), None)?;
     socket.set_tcp_nodelay(true)?;
     if let Some(source) = source {
-        // Let connect choose the port: it may take one that other destinations use, bind may not.
+        // Let connect choose the port: unlike bind, it can reuse a port that is in use for other destinations.
         setsockopt(&socket, IpBindAddressNoPort, &true)?;
         socket.bind(&SocketAddr::from((source, 0)).into())?;
     }

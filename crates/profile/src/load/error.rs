@@ -1,20 +1,20 @@
-//! What can go wrong before a load begins.
+//! Errors before a load starts.
 
-/// Why a load cannot begin.
+/// Reason that a load cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// BoringSSL refuses a name in the offer.
-    #[error("{what} `{value}`: BoringSSL knows no such thing")]
+    /// BoringSSL rejects a name in the offer.
+    #[error("{what} `{value}`: unknown to BoringSSL")]
     Offer {
-        /// Which setting.
+        /// Name of the setting.
         what: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: String,
     },
-    /// The system refuses what the load needs.
-    #[error("the system refuses: {0}")]
+    /// The system denies a resource that the load needs.
+    #[error("the system denies a resource: {0}")]
     System(#[from] std::io::Error),
-    /// BoringSSL has no memory.
+    /// BoringSSL is out of memory.
     #[error("BoringSSL: {0}")]
     BoringSsl(#[from] boring::error::ErrorStack),
 }

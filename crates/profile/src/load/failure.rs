@@ -1,8 +1,8 @@
-//! Why connections fail.
+//! Failures of connections.
 
 use std::fmt;
 
-/// How far a connection has come, and so where it failed.
+/// Stage of a connection, recorded when it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// TCP.
@@ -26,11 +26,11 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Why a connection failed.
+/// Reason that a connection failed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Failure {
-    /// What it was doing.
+    /// The stage at which it failed.
     pub stage: Stage,
-    /// What went wrong, for a person.
+    /// Description of the failure.
     pub reason: String,
 }

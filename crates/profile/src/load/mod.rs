@@ -1,14 +1,15 @@
-//! A load generator that is cheap per handshake: non-blocking sockets, BoringSSL, one thread for each core it is given.
+//! A load generator with low cost per handshake: non-blocking sockets, BoringSSL, one thread for each core it is
+//! given.
 //!
 //! ```text
 //!  Pace ── when a connection is due ──> Connection: connect, handshake (full, or with a session of an earlier
-//!   closed or open loop                    one), requests one after another, close_notify and FIN
-//!                                                │ latencies, what the peer really did, failures
+//!   closed or open loop                    one), sequential requests, close_notify and FIN
+//!                                                │ latencies, what was negotiated, failures
 //!                                                ▼
 //!                                             Outcome
 //! ```
 //!
-//! The server's signature in each handshake is verified, the certificate's chain once, by [`preflight`].
+//! The server's signature is verified in each handshake, the certificate chain once, by [`preflight`].
 
 mod alarm;
 mod client;
@@ -40,28 +41,30 @@ pub use self::{
 use std::{num::NonZeroUsize, sync::atomic::AtomicBool};
 
 impl Load {
-    /// Makes the load. Connections that fail are counted, not returned as an error.
+    /// Runs the load. Failed connections are counted, not returned as an error.
     pub fn run(&self) -> Result<Outcome, LoadError> {
         self.watched(&Live::default(), &AtomicBool::new(false))
     }
 
-    /// As [`run`](Self::run); `live` can be read meanwhile, and setting `stop` ends the load with what it has got.
+    /// Like [`run`](Self::run), with `live` readable meanwhile; setting `stop` ends the load and returns the results
+    /// so far.
     pub fn watched(&self, live: &Live, stop: &AtomicBool) -> Result<Outcome, LoadError> {
         Run::new(self, &self.client()?, false)?.finish(live, stop).map(|(outcome, _)| outcome)
     }
 
-    /// What can outlast this load: pass it to [`run_as`](Self::run_as) of this load and later ones with the same offer.
+    /// Creates client state that can outlast this load: pass it to [`run_as`](Self::run_as) of this and later loads
+    /// with the same offer.
     pub fn client(&self) -> Result<Client, LoadError> {
         Client::new(self)
     }
 
-    /// As [`run`](Self::run), with the sessions that `client` has, and leaving there what the server hands out.
+    /// Like [`run`](Self::run), with the sessions of `client`; sessions that the server issues are stored in it.
     pub fn run_as(&self, client: &Client) -> Result<Outcome, LoadError> {
         let run = Run::new(self, client, false)?;
         run.finish(&Live::default(), &AtomicBool::new(false)).map(|(outcome, _)| outcome)
     }
 
-    /// As [`watched`](Self::watched), on several threads, which share connections, count and rate.
+    /// Like [`watched`](Self::watched), on several threads, which share connections, count and rate.
     pub fn on_threads(
         &self,
         threads: NonZeroUsize,
@@ -81,7 +84,7 @@ impl Load {
         })
     }
 
-    /// Makes the load, but leaves every connection open when it has got its responses.
+    /// Runs the load, but leaves every connection open after its responses.
     pub fn hold(&self) -> Result<(Outcome, Held), LoadError> {
         Run::new(self, &self.client()?, true)?.finish(&Live::default(), &AtomicBool::new(false))
     }

@@ -1,9 +1,9 @@
-//! What a handshake has negotiated.
+//! Parameters negotiated in a handshake.
 
 use boring::ssl::SslRef;
 use std::fmt;
 
-/// What client and server agreed on.
+/// Negotiated parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Negotiated {
     /// Protocol version.

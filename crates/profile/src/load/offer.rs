@@ -1,4 +1,4 @@
-//! What the client offers in its ClientHello.
+//! Contents of the client's ClientHello.
 
 use super::{LoadError, sessions::Sessions};
 use boring::ssl::{
@@ -16,7 +16,7 @@ pub enum TlsVersion {
     V1_3,
 }
 
-/// The kind of certificate that the client can verify, by the signature schemes that it names.
+/// Type of certificate that the client can verify, by the signature schemes that it offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyChoice {
     /// RSA, PKCS#1 v1.5 and PSS.
@@ -25,21 +25,21 @@ pub enum KeyChoice {
     Ecdsa,
 }
 
-/// What the client offers.
+/// Parameters that the client offers.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// The versions, from the least to the greatest.
+    /// Protocol versions, from the lowest to the highest.
     pub versions: RangeInclusive<TlsVersion>,
-    /// Key exchange groups, colon-separated as BoringSSL names them; the first gets the key share.
+    /// Key exchange groups, colon-separated, by BoringSSL's names; the first gets the key share.
     pub groups: Option<String>,
-    /// Cipher suites of TLS 1.2, as OpenSSL names them; those of TLS 1.3 cannot be chosen in BoringSSL.
+    /// Cipher suites of TLS 1.2, by OpenSSL's names; those of TLS 1.3 cannot be chosen in BoringSSL.
     pub ciphers: Option<String>,
-    /// Which kind of certificate; any, if `None`.
+    /// Type of certificate; any if `None`.
     pub key: Option<KeyChoice>,
 }
 
 impl TlsVersion {
-    /// `1.2` or `1.3`.
+    /// Returns `1.2` or `1.3`.
     pub fn number(self) -> &'static str {
         match self {
             Self::V1_2 => "1.2",
@@ -68,7 +68,7 @@ impl FromStr for TlsVersion {
         match text {
             "1.2" => Ok(Self::V1_2),
             "1.3" => Ok(Self::V1_3),
-            other => Err(format!("`{other}` is not a version that is measured; use 1.2 or 1.3")),
+            other => Err(format!("unsupported version `{other}`; use 1.2 or 1.3")),
         }
     }
 }
@@ -80,12 +80,12 @@ impl Default for Offer {
 }
 
 impl Offer {
-    /// One version and one list of groups.
+    /// Creates an offer of one version and one list of groups.
     pub fn new(version: TlsVersion, groups: &str) -> Self {
         Self { versions: version..=version, groups: Some(groups.to_owned()), ..Self::default() }
     }
 
-    /// A context that offers this, keeps sessions where `sessions` says, and does not check chains.
+    /// Creates a TLS context with this offer that keeps sessions in `sessions` and does not verify chains.
     pub(super) fn context(&self, sessions: &Sessions) -> Result<SslContext, LoadError> {
         let mut context = self.builder()?;
         context.set_verify(SslVerifyMode::NONE);
@@ -115,8 +115,8 @@ impl Offer {
         Ok(context)
     }
 
-    /// In TLS 1.2 the list of groups is also that of the curves allowed in certificates (RFC 8422, section 5.1): a
-    /// P-256 certificate needs its own in it, at the end, where key exchange does not choose it.
+    /// Returns the groups to offer. In TLS 1.2 the list also restricts the curves in certificates (RFC 8422 section
+    /// 5.1): a P-256 certificate needs its curve in it, at the end, where key exchange does not choose it.
     fn offered_groups(&self, groups: &str) -> String {
         let named = groups.split(':').any(|group| group == "P-256");
         if *self.versions.start() == TlsVersion::V1_2 && !named {
@@ -128,7 +128,7 @@ impl Offer {
 }
 
 impl KeyChoice {
-    /// For TLS 1.2, where the cipher suite names the kind of key.
+    /// Returns the cipher suites for TLS 1.2, where a suite names the key type.
     fn ciphers(self) -> &'static str {
         match self {
             Self::Rsa => "ALL:!aECDSA:!PSK",

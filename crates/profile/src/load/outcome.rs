@@ -1,4 +1,4 @@
-//! What a load has seen.
+//! Results of a load.
 
 use super::{connection::Connection, failure::Failure, negotiated::Negotiated};
 use hdrhistogram::Histogram;
@@ -11,42 +11,43 @@ use std::{
 /// Latencies are recorded from 1 us to one minute, to three significant digits.
 const LONGEST_US: u64 = 60_000_000;
 const DIGITS: u8 = 3;
-/// Kinds of failure that are told apart.
+/// Maximum number of distinct failures.
 const KINDS: usize = 64;
 
-/// Counts and latencies of a load, as the client saw them.
+/// Counts and latencies of a load, as seen by the client.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Connections that got all their responses.
     pub ok: u64,
-    /// Of those, how many the server resumed.
+    /// Number of these that the server resumed.
     pub resumed: u64,
-    /// Connections that offered a session, whatever came of it.
+    /// Connections that offered a session, resumed or not.
     pub offered: u64,
-    /// Sessions and tickets that the server handed out.
+    /// Sessions and tickets issued by the server.
     pub tickets: u64,
     /// Failed connections by kind.
     pub failures: BTreeMap<Failure, u64>,
-    /// From connect to the end of the handshake, in microseconds; with an open loop, from when it was due.
+    /// Time from connect to the end of the handshake, in microseconds; in an open loop, from when the connection was
+    /// due.
     pub handshake_us: Histogram<u64>,
-    /// Likewise to the last byte of the last response.
+    /// Time from the same start to the last byte of the last response.
     pub exchange_us: Histogram<u64>,
-    /// What client and server agreed on, and how often.
+    /// Number of connections by negotiated parameters.
     pub negotiated: BTreeMap<Negotiated, u64>,
-    /// Bytes that TCP carried, from the server.
+    /// TCP bytes received from the server.
     pub received: u64,
-    /// Bytes that TCP carried, to the server.
+    /// TCP bytes sent to the server.
     pub sent: u64,
-    /// How long the load took.
+    /// Duration of the load.
     pub elapsed: Duration,
 }
 
-/// Counts that can be read while a load runs.
+/// Counters that can be read while a load runs.
 #[derive(Debug, Default)]
 pub struct Live {
     /// Connections that got all their responses.
     pub ok: AtomicU64,
-    /// Of those, how many were resumed.
+    /// Number of these that were resumed.
     pub resumed: AtomicU64,
     /// Connections that failed.
     pub failed: AtomicU64,
@@ -71,35 +72,35 @@ impl Default for Outcome {
 }
 
 impl Outcome {
-    /// Successful connections with a full handshake.
+    /// Returns the number of successful connections with a full handshake.
     pub fn full(&self) -> u64 {
         self.ok - self.resumed
     }
 
-    /// Failed connections.
+    /// Returns the number of failed connections.
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
     }
 
-    /// Successful connections a second.
+    /// Returns successful connections per second.
     pub fn per_second(&self) -> f64 {
         if self.elapsed.is_zero() { 0.0 } else { self.ok as f64 / self.elapsed.as_secs_f64() }
     }
 
-    /// The most frequent failure in words, with how many there were in all.
+    /// Describes the most frequent failure, with the total number of failures.
     pub fn failure(&self) -> Option<String> {
         let (Failure { stage, reason }, _) = self.failures.iter().max_by_key(|(_, count)| **count)?;
         Some(format!("{} failed, most in {stage}: {reason}", self.failed()))
     }
 
-    /// Adds what another load of the same kind has seen, after this one.
+    /// Adds the results of another load of the same kind that ran after this one.
     pub fn merge(&mut self, other: &Self) {
         let elapsed = self.elapsed + other.elapsed;
         self.join(other);
         self.elapsed = elapsed;
     }
 
-    /// Adds what another thread of the same load has seen, at the same time.
+    /// Adds the results of another thread of the same load, which ran concurrently.
     pub fn join(&mut self, other: &Self) {
         self.ok += other.ok;
         self.resumed += other.resumed;
@@ -141,7 +142,7 @@ impl Outcome {
 }
 
 fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_US, DIGITS).expect("constant bounds that the histogram allows")
+    Histogram::new_with_bounds(1, LONGEST_US, DIGITS).expect("constant bounds are valid")
 }
 
 fn record(histogram: &mut Histogram<u64>, time: Duration) {

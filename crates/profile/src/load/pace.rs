@@ -1,23 +1,24 @@
-//! When connections begin.
+//! Start times of connections.
 
 use std::time::Duration;
 
-/// When connections begin.
+/// Policy for the start times of connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// A new one when one ends: as fast as the server is. Under overload, latencies are flattered, because a client
-    /// that waits does not ask.
+    /// Starts a connection when one ends: as fast as the server is. Under overload, latencies look better than they
+    /// are, because a waiting client sends no requests.
     Closed,
-    /// So many a second, whether the server keeps up or not. Latencies count from when a connection was due, not from
-    /// when it could begin, so that they are honest under overload.
+    /// Starts connections at a fixed rate, whether the server keeps up or not. Latencies count from when a connection
+    /// was due, not from when it could start, so that they are accurate under overload.
     Open {
-        /// Connections a second.
+        /// Connections per second.
         per_second: f64,
     },
 }
 
 impl Pace {
-    /// When connection number `index`, from 0, is due after the start; `None` if it begins when there is room.
+    /// Returns the time after the start at which connection number `index`, from 0, is due; `None` if it starts when
+    /// a slot is free.
     pub(super) fn due(self, index: u64) -> Option<Duration> {
         match self {
             Self::Closed => None,
@@ -25,7 +26,7 @@ impl Pace {
         }
     }
 
-    /// The pace of one of several threads.
+    /// Returns the pace of one of several threads.
     pub(super) fn shared(self, threads: usize) -> Self {
         match self {
             Self::Closed => Self::Closed,
@@ -34,7 +35,7 @@ impl Pace {
     }
 }
 
-/// Whether connection number `index` belongs to this share of all, spread evenly.
+/// Returns whether connection number `index` belongs to this share of all, spread evenly.
 pub(super) fn in_share(index: u64, share: f64) -> bool {
     ((index + 1) as f64 * share).floor() > (index as f64 * share).floor()
 }

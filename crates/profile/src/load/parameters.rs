@@ -1,4 +1,4 @@
-//! What a load is to be.
+//! Parameters of a load.
 
 use super::{offer::Offer, pace::Pace};
 use std::{
@@ -6,43 +6,43 @@ use std::{
     time::Duration,
 };
 
-/// A load: what to ask, of whom, how often, and when to stop.
+/// A load: requests, target, rate and limits.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The server.
     pub target: SocketAddr,
-    /// Server names, sent as SNI and Host, in turn; at least one.
+    /// Server names, sent as SNI and Host in rotation; at least one.
     pub names: Vec<String>,
-    /// The path that is asked for.
+    /// The request path.
     pub path: String,
-    /// Addresses that connections come from, in turn. If there are none, the system chooses; of a server on this machine's
-    /// loopback, eight take turns.
+    /// Source addresses of connections, in rotation. If empty, the system chooses; for a server on this machine's
+    /// loopback, eight are used in rotation.
     pub sources: Vec<Ipv4Addr>,
-    /// What the client offers.
+    /// Parameters that the client offers.
     pub offer: Offer,
-    /// Which part of the connections offers a session of an earlier one, 0 to 1.
+    /// Fraction of connections that offer a session of an earlier one, 0 to 1.
     pub resumed: f64,
-    /// When connections begin.
+    /// Start times of connections.
     pub pace: Pace,
-    /// The most connections in flight.
+    /// Maximum number of connections in flight.
     pub connections: usize,
-    /// Requests on each connection; 0 is the handshake alone.
+    /// Requests on each connection; 0 means the handshake alone.
     pub requests: u32,
-    /// Connections to make.
+    /// Number of connections.
     pub count: u64,
-    /// The load ends after this time, however many connections it has made, and drops those under way.
+    /// Time limit: the load ends then, and drops connections in flight.
     pub time_limit: Duration,
-    /// No connection begins after this time; those under way are finished, so that nothing is half done.
+    /// Time after which no connection is started; those in flight are finished.
     pub begin_within: Option<Duration>,
-    /// Ask the server to close the connection after the last response, as some clients do.
+    /// Whether to request that the server closes the connection after the last response, as some clients do.
     pub server_closes: bool,
-    /// A connection that takes longer has failed.
+    /// Time after which a connection counts as failed.
     pub connection_timeout: Duration,
 }
 
 impl Load {
-    /// Full handshakes with one request each, one connection in flight, a hundred in all: to be changed where more is
-    /// wanted.
+    /// Creates a load of one hundred full handshakes with one request each, one connection in flight. Change the
+    /// fields as needed.
     pub fn new(target: SocketAddr, name: &str) -> Self {
         Self {
             target,
@@ -62,7 +62,7 @@ impl Load {
         }
     }
 
-    /// What one of several threads does.
+    /// Returns the share of one of several threads.
     pub(super) fn share(&self, index: usize, of: usize) -> Self {
         let part = |whole: u64| whole / of as u64 + u64::from((index as u64) < whole % of as u64);
         Self {

@@ -1,4 +1,5 @@
-//! One connection before the load: whether the server is there, is whom it says it is, and speaks what is asked.
+//! One connection before the load: checks that the server is reachable, presents a trusted certificate and supports
+//! the offer.
 
 use super::{
     Load, LoadError, Negotiated,
@@ -10,43 +11,43 @@ use boring::{
 };
 use std::{io, net::TcpStream, path::PathBuf};
 
-/// Whose certificates are trusted.
+/// Certificates that are trusted.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// Those of the system's authorities.
+    /// Certificates of the system's authorities.
     System,
-    /// Those of the authorities in this PEM file.
+    /// Certificates of the authorities in this PEM file.
     File(PathBuf),
-    /// Anybody's.
-    Anybody,
+    /// Any certificate.
+    Any,
 }
 
-/// Why there is no use in beginning.
+/// Reason not to start the load.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// There is no server, or it does not answer in time.
+    /// The server is unreachable, or does not respond in time.
     #[error("cannot connect: {0}")]
     Connect(io::Error),
-    /// The certificate is not to be trusted.
+    /// The certificate is not trusted.
     #[error("the certificate is not trusted: {0}")]
     Untrusted(String),
     /// The file of authorities cannot be used.
     #[error("cannot read certificates from {file}: {reason}")]
     Authorities {
-        /// Which file.
+        /// Path of the file.
         file: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The handshake failed: no version, group or cipher in common, or no TLS.
+    /// The handshake failed: no common version, group or cipher, or not a TLS server.
     #[error("the handshake failed: {0}")]
     Handshake(String),
-    /// The load itself is wrong.
+    /// The load itself is invalid.
     #[error(transparent)]
     Load(#[from] LoadError),
 }
 
-/// Makes one handshake, the chain checked, and says what was agreed on.
+/// Performs one handshake with the chain verified, and returns the negotiated parameters.
 pub fn preflight(load: &Load, trust: &Trust) -> Result<Negotiated, Refusal> {
     let name = load.names.first().map_or("", String::as_str);
     let mut context = load.offer.builder()?;
@@ -58,19 +59,15 @@ pub fn preflight(load: &Load, trust: &Trust) -> Result<Negotiated, Refusal> {
             let authorities =
                 X509::stack_from_pem(&pem).map_err(|_| refused("it is not valid PEM".to_owned()))?;
             if authorities.is_empty() {
-                return Err(refused("it holds none".to_owned()));
+                return Err(refused("it contains no certificates".to_owned()));
             }
             for authority in authorities {
                 context.cert_store_mut().add_cert(authority).map_err(LoadError::from)?;
             }
         }
-        Trust::Anybody => {}
+        Trust::Any => {}
     }
-    context.set_verify(if matches!(trust, Trust::Anybody) {
-        SslVerifyMode::NONE
-    } else {
-        SslVerifyMode::PEER
-    });
+    context.set_verify(if matches!(trust, Trust::Any) { SslVerifyMode::NONE } else { SslVerifyMode::PEER });
     let mut ssl = Ssl::new(&context.build()).map_err(LoadError::from)?;
     match (server_name(name), name.parse::<std::net::IpAddr>()) {
         (_, Ok(address)) => ssl.param_mut().set_ip(address),
@@ -92,9 +89,9 @@ pub fn preflight(load: &Load, trust: &Trust) -> Result<Negotiated, Refusal> {
             Ok(negotiated)
         }
         Err(HandshakeError::SetupFailure(errors)) => Err(LoadError::from(errors).into()),
-        Err(HandshakeError::WouldBlock(_)) => Err(Refusal::Handshake("no answer in time".to_owned())),
+        Err(HandshakeError::WouldBlock(_)) => Err(Refusal::Handshake("no response in time".to_owned())),
         Err(HandshakeError::Failure(failed)) => Err(match failed.ssl().verify_result() {
-            Err(error) if error != X509VerifyError::INVALID_CALL && !matches!(trust, Trust::Anybody) => {
+            Err(error) if error != X509VerifyError::INVALID_CALL && !matches!(trust, Trust::Any) => {
                 Refusal::Untrusted(error.error_string().to_owned())
             }
             _ => Refusal::Handshake(reason(failed.error())),

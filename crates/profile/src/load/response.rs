@@ -1,12 +1,12 @@
-//! An HTTP/1.1 response as it comes in: only its end matters, so nothing of the body is kept (RFC 9112).
+//! Incremental parser of HTTP/1.1 responses (RFC 9112): only the end of a response matters, so the body is not kept.
 
 use httparse::{EMPTY_HEADER, Header, Status};
 
-/// Longest response head that is still believed.
+/// Maximum length of a response head.
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 128;
 
-/// Reads one response after another.
+/// Reads a sequence of responses.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     head: Vec<u8>,
@@ -15,38 +15,38 @@ pub(super) struct Reader {
 
 #[derive(Debug, Default)]
 enum Body {
-    /// The head is not complete.
+    /// The head is incomplete.
     #[default]
     NotBegun,
-    /// So many bytes are missing.
+    /// Number of bytes that remain.
     Length(u64),
     Chunked(Chunks),
-    /// The body ends with the connection.
+    /// The body extends until the connection closes.
     UntilClose,
 }
 
 #[derive(Debug)]
 enum Chunks {
-    /// In the line that has a chunk's size.
+    /// Reading the line with a chunk's size.
     Size(Vec<u8>),
-    /// So many bytes of the chunk are missing, and its CRLF.
+    /// Number of bytes of the chunk that remain, without its CRLF.
     Data(u64),
-    /// In the trailer; so many bytes of the current line have been seen.
+    /// Reading the trailer section; the number of bytes seen of the current line.
     Trailer(u64),
 }
 
-/// Whether a response has come to its end.
+/// Progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     More,
-    /// Whole, and whether the server will close the connection.
+    /// The response is complete; `closes` tells whether the server will close the connection.
     Done {
         closes: bool,
     },
 }
 
 impl Reader {
-    /// Takes the next bytes. An error is what a person should know: a status that is no success, or no HTTP.
+    /// Consumes the next bytes. An error describes a status that is not successful, or malformed HTTP.
     pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<Progress, String> {
         if matches!(self.body, Body::NotBegun) {
             let before = self.head.len();
@@ -73,7 +73,7 @@ impl Reader {
         Ok(Progress::More)
     }
 
-    /// The connection has ended.
+    /// Handles the end of the connection.
     pub(super) fn end(&mut self) -> Result<Progress, String> {
         match std::mem::take(self).body {
             Body::UntilClose => Ok(Progress::Done { closes: true }),
@@ -83,7 +83,7 @@ impl Reader {
 }
 
 impl Chunks {
-    /// Whether the last chunk and the trailer are over.
+    /// Consumes the next bytes. Returns whether the last chunk and the trailer section are complete.
     fn take(&mut self, mut bytes: &[u8]) -> Result<bool, String> {
         while let Some((&first, rest)) = bytes.split_first() {
             match self {
@@ -92,14 +92,14 @@ impl Chunks {
                     line.push(first);
                     if first != b'\n' {
                         if line.len() > 1024 {
-                            return Err("not HTTP/1.1: a chunk's size has no end".to_owned());
+                            return Err("not HTTP/1.1: unterminated chunk size".to_owned());
                         }
                         continue;
                     }
                     *self = match httparse::parse_chunk_size(line) {
                         Ok(Status::Complete((_, 0))) => Self::Trailer(0),
                         Ok(Status::Complete((_, size))) => Self::Data(size.saturating_add(2)),
-                        _ => return Err("not HTTP/1.1: a chunk without a size".to_owned()),
+                        _ => return Err("not HTTP/1.1: missing chunk size".to_owned()),
                     };
                 }
                 Self::Data(missing) => {
@@ -125,14 +125,14 @@ impl Chunks {
     }
 }
 
-/// The length of the head, and what follows it; `None` if it is not whole.
+/// Parses the head; returns its length and the body framing, or `None` if it is incomplete.
 fn parse(head: &[u8]) -> Result<Option<(usize, Body)>, String> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
     let length = match response.parse(head) {
         Ok(Status::Complete(length)) => length,
         Ok(Status::Partial) if head.len() <= MAX_HEAD => return Ok(None),
-        Ok(Status::Partial) => return Err("not HTTP/1.1: the head has no end".to_owned()),
+        Ok(Status::Partial) => return Err("not HTTP/1.1: the head is too long".to_owned()),
         Err(error) => return Err(format!("not HTTP/1.1: {error}")),
     };
     match response.code.unwrap_or_default() {
@@ -142,7 +142,7 @@ fn parse(head: &[u8]) -> Result<Option<(usize, Body)>, String> {
     }
 }
 
-/// RFC 9112 section 6.3.
+/// Determines the body framing (RFC 9112 section 6.3).
 fn body(headers: &[Header<'_>]) -> Result<Body, String> {
     let value = |name: &str| {
         let header = headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
@@ -165,7 +165,7 @@ mod tests {
 
     const DONE: Result<Progress, String> = Ok(Progress::Done { closes: false });
 
-    /// Whole at the last byte and not before, however the bytes come.
+    /// Checks that the response is complete at its last byte and not before, at any split.
     fn ends_with_its_last_byte(response: &[u8]) {
         for at in 0..response.len() {
             let mut reader = Reader::default();
@@ -177,7 +177,7 @@ mod tests {
             for byte in &response[..response.len() - 1] {
                 assert_eq!(reader.take(&[*byte]), Ok(Progress::More));
             }
-            assert_eq!(reader.take(&response[response.len() - 1..]), DONE, "and the next can begin");
+            assert_eq!(reader.take(&response[response.len() - 1..]), DONE, "and the next can start");
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_body_may_end_with_the_connection() {
         let mut reader = Reader::default();
-        assert_eq!(reader.take(b"HTTP/1.1 200 OK\r\n\r\nwhatever"), Ok(Progress::More));
+        assert_eq!(reader.take(b"HTTP/1.1 200 OK\r\n\r\nanything"), Ok(Progress::More));
         assert_eq!(reader.end(), Ok(Progress::Done { closes: true }));
         assert!(reader.end().is_err(), "but not a head");
     }

@@ -1,4 +1,4 @@
-//! A load on its way, on one thread.
+//! A running load, on one thread.
 
 use super::{
     Client, Live, Load, LoadError, Outcome,
@@ -14,19 +14,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often connections are looked at for having outlived their time.
+/// Interval at which connections are checked for timeouts.
 const TICK: Duration = Duration::from_millis(100);
-/// Source addresses for loopback targets: each brings its own range of ports.
+/// Number of source addresses for loopback targets: each adds its own range of ports.
 const SOURCES: u64 = 8;
 
-/// Connections left open by [`Load::hold`]; dropping them closes them.
+/// Connections left open by [`Load::hold`], closed on drop.
 #[derive(Debug)]
 pub struct Held {
     connections: Vec<Connection>,
 }
 
 impl Held {
-    /// How many the server has not closed.
+    /// Returns the number of connections that the server has not closed.
     pub fn still_open(&mut self) -> usize {
         self.connections.iter_mut().map(|connection| usize::from(connection.is_open())).sum()
     }
@@ -35,19 +35,19 @@ impl Held {
 pub(super) struct Run<'a> {
     load: &'a Load,
     client: Client,
-    /// Sessions handed out to the client before this load.
+    /// Number of sessions issued to the client before this load.
     handed_out_before: u64,
     requests: Vec<Vec<u8>>,
     poll: Poll,
     alarm: Alarm,
-    /// The system refused the newest connection.
+    /// Whether the system refused the newest connection.
     refused: bool,
     slots: Vec<Option<Connection>>,
     empty: Vec<usize>,
     begun: u64,
     start: Instant,
     outcome: Outcome,
-    /// Where finished connections go that are to stay open.
+    /// Finished connections that stay open.
     held: Option<Vec<Connection>>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
         Ok((self.outcome, Held { connections: self.held.unwrap_or_default() }))
     }
 
-    /// Whether there are connections to begin, now or later.
+    /// Returns whether connections remain to be started, now or later.
     fn may_begin(&self) -> bool {
         let end = self.load.begin_within.unwrap_or(self.load.time_limit).min(self.load.time_limit);
         self.begun < self.load.count && self.start.elapsed() < end
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
         self.empty.len() < self.slots.len()
     }
 
-    /// How long nothing needs to be looked at, unless the alarm or a connection wakes this thread.
+    /// Returns the poll timeout, unless the alarm or a connection wakes this thread earlier.
     fn patience(&mut self) -> io::Result<Duration> {
         let next = (self.may_begin() && !self.empty.is_empty() && !self.refused)
             .then(|| self.load.pace.due(self.begun))
@@ -134,9 +134,9 @@ impl<'a> Run<'a> {
         Ok(TICK)
     }
 
-    /// Begins every connection that is due and has room, at most as many as there are slots: a server that refuses
-    /// connections gives each slot back at once. A connection that cannot be opened ends the turn: the next would fail
-    /// too, and those under way must get theirs.
+    /// Starts every connection that is due and has a slot, at most one for each slot: a server that refuses
+    /// connections frees each slot at once. A connection that cannot be opened ends the turn: the next would fail
+    /// too, and those in flight must proceed.
     fn begin_what_is_due(&mut self, live: &Live) -> Result<(), LoadError> {
         for _ in 0..self.slots.len() {
             if !self.may_begin() {
@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Whether it could begin.
+    /// Starts a connection. Returns whether it could be opened.
     fn begin(&mut self, slot: usize, due: Instant, live: &Live) -> Result<bool, LoadError> {
         let index = self.begun;
         self.begun += 1;
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes the connection in `slot` as far as it goes without waiting, and empties the slot at its end.
+    /// Advances the connection in `slot` as far as possible without blocking, and frees the slot at its end.
     fn step(&mut self, slot: usize, live: &Live) -> Result<(), LoadError> {
         let Some(mut connection) = self.slots[slot].take() else { return Ok(()) };
         match connection.advance() {
@@ -222,7 +222,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Source addresses take turns, so that ports in TIME_WAIT do not run short.
+    /// Returns the source address. Addresses rotate, so that ports in TIME_WAIT do not run out.
     fn source(&self, index: u64) -> Option<Ipv4Addr> {
         let named = &self.load.sources;
         if !named.is_empty() {

@@ -1,4 +1,4 @@
-//! Sessions that the server has handed out, for later connections to offer.
+//! Sessions issued by the server, for later connections to offer.
 
 use super::connection::server_name;
 use boring::ssl::{SslRef, SslSession, SslVersion};
@@ -10,10 +10,10 @@ use std::{
     },
 };
 
-/// Sessions kept for each server name: more than connections are in flight, and few enough to be small.
+/// Maximum number of sessions kept for each server name: more than connections in flight, and little memory.
 const KEPT: usize = 4096;
 
-/// What the server has handed out: counted, and kept where they will be offered.
+/// Sessions issued by the server: counted, and kept if they will be offered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sessions(Arc<Inner>);
 
@@ -25,7 +25,7 @@ struct Inner {
 }
 
 impl std::fmt::Debug for Inner {
-    /// A session is a secret.
+    /// Does not show the sessions, which are secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sessions").field("handed_out", &self.handed_out).finish_non_exhaustive()
     }
@@ -36,7 +36,7 @@ impl Sessions {
         Self(Arc::new(Inner { keep, ..Inner::default() }))
     }
 
-    /// Called by BoringSSL for each session id (TLS 1.2) or ticket.
+    /// Stores a session. Called by BoringSSL for each session id (TLS 1.2) or ticket.
     pub(super) fn keep(&self, ssl: &mut SslRef, session: SslSession) {
         self.0.handed_out.fetch_add(1, Ordering::Relaxed);
         if !self.0.keep {
@@ -51,7 +51,7 @@ impl Sessions {
         kept.push_back(session);
     }
 
-    /// A session for this name: the newest, and in TLS 1.3 only once (RFC 8446 appendix C.4).
+    /// Takes a session for this name: the newest, and in TLS 1.3 only once (RFC 8446 appendix C.4).
     pub(super) fn take(&self, name: &str) -> Option<SslSession> {
         let mut by_name = self.0.by_name.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = by_name.get_mut(server_name(name).unwrap_or_default())?;

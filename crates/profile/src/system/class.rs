@@ -1,10 +1,10 @@
-//! What a sample was working at, by the names of its functions.
+//! Classification of samples by the names of their functions.
 
 use super::stacks::{Frame, Stack};
 use serde::Serialize;
 use std::fmt;
 
-/// What CPU time was spent on.
+/// Class of work that CPU time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -12,32 +12,32 @@ pub enum Class {
     Rsa,
     /// Elliptic curves: ECDSA, ECDH, X25519, Ed25519.
     EllipticCurve,
-    /// Diffie-Hellman over finite fields (DHE), as clients with old settings still agree on.
+    /// Diffie-Hellman over finite fields (DHE), still negotiated by clients with old settings.
     FiniteField,
     /// ML-KEM, the post-quantum half of X25519MLKEM768.
     MlKem,
     /// Ciphers and their authentication: AES-GCM, AES-CBC, ChaCha20-Poly1305.
     Symmetric,
-    /// SHA, HMAC, and key derivation made of them.
+    /// SHA, HMAC, and key derivation based on them.
     Hash,
     /// Handshake messages, records, certificates: TLS without its cryptography.
     Tls,
     /// HTTP and proxying.
     Http,
-    /// Queues and batches of private-key operations, without the operations.
+    /// Queues and batches of private-key operations, without the operations themselves.
     Engine,
     /// Event loop and tasks.
     EventLoop,
     /// The operating system: sockets, TCP, scheduling.
     Kernel,
-    /// Functions with names that belong to none of these.
+    /// Named functions that belong to none of these classes.
     Other,
     /// No function of the stack has a name.
     Unknown,
 }
 
 impl Class {
-    /// In the order of tables.
+    /// All classes, in the order of tables.
     pub const ALL: [Self; 13] = [
         Self::Rsa,
         Self::EllipticCurve,
@@ -75,17 +75,17 @@ impl fmt::Display for Class {
     }
 }
 
-/// How a name is recognised. C and assembly have prefixes, Rust has paths.
+/// Pattern of a function name. C and assembly names have prefixes, Rust names have paths.
 enum Mark {
     Prefix(&'static str),
     Contains(&'static str),
 }
 use Mark::{Contains, Prefix};
 
-/// What decides as soon as a frame shows it, from the innermost frame outwards; the first that fits holds.
+/// Patterns that decide the class, from the innermost frame outwards; the first match wins.
 ///
-/// Names are those of BoringSSL and OpenSSL (C and the assembly of CRYPTOGAMS, s2n-bignum, fiat), and of this project's
-/// crates.
+/// The names are those of BoringSSL and OpenSSL (C and the assembly of CRYPTOGAMS, s2n-bignum, fiat), and of this
+/// project's crates.
 const DECISIVE: &[(Mark, Class)] = &[
     (Contains("quadrille_kernels::ml_kem"), Class::MlKem),
     (Contains("quadrille_kernels::x86_64::avx512"), Class::MlKem),
@@ -140,7 +140,7 @@ const DECISIVE: &[(Mark, Class)] = &[
     (Prefix("MLKEM"), Class::MlKem),
     (Prefix("ml_kem"), Class::MlKem),
     (Prefix("ossl_ml_kem"), Class::MlKem),
-    // Keccak serves nothing else here.
+    // Keccak is used for ML-KEM only.
     (Prefix("keccak"), Class::MlKem),
     (Prefix("BORINGSSL_keccak"), Class::MlKem),
     (Prefix("Keccak"), Class::MlKem),
@@ -208,18 +208,18 @@ const DECISIVE: &[(Mark, Class)] = &[
     (Prefix("ngx_epoll"), Class::EventLoop),
 ];
 
-/// What decides if nothing else has: these serve several classes, and mostly this one.
+/// Patterns that decide if no decisive one matches: functions that serve several classes, and mostly this one.
 const OTHERWISE: &[(Mark, Class)] = &[
-    // Elliptic curves without code of their own use them too, but then an ec_ function is on the stack.
+    // Elliptic curves without dedicated code use them too, but then an ec_ function is on the stack.
     (Prefix("bn_"), Class::Rsa),
     (Prefix("__bn_"), Class::Rsa),
     (Prefix("BN_"), Class::Rsa),
 ];
 
-/// What a sample was working at.
+/// Classifies a sample.
 ///
-/// In the kernel it is the kernel. Else the innermost function that belongs to a class decides: copying memory for HTTP
-/// is HTTP, allocating for the handshake is TLS.
+/// A sample in the kernel belongs to the kernel. Otherwise the innermost function that has a class decides: copying
+/// memory for HTTP is HTTP, allocating for the handshake is TLS.
 pub fn classify(stack: &Stack) -> Class {
     if stack.frames.first().is_some_and(Frame::in_kernel) {
         return Class::Kernel;
@@ -233,8 +233,8 @@ pub fn classify(stack: &Stack) -> Class {
     by(DECISIVE).or_else(|| by(OTHERWISE)).unwrap_or(nameless)
 }
 
-/// BoringSSL's C++ namespaces say nothing: cryptography and protocol are both in `bssl`. Nor does AWS-LC's prefix, which
-/// is its version: `aws_lc_0_47_0_`.
+/// Strips namespaces and prefixes that do not identify a class: BoringSSL's C++ namespace `bssl` contains both
+/// cryptography and protocol, and AWS-LC's prefix is its version: `aws_lc_0_47_0_`.
 fn bare(name: &str) -> &str {
     if let Some(version) = name.strip_prefix("aws_lc_") {
         return version.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == '_');
@@ -259,7 +259,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Counts each sample.
+    /// Counts samples by class.
     pub fn from_stacks(stacks: &[Stack]) -> Self {
         let mut counts = std::collections::BTreeMap::new();
         for stack in stacks {
@@ -268,12 +268,12 @@ impl Shares {
         Self { counts }
     }
 
-    /// All samples.
+    /// Returns the number of samples.
     pub fn samples(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// Which part of all samples is `class`, 0 to 1.
+    /// Returns the fraction of samples in `class`, 0 to 1.
     pub fn share(&self, class: Class) -> f64 {
         let count = self.counts.get(&class).copied().unwrap_or_default();
         count as f64 / self.samples().max(1) as f64
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_kernel_it_is_the_kernel_whoever_called() {
+    fn kernel_samples_belong_to_the_kernel_for_any_caller() {
         let mut stack = stack(&["tcp_sendmsg", "SSL_write"]);
         stack.frames[0].object = "[kernel.kallsyms]".into();
         assert_eq!(classify(&stack), Class::Kernel);

@@ -1,5 +1,5 @@
-//! Where the CPU of a running server or client goes, by sampling it: call stacks many times a second, each put into a class by the
-//! names of its functions.
+//! CPU use of a running server or client, by sampling: call stacks many times a second, each classified by the names
+//! of its functions.
 //!
 //! ```text
 //!  perf record (a clock of the CPU, stacks unwound by DWARF) ──> perf script ──> Stack ──> Class ──> Shares, Step ──> Steps
@@ -7,8 +7,8 @@
 //!                                                                                 └──> Tree, for a flame graph
 //! ```
 //!
-//! Sampling is Linux's own `perf`, since it reads kernel and user space alike, needs nothing of the process, and costs
-//! it nothing when it is not running. Everything after it is pure.
+//! Sampling uses Linux's own `perf`, since it reads kernel and user space alike, needs no support in the process, and
+//! has no cost when it is not running. All later stages are pure functions.
 
 mod class;
 mod perf;

@@ -1,4 +1,4 @@
-//! Sampling by Linux's `perf`.
+//! Sampling with Linux's `perf`.
 
 use super::stacks::{Stack, parse};
 use std::{
@@ -8,78 +8,78 @@ use std::{
     time::Duration,
 };
 
-/// `perf`, found and able to run.
+/// An installed `perf` that can be run.
 #[derive(Clone, Debug)]
 pub struct Perf {
     program: PathBuf,
 }
 
-/// What to sample.
+/// Parameters of sampling.
 #[derive(Clone, Debug)]
 pub struct Sampling {
-    /// Processes, with all their threads.
+    /// Processes to sample, with all their threads.
     pub processes: Vec<u32>,
-    /// For how long.
+    /// Duration of sampling.
     pub time: Duration,
     /// Samples for each second of CPU time of each thread.
     pub frequency: u32,
 }
 
-/// Why nothing was sampled.
+/// Reason that sampling failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
-    /// There is none.
+    /// perf is not installed.
     #[error(
         "perf is not installed: `apt-get install linux-perf` on Debian, `linux-tools-$(uname -r)` on Ubuntu, `perf` elsewhere"
     )]
     Missing,
-    /// It cannot be started.
+    /// perf cannot be started.
     #[error("perf cannot be run: {0}")]
     Run(#[source] io::Error),
-    /// The system does not permit it.
+    /// The system denies permission.
     #[error(
         "perf may not watch process {process}: run this as root or as the process's own user, and where \
          kernel.perf_event_paranoid is above 2, as root `sysctl kernel.perf_event_paranoid=1` (in a container it needs CAP_PERFMON, \
          and a seccomp profile that allows perf_event_open). perf says: {says}"
     )]
     NotPermitted {
-        /// Which process.
+        /// The process.
         process: u32,
-        /// perf's own words.
+        /// perf's own message.
         says: String,
     },
-    /// The process has ended, or never was.
+    /// The process has ended, or never existed.
     #[error("there is no process {0}")]
     NoProcess(u32),
-    /// perf failed otherwise.
+    /// perf failed for another reason.
     #[error("perf {step} failed: {says}")]
     Failed {
         /// `record` or `script`.
         step: &'static str,
-        /// perf's own words.
+        /// perf's own message.
         says: String,
     },
-    /// It ran, and there was nothing to see.
+    /// perf ran, but took no samples.
     #[error(
-        "no samples in {0:?}: the process used no CPU; put a load on it (for example with `quadrille bench`)"
+        "no samples in {0:?}: the process used no CPU; generate load (for example with `quadrille bench`)"
     )]
     Idle(Duration),
 }
 
 impl Perf {
-    /// Looks for `perf` where programs are.
+    /// Looks for `perf` in `PATH`.
     pub fn find() -> Result<Self, PerfError> {
         let perf = Self { program: "perf".into() };
         match perf.command(&["--version"]).output() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(PerfError::Missing),
             Err(error) => Err(PerfError::Run(error)),
-            // Ubuntu's is a script that fails where the kernel's own package is missing.
+            // Ubuntu's is a script that fails if the kernel's own package is missing.
             Ok(output) if !output.status.success() => Err(PerfError::Missing),
             Ok(_) => Ok(perf),
         }
     }
 
-    /// Samples, and reads what was seen; `directory` gets perf's data, some MB.
+    /// Samples the processes and parses the result; `directory` receives perf's data, some MB.
     pub fn sample(&self, sampling: &Sampling, directory: &Path) -> Result<Vec<Stack>, PerfError> {
         if let Some(gone) = sampling.gone() {
             return Err(PerfError::NoProcess(gone));
@@ -96,8 +96,8 @@ impl Perf {
     fn record(&self, sampling: &Sampling, data: &Path) -> Result<Output, PerfError> {
         let processes: Vec<String> = sampling.processes.iter().map(u32::to_string).collect();
         let mut command = self.command(&["record", "--quiet"]);
-        // A clock, since virtual machines often have no counters of cycles. Frame pointers are not in release builds,
-        // so perf keeps a piece of the stack and unwinds it by the tables that exceptions use.
+        // A clock event, since virtual machines often have no cycle counters. Release builds have no frame pointers,
+        // so perf copies a piece of the stack and unwinds it with the exception tables.
         command.args(["--event", "cpu-clock", "--call-graph", "dwarf,16384", "--freq"]);
         command.arg(sampling.frequency.to_string()).arg("--pid").arg(processes.join(","));
         command.arg("--output").arg(data);
@@ -117,14 +117,14 @@ impl Perf {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        // Its output is read by a program, and no terminal must be asked anything.
+        // The output is parsed by a program, and perf must not prompt on a terminal.
         command.args(arguments).env("LC_ALL", "C").env("PAGER", "cat").stdin(Stdio::null());
         command
     }
 }
 
 impl Sampling {
-    /// One of the processes that is not there, if any.
+    /// Returns one of the processes that does not exist, if any.
     fn gone(&self) -> Option<u32> {
         self.processes.iter().copied().find(|pid| !Path::new(&format!("/proc/{pid}")).exists())
     }
@@ -149,7 +149,7 @@ fn explained(sampling: &Sampling, output: &Output) -> PerfError {
     }
 }
 
-/// The first lines of what perf says, in one.
+/// Returns the first lines of perf's output, joined into one.
 fn words(output: &Output) -> String {
     let text = [String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout)].concat();
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_perf_is_told_how_to_get_it() {
+    fn a_missing_perf_comes_with_the_install_command() {
         assert!(PerfError::Missing.to_string().contains("apt-get install linux-perf"));
     }
 

@@ -1,4 +1,4 @@
-//! Which process listens at an address, from `/proc`.
+//! Lookup of the processes that listen on an address, in `/proc`.
 
 use procfs::{
     net::{TcpState, tcp, tcp6},
@@ -6,15 +6,15 @@ use procfs::{
 };
 use std::{collections::BTreeSet, net::SocketAddr};
 
-/// Why there is no process to sample.
+/// Reason that there is no process to sample.
 #[derive(Debug, thiserror::Error)]
 pub enum NoProcess {
-    /// Nobody listens there.
-    #[error("nobody listens on {0} of this machine")]
-    Nobody(SocketAddr),
-    /// Somebody listens there, and it cannot be seen who.
+    /// No process listens on the address.
+    #[error("no process listens on {0} of this machine")]
+    NoListener(SocketAddr),
+    /// A process listens on the address, but cannot be identified.
     #[error(
-        "somebody listens on {0}, but only root and that process's own user can see who: run this as one of them, or use --pid"
+        "a process listens on {0}, but only root and its own user can identify it: run this as one of them, or use --pid"
     )]
     Hidden(SocketAddr),
     /// `/proc` cannot be read.
@@ -22,16 +22,16 @@ pub enum NoProcess {
     Proc(#[from] procfs::ProcError),
 }
 
-/// Every process that has a socket listening on `address`: its port, and the address itself or all addresses. With a
-/// master and workers these are several.
+/// Returns every process with a socket that listens on `address`: on its port, and on the address itself or all
+/// addresses. A master with workers yields several.
 pub fn listening_on(address: SocketAddr) -> Result<Vec<u32>, NoProcess> {
     let sockets = sockets_of(address)?;
     if sockets.is_empty() {
-        return Err(NoProcess::Nobody(address));
+        return Err(NoProcess::NoListener(address));
     }
     let mut owners = Vec::new();
     for process in all_processes()?.flatten() {
-        // Processes come and go, and those of others are closed to us.
+        // Processes may have ended, and those of other users are not readable.
         let Ok(descriptors) = process.fd() else { continue };
         let owns = |target: FDTarget| matches!(target, FDTarget::Socket(inode) if sockets.contains(&inode));
         if descriptors.flatten().any(|descriptor| owns(descriptor.target)) {
@@ -41,13 +41,13 @@ pub fn listening_on(address: SocketAddr) -> Result<Vec<u32>, NoProcess> {
     if owners.is_empty() { Err(NoProcess::Hidden(address)) } else { Ok(owners) }
 }
 
-/// The name of a process, as the kernel keeps it.
+/// Returns the name of a process, as the kernel keeps it.
 pub fn program_of(process: u32) -> Option<String> {
     let stat = procfs::process::Process::new(i32::try_from(process).ok()?).ok()?.stat().ok()?;
     Some(stat.comm)
 }
 
-/// Inodes of the sockets that listen there.
+/// Returns the inodes of the sockets that listen on the address.
 fn sockets_of(address: SocketAddr) -> Result<BTreeSet<u64>, NoProcess> {
     // A system without IPv6 has no second table.
     let entries = tcp()?.into_iter().chain(tcp6().unwrap_or_default());
@@ -66,7 +66,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn whoever_listens_is_found() {
+    fn listening_processes_are_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         assert_eq!(listening_on(address).unwrap(), [std::process::id()]);
@@ -74,7 +74,7 @@ mod tests {
         let port = everywhere.local_addr().unwrap().port();
         assert_eq!(listening_on(SocketAddr::from(([127, 0, 0, 1], port))).unwrap(), [std::process::id()]);
         drop(listener);
-        assert!(matches!(listening_on(address), Err(NoProcess::Nobody(_))));
+        assert!(matches!(listening_on(address), Err(NoProcess::NoListener(_))));
         assert!(program_of(std::process::id()).is_some());
     }
 }

@@ -1,40 +1,40 @@
-//! Call stacks, from what `perf script` prints, and as a tree.
+//! Call stacks, parsed from the output of `perf script`, and merged into a tree.
 
 use std::collections::BTreeMap;
 
-/// One sample: where a thread was.
+/// One sample: the call stack of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     /// Name of the thread.
     pub thread: String,
-    /// From the innermost function outwards.
+    /// Frames, from the innermost function outwards.
     pub frames: Vec<Frame>,
 }
 
 /// A function on a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name, if the object has one for it.
+    /// Name of the function, if the object has a symbol for it.
     pub name: Option<String>,
-    /// The program, library or part of the kernel it is in.
+    /// The program, library or part of the kernel that contains the function.
     pub object: String,
 }
 
 impl Frame {
-    /// Whether it is the operating system's: perf writes those objects in brackets.
+    /// Returns whether the frame is in the kernel: perf writes those objects in brackets.
     pub fn in_kernel(&self) -> bool {
         const IN_USER_SPACE: [&str; 5] = ["[unknown]", "[vdso]", "[stack]", "[heap]", "[uprobes]"];
         self.object.starts_with('[') && !IN_USER_SPACE.contains(&self.object.as_str())
     }
 
-    /// Its name, or where it is.
+    /// Returns the function's name, or its object.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.object)
     }
 }
 
-/// Reads what `perf script -F comm,tid,ip,sym,dso` prints: for each sample a line with thread name and number, then one
-/// line a frame, then an empty line. Lines of another form are left out.
+/// Parses the output of `perf script -F comm,tid,ip,sym,dso`: for each sample a line with thread name and number,
+/// then one line per frame, then an empty line. Lines of another form are skipped.
 pub fn parse(text: &str) -> Vec<Stack> {
     let mut stacks: Vec<Stack> = Vec::new();
     let mut current: Option<Stack> = None;
@@ -56,33 +56,33 @@ pub fn parse(text: &str) -> Vec<Stack> {
     stacks
 }
 
-/// `ADDRESS NAME (OBJECT)`, where name and object may both contain parentheses.
+/// Parses `ADDRESS NAME (OBJECT)`, where name and object may both contain parentheses.
 fn frame(line: &str) -> Option<Frame> {
     let (address, rest) = line.split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
     let rest = rest.strip_suffix(" (deleted))").map_or_else(|| rest.strip_suffix(')'), Some)?;
     let (name, object) = rest.rsplit_once(" (")?;
     let known = name.trim() != "[unknown]";
-    // Where the unwinder has lost its way.
+    // The unwinder failed here.
     if address == u64::MAX && !known {
         return None;
     }
     Some(Frame { name: known.then(|| name.trim().to_owned()), object: object.to_owned() })
 }
 
-/// Stacks with a common beginning put together, outermost function first.
+/// Stacks merged by common prefix, outermost function first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// Samples in this function and all that it called.
+    /// Samples in this function and its callees.
     pub samples: u64,
-    /// Whether it is the operating system's.
+    /// Whether the function is in the kernel.
     pub in_kernel: bool,
-    /// What it called, by label.
+    /// Callees by label.
     pub called: BTreeMap<String, Tree>,
 }
 
 impl Tree {
-    /// A root whose children are threads.
+    /// Builds a root whose children are threads.
     pub fn from_stacks(stacks: &[Stack]) -> Self {
         let mut root = Self::default();
         for stack in stacks {
@@ -99,7 +99,7 @@ impl Tree {
         root
     }
 
-    /// How many functions deep it is.
+    /// Returns the depth in functions.
     pub fn depth(&self) -> usize {
         self.called.values().map(|tree| 1 + tree.depth()).max().unwrap_or_default()
     }

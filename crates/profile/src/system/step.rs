@@ -1,9 +1,9 @@
-//! Which step of TLS a sample belonged to, by the functions that were under way.
+//! Attribution of samples to steps of TLS, by the functions on the stack.
 //!
-//! [`Class`](super::Class) says which algorithm ran, this says what for: an ECDSA check may be part of the chain's
-//! verification or of the key exchange. It is meant for programs that use OpenSSL or BoringSSL as a client, where the
-//! algorithm alone does not tell what could be saved. Distributions strip OpenSSL, so the names here are mostly those that
-//! a library exports.
+//! [`Class`](super::Class) tells which algorithm ran, a step tells its purpose: an ECDSA verification may be part of
+//! chain verification or of the key exchange. Steps are meant for programs that use OpenSSL or BoringSSL as a client,
+//! where the algorithm alone does not show possible savings. Distributions strip OpenSSL, so the names here are
+//! mostly those that a library exports.
 
 use super::stacks::{Frame, Stack};
 use serde::Serialize;
@@ -13,28 +13,28 @@ use std::{collections::BTreeMap, fmt};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Key pairs and shared secrets of a handshake.
+    /// Generation of key pairs, and shared secrets.
     KeyExchange,
-    /// The chain of certificates, and its trust anchors found.
+    /// Verification of the certificate chain, and lookup of its trust anchors.
     CertificateVerification,
-    /// The signature of a handshake, made or checked.
+    /// Creation or verification of the handshake signature.
     Signature,
-    /// A context for connections, with the certificates that it trusts read and decoded.
+    /// Creation of a context for connections, with reading and decoding of trusted certificates.
     Context,
-    /// A session of an earlier connection decoded or encoded, with the certificate that is in it.
+    /// Decoding or encoding of a session of an earlier connection, with the certificate in it.
     Session,
-    /// Records sealed and opened.
+    /// Protection of records.
     Records,
-    /// Everything else that a TLS library does: messages, key schedule, certificates decoded.
+    /// All other work of a TLS library: messages, key schedule, decoding of certificates.
     Messages,
     /// The operating system: sockets, TCP.
     Kernel,
-    /// Not TLS.
+    /// Work that is not TLS.
     Other,
 }
 
 impl Step {
-    /// In the order of tables.
+    /// All steps, in the order of tables.
     pub const ALL: [Self; 9] = [
         Self::KeyExchange,
         Self::CertificateVerification,
@@ -64,8 +64,8 @@ impl fmt::Display for Step {
     }
 }
 
-/// Beginnings of names, the first step of which one is anywhere on the stack holds. What contains others comes first: a
-/// chain is verified by checking signatures, and a context reads certificates.
+/// Name prefixes of each step; the first step with a match anywhere on the stack wins. Steps that contain others come
+/// first: chain verification checks signatures, and a context reads certificates.
 const STEPS: &[(Step, &[&str])] = &[
     (
         Step::CertificateVerification,
@@ -105,7 +105,7 @@ const STEPS: &[(Step, &[&str])] = &[
             "EVP_PKEY_encapsulate",
             "EVP_PKEY_decapsulate",
             "EVP_PKEY_Q_keygen",
-            // The server's parameters, which a client checks (DHE).
+            // Check of the server's parameters by a client (DHE).
             "EVP_PKEY_param_check",
             "EVP_PKEY_public_check",
             "tls_process_ske_",
@@ -172,10 +172,10 @@ const STEPS: &[(Step, &[&str])] = &[
     ),
 ];
 
-/// Which step of TLS a sample belonged to.
+/// Returns the TLS step that a sample belongs to.
 ///
-/// The kernel's work counts as the kernel's whoever asked for it. `ssl3_read_bytes` is also what a handshake reads its
-/// messages with, so a handshake step on the stack holds before it.
+/// Kernel samples count as the kernel's for any caller. A handshake also reads its messages with `ssl3_read_bytes`,
+/// so a handshake step on the stack takes precedence over it.
 pub fn step_of(stack: &Stack) -> Step {
     if stack.frames.first().is_some_and(Frame::in_kernel) {
         return Step::Kernel;
@@ -185,13 +185,13 @@ pub fn step_of(stack: &Stack) -> Step {
         |prefixes: &[&str]| names.iter().any(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
     let handshake = under_way(&["state_machine", "SSL_do_handshake", "SSL_connect", "SSL_accept"]);
     let holds = |(step, prefixes): &&(Step, &[&str])| {
-        // Under a handshake's state machine, records are few and small; what reads them there waits or parses.
+        // In a handshake's state machine, records are few and small; their readers wait or parse.
         !(*step == Step::Records && handshake) && under_way(prefixes)
     };
     STEPS.iter().find(holds).map_or(Step::Other, |(step, _)| *step)
 }
 
-/// Without BoringSSL's C++ namespaces and the angle bracket of a Rust implementation.
+/// Strips BoringSSL's C++ namespaces and the angle bracket of a Rust implementation.
 fn bare(name: &str) -> &str {
     let name = name.strip_prefix("bssl::").unwrap_or(name);
     let name = name.strip_prefix("(anonymous namespace)::").unwrap_or(name);
@@ -205,7 +205,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Counts each sample.
+    /// Counts samples by step.
     pub fn from_stacks(stacks: &[Stack]) -> Self {
         let mut counts = BTreeMap::new();
         for stack in stacks {
@@ -214,7 +214,7 @@ impl Steps {
         Self { counts }
     }
 
-    /// Which part of all samples is `step`, 0 to 1.
+    /// Returns the fraction of samples in `step`, 0 to 1.
     pub fn share(&self, step: Step) -> f64 {
         let all = self.counts.values().sum::<u64>().max(1);
         self.counts.get(&step).copied().unwrap_or_default() as f64 / all as f64

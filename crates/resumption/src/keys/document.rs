@@ -1,5 +1,5 @@
-//! A ring as bytes, to be sealed and published: `version 1`, then for each key `from` (milliseconds, big-endian) and
-//! the 80 bytes of its file.
+//! Serialisation of a ring, to be sealed and published: `version 1`, then for each key `from` (milliseconds,
+//! big-endian) and the 80 bytes of its file.
 
 use super::{Ring, Scheduled, TicketKey, UnixTime};
 use std::{sync::Arc, time::Duration};
@@ -8,9 +8,9 @@ use zeroize::Zeroizing;
 const VERSION: u8 = 1;
 const ENTRY: usize = 8 + TicketKey::LENGTH;
 
-/// The bytes of a ring whose keys have 80 bytes each, as all random ones do.
+/// Serialises a ring whose keys have 80 bytes each, as all random keys do.
 pub(crate) fn encode(ring: &Ring) -> Zeroizing<Vec<u8>> {
-    // Its final size, so that no piece of it is left behind by growing.
+    // Allocated at its final size: growing would leave copies of key material behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(1 + ring.keys().len() * ENTRY));
     bytes.push(VERSION);
     for Scheduled { key, from } in ring.keys() {
@@ -21,7 +21,7 @@ pub(crate) fn encode(ring: &Ring) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-/// The ring of these bytes; `None` if they are not one.
+/// Parses a ring; `None` if the bytes are malformed.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Ring> {
     let entries = bytes.strip_prefix(&[VERSION])?;
     if entries.len() % ENTRY != 0 {
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_none() {
+    fn malformed_bytes_are_rejected() {
         let bytes = encode(&Ring::provisional());
         assert!(decode(&bytes[..bytes.len() - 1]).is_none());
         assert!(decode(&bytes[..1]).is_none());

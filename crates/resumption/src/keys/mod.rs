@@ -1,4 +1,4 @@
-//! Ticket keys, and when each of them is used.
+//! Ticket keys and their schedule.
 
 mod document;
 mod ring;
@@ -12,10 +12,10 @@ pub use ticket_key::{KeyError, TicketKey};
 
 use std::time::{Duration, SystemTime};
 
-/// Time since the Unix epoch: what machines agree on, but for the skew of their clocks.
+/// Time since the Unix epoch, which machines agree on except for clock skew.
 pub type UnixTime = Duration;
 
-/// The time now. A clock before 1970 counts as 1970.
+/// Returns the current time. A clock before 1970 counts as 1970.
 pub fn unix_now() -> UnixTime {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

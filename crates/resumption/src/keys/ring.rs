@@ -1,4 +1,5 @@
-//! The ring of ticket keys: which one encrypts, which ones still decrypt, and when the next one must be there.
+//! The ring of ticket keys: the key that encrypts, the keys that still decrypt, and the time by which the next is
+//! due.
 //!
 //! ```text
 //!          previous              current                 next
@@ -8,50 +9,51 @@
 //! ```
 //!
 //! A ring is a set of keys, each with the time from which it encrypts. Rings of several machines are merged by union,
-//! so the order in which machines learn of each other does not matter, and an old ring that somebody plays back adds
-//! nothing: what it holds has long been dropped again.
+//! so the order in which machines learn of each other does not matter. Replaying an old ring adds nothing: its keys
+//! have been dropped long ago.
 
 use super::{TicketKey, UnixTime};
 use std::{sync::Arc, time::Duration};
 
-/// Ticket keys with their times. Everything takes `now`.
+/// Ticket keys with their times. All methods that depend on time take `now`.
 #[derive(Clone, Debug)]
 pub struct Ring {
     /// Oldest first; never empty.
     keys: Vec<Scheduled>,
-    /// Whether time ends keys.
+    /// Whether keys expire.
     rotates: bool,
 }
 
-/// A key and its time.
+/// A key and the time from which it encrypts.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     /// The key.
     pub key: Arc<TicketKey>,
-    /// From when on it encrypts.
+    /// Time from which the key encrypts.
     pub from: UnixTime,
 }
 
-/// How keys rotate.
+/// Rotation settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// How long a key encrypts; for as long again it is published before, and accepted after.
+    /// Time for which a key encrypts. It is published for as long before, and accepted for as long after.
     pub rotation: Duration,
 }
 
-/// Clocks may differ by this much without anybody seeing an unknown key, unless keys rotate faster than that.
+/// Clock skew that does not cause unknown keys, unless keys rotate faster than that.
 const SKEW: Duration = Duration::from_secs(60);
 
-/// Against rings that grow without end, by rotations on command or by a broken clock.
+/// Maximum number of keys. Bounds rings against rotations on command or a broken clock.
 const MOST: usize = 32;
 
 impl Schedule {
-    /// How often to look at the published ring. Short against everything else: a key is published long before that.
+    /// Returns the interval at which the published ring is read. It is short compared with the time for which a key
+    /// is published before use.
     pub fn poll(self) -> Duration {
         (self.rotation / 8).clamp(Duration::from_millis(50), Duration::from_secs(20))
     }
 
-    /// A key that is made out of turn begins to encrypt this much later, when everybody has seen it.
+    /// Returns the delay after which a key created out of turn starts to encrypt, when all gateways have seen it.
     pub fn lead(self) -> Duration {
         (SKEW + self.poll() * 3 / 2).min(self.rotation / 2)
     }
@@ -62,7 +64,7 @@ impl Schedule {
 }
 
 impl Ring {
-    /// Keys that somebody else looks after: the first encrypts, the others decrypt, time changes nothing. `None`
+    /// Returns a ring of externally managed keys: the first encrypts, the others decrypt, and none expires. `None`
     /// without any key.
     pub fn fixed(keys: Vec<TicketKey>) -> Option<Self> {
         let scheduled = |key| Scheduled { key: Arc::new(key), from: UnixTime::ZERO };
@@ -70,14 +72,14 @@ impl Ring {
         (!keys.is_empty()).then_some(Self { keys, rotates: false })
     }
 
-    /// The ring of somebody who has seen no other yet. Its key counts as the oldest of all, so that it yields to
-    /// those of a ring that it is merged with.
+    /// Returns the ring of a process that has not seen another ring. Its key counts as the oldest of all, so that it
+    /// yields to the keys of a ring that it is merged with.
     pub fn provisional() -> Self {
         let key = Arc::new(TicketKey::random());
         Self { keys: vec![Scheduled { key, from: UnixTime::ZERO }], rotates: true }
     }
 
-    /// A provisional ring that nobody else's will replace: its key has begun now.
+    /// Makes a provisional ring permanent: its key starts now, so other rings do not replace it.
     pub fn begun(mut self, now: UnixTime) -> Self {
         if let [only] = &mut self.keys[..]
             && only.from.is_zero()
@@ -87,7 +89,7 @@ impl Ring {
         self
     }
 
-    /// What is right now for somebody who has `own` and reads `published`: everything that either knows.
+    /// Returns the current ring of a member that holds `own` and reads `published`: all keys of both.
     pub fn agreed(own: Option<&Self>, published: Option<&Self>, now: UnixTime, schedule: Schedule) -> Self {
         let known = match (own, published) {
             (Some(own), Some(published)) => own.merged(published),
@@ -98,35 +100,36 @@ impl Ring {
         known.advanced(now, schedule)
     }
 
-    /// These keys; `None` without any.
+    /// Creates a ring of these keys; `None` without any.
     pub(crate) fn from_keys(mut keys: Vec<Scheduled>) -> Option<Self> {
         keys.sort_by(|one, other| order(one).cmp(&order(other)));
         keys.dedup_by(|one, other| order(one) == order(other));
         (!keys.is_empty()).then_some(Self { keys, rotates: true })
     }
 
-    /// The key that encrypts: the youngest whose time has come.
+    /// Returns the key that encrypts: the youngest whose time has come.
     pub fn encrypting(&self, now: UnixTime) -> &Scheduled {
         &self.keys[self.current(now)]
     }
 
-    /// The key of this name, if tickets made with it are still accepted. One whose time has not come is, too: another
-    /// machine's clock may be ahead.
+    /// Returns the key of this name if tickets made with it are still accepted. A key whose time has not come is
+    /// accepted too: another machine's clock may be ahead.
     pub fn find(&self, name: &[u8], now: UnixTime, schedule: Schedule) -> Option<&Arc<TicketKey>> {
         let newest_first = self.keys.iter().enumerate().rev();
         let mut named = newest_first.filter(|(_, scheduled)| scheduled.key.name()[..] == *name);
         named.find(|(index, _)| self.is_accepted(*index, now, schedule)).map(|(_, found)| &found.key)
     }
 
-    /// This ring with whatever else is in `other`.
+    /// Returns this ring with the keys of `other` added.
     pub fn merged(&self, other: &Self) -> Self {
         Self::from_keys([&self.keys[..], &other.keys[..]].concat()).unwrap_or_else(|| self.clone())
     }
 
-    /// This ring as it should be now: with a next key, without those whose tickets nobody accepts any more.
+    /// Returns this ring brought up to date: with a next key, and without keys whose tickets are no longer accepted.
     pub fn advanced(&self, now: UnixTime, schedule: Schedule) -> Self {
         let mut keys = self.keys.clone();
-        // One that a clock has made which was far ahead is not the next: nobody would make another until then.
+        // A key made by a clock that was far ahead does not count as the next key: no other would be made until its
+        // time.
         let furthest = now + schedule.rotation * 2 + schedule.lead() + schedule.skew();
         let near = keys.partition_point(|scheduled| scheduled.from <= furthest);
         let last = keys[..near].last().map(|last| last.from);
@@ -141,7 +144,7 @@ impl Ring {
         Self { keys, rotates: self.rotates }
     }
 
-    /// This ring with a new key that takes over as soon as everybody has seen it.
+    /// Returns this ring with a new key that takes over once all gateways have seen it.
     pub fn rotated(&self, now: UnixTime, schedule: Schedule) -> Self {
         let mut ring = self.clone();
         let from = whole(now + schedule.lead());
@@ -149,17 +152,17 @@ impl Ring {
         Self::from_keys(ring.keys).unwrap_or_else(|| self.clone())
     }
 
-    /// Every key, oldest first.
+    /// Returns all keys, oldest first.
     pub fn keys(&self) -> &[Scheduled] {
         &self.keys
     }
 
-    /// When the next key takes over, as far as is known.
+    /// Returns the next key and its time, if it is known.
     pub fn next(&self, now: UnixTime) -> Option<&Scheduled> {
         self.keys.iter().find(|scheduled| scheduled.from > now)
     }
 
-    /// Whether this ring has the same keys at the same times.
+    /// Returns whether both rings have the same keys at the same times.
     pub fn same(&self, other: &Self) -> bool {
         self.keys.iter().map(order).eq(other.keys.iter().map(order))
     }
@@ -168,15 +171,15 @@ impl Ring {
         self.keys.iter().rposition(|scheduled| scheduled.from <= now).unwrap_or(0)
     }
 
-    /// Until its successor has been encrypting for one rotation. The last key has no end: if nobody makes a new one, it
-    /// goes on.
+    /// Returns whether the key is accepted: until its successor has encrypted for one rotation. The last key does not
+    /// expire: without a new key it stays in use.
     fn is_accepted(&self, index: usize, now: UnixTime, schedule: Schedule) -> bool {
         let Some(successor) = self.keys.get(index + 1).filter(|_| self.rotates) else { return true };
         now < successor.from + schedule.rotation + schedule.skew()
     }
 }
 
-/// Published rings know milliseconds, and a key that comes back must be the same.
+/// Rounds down to milliseconds, the resolution of published rings: a key must be unchanged after publication.
 fn whole(time: UnixTime) -> UnixTime {
     Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
 }
@@ -243,19 +246,19 @@ mod tests {
     }
 
     #[test]
-    fn a_rotation_on_command_waits_until_everybody_knows() {
+    fn a_rotation_on_command_waits_until_all_gateways_know_the_key() {
         let before = fresh();
         let now = start() + HOUR;
         let ring = before.rotated(now, SCHEDULE);
         assert!(before.encrypting(now).key.name() == ring.encrypting(now).key.name());
         let later = now + SCHEDULE.lead();
         assert!(before.encrypting(later).key.name() != ring.encrypting(later).key.name());
-        assert!(accepts(&ring, &before.keys()[0], later), "its tickets go on");
+        assert!(accepts(&ring, &before.keys()[0], later), "its tickets stay valid");
         assert!(SCHEDULE.lead() > SKEW + SCHEDULE.poll());
     }
 
     #[test]
-    fn nobody_makes_a_new_key_and_the_last_one_goes_on() {
+    fn without_a_new_key_the_last_one_stays_in_use() {
         let ring = fresh();
         let now = start() + HOUR * 1000;
         let last = ring.encrypting(now);
@@ -263,7 +266,7 @@ mod tests {
         assert!(accepts(&ring, last, now));
         assert!(!accepts(&ring, &ring.keys()[0], now));
         let next = ring.advanced(now, SCHEDULE).next(now).unwrap().from;
-        assert_eq!(next, now + SCHEDULE.lead(), "but a new one comes soon");
+        assert_eq!(next, now + SCHEDULE.lead(), "but a new key follows soon");
     }
 
     #[test]
@@ -275,17 +278,17 @@ mod tests {
         let mut encrypted = std::collections::BTreeSet::new();
         for hour in 0..48 {
             let now = start() + HOUR * hour;
-            // The other's ring is seen again and again.
+            // The other member's ring is merged again and again.
             ring = ring.merged(&ahead).advanced(now, SCHEDULE);
             encrypted.insert(*ring.encrypting(now).key.name());
             assert!(ring.keys().len() <= 6, "{} keys", ring.keys().len());
         }
         assert_eq!(encrypted.len(), 4);
-        // A process whose own clock was set back goes on with a new key.
+        // A process whose own clock was set back continues with a new key.
         let (now, before) = (start() - year, fresh());
         let after = before.advanced(now, SCHEDULE);
         assert_eq!(after.encrypting(now).from, now + SCHEDULE.lead());
-        // One whose clock is behind takes nothing away from others.
+        // A process whose clock is behind removes no keys of others.
         assert!(before.keys().iter().all(|key| after.keys().iter().any(|kept| order(kept) == order(key))));
     }
 
@@ -298,11 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn a_provisional_key_gives_way() {
+    fn a_provisional_key_yields() {
         let (fleet, alone) = (fresh(), Ring::provisional());
         let merged = alone.merged(&fleet);
         assert_eq!(merged.encrypting(start()).key.name(), fleet.encrypting(start()).key.name());
-        assert!(accepts(&merged, &alone.keys()[0], start()), "for a while its tickets go on");
+        assert!(accepts(&merged, &alone.keys()[0], start()), "its tickets stay valid for a while");
     }
 
     #[test]

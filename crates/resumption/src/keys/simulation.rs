@@ -1,4 +1,4 @@
-//! Fleets in simulated time: gateways with wrong clocks that look at the published ring now and then.
+//! Fleets in simulated time: gateways with wrong clocks that read the published ring from time to time.
 
 use super::{Ring, Schedule, UnixTime, decode, encode};
 use std::time::Duration;
@@ -11,7 +11,7 @@ struct Gateway {
     ring: Ring,
     ahead: Duration,
     next_look: UnixTime,
-    /// It does nothing until then, as a machine that is suspended.
+    /// Time until which it does nothing, as on a suspended machine.
     asleep_until: UnixTime,
 }
 
@@ -26,7 +26,7 @@ struct Fleet {
 
 impl Fleet {
     fn new(rotation: Duration, gateways: u32, skew: Duration) -> Self {
-        // Clocks know more than published rings do.
+        // Clocks have a finer resolution than published rings.
         let now = SECOND * 1_800_000_000 + Duration::from_nanos(123_456);
         let schedule = Schedule { rotation };
         let mut fleet =
@@ -44,8 +44,8 @@ impl Fleet {
         self.gateways.push(Gateway { ring, ahead, next_look: self.now, asleep_until: self.now });
     }
 
-    /// A step of simulated time, in which whoever is due looks, and everybody makes a ticket for everybody. Answers how
-    /// many tickets were refused.
+    /// Simulates one step: gateways that are due read the ring, and every gateway makes a ticket for every other.
+    /// Returns the number of rejected tickets.
     fn step(&mut self, step: Duration) -> usize {
         self.now += step;
         for index in 0..self.gateways.len() {
@@ -59,7 +59,7 @@ impl Fleet {
             let read = published.as_ref().and_then(|bytes| decode(bytes));
             gateway.ring = Ring::agreed(Some(&gateway.ring), read.as_ref(), theirs, *schedule);
             *published = Some(encode(&gateway.ring));
-            // Anything between half an interval and one and a half.
+            // A random interval between half and one and a half of the nominal one.
             gateway.next_look =
                 *now + schedule.poll() / 2 + schedule.poll() * u32::try_from(jitter).unwrap() / 1000;
         }
@@ -125,7 +125,7 @@ fn a_rotation_on_command_is_seen_by_all_before_it_counts() {
 }
 
 #[test]
-fn while_nobody_can_publish_the_known_keys_go_on() {
+fn known_keys_stay_in_use_while_publishing_fails() {
     let mut fleet = Fleet::new(SECOND * 600, 4, SECOND * 60);
     fleet.step(SECOND);
     fleet.reachable = false;
@@ -134,7 +134,7 @@ fn while_nobody_can_publish_the_known_keys_go_on() {
     }
     fleet.reachable = true;
     for _ in 0..1000 {
-        assert_eq!(fleet.step(SECOND * 5), 0, "nor when it comes back");
+        assert_eq!(fleet.step(SECOND * 5), 0, "nor when it recovers");
     }
 }
 
@@ -150,7 +150,7 @@ fn a_lost_publication_is_published_again() {
 }
 
 #[test]
-fn whoever_slept_for_two_rotations_recovers_with_one_look() {
+fn a_gateway_suspended_for_two_rotations_recovers_with_one_read() {
     let rotation = SECOND * 600;
     let mut fleet = Fleet::new(rotation, 3, SECOND * 10);
     fleet.gateways[1].asleep_until = fleet.now + rotation * 5 / 2;
@@ -162,7 +162,7 @@ fn whoever_slept_for_two_rotations_recovers_with_one_look() {
 }
 
 #[test]
-fn whoever_joins_knows_all_keys_and_adds_none() {
+fn a_joining_gateway_learns_all_keys_and_adds_none() {
     let mut fleet = Fleet::new(SECOND * 600, 2, SECOND);
     for _ in 0..100 {
         fleet.step(SECOND * 60);

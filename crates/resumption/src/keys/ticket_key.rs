@@ -1,26 +1,26 @@
-//! One key for session tickets, in the form that RFC 5077 section 4 recommends and nginx reads.
+//! A key for session tickets, in the format that RFC 5077 section 4 recommends and nginx reads.
 
 use std::fmt;
 use zeroize::{Zeroize, Zeroizing};
 
-/// A ticket key: a public name, and secrets for AES-CBC and HMAC-SHA256. It wipes itself.
+/// A ticket key: a public name, and secrets for AES-CBC and HMAC-SHA256. Zeroised on drop.
 ///
-/// Its file, as nginx's `ssl_session_ticket_key` defines it, has 80 bytes (name 16, HMAC 32, AES-256 32) or 48 bytes
-/// (name 16, AES-128 16, HMAC 16), and nothing else.
+/// Its file, as nginx's `ssl_session_ticket_key` defines it, has exactly 80 bytes (name 16, HMAC 32, AES-256 32) or
+/// 48 bytes (name 16, AES-128 16, HMAC 16).
 #[derive(Clone)]
 pub struct TicketKey {
     name: [u8; NAME],
-    /// AES key first, HMAC key behind it; both of `half` bytes.
+    /// AES key, followed by the HMAC key; both of `half` bytes.
     secrets: Zeroizing<[u8; 64]>,
     half: usize,
 }
 
 const NAME: usize = 16;
 
-/// Why bytes are no ticket key. Says nothing about their content.
+/// Reason that bytes are not a ticket key. Does not reveal their content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Files are taken whole: a newline at the end is one byte too many.
+    /// The length is wrong. A trailing newline counts: it is one byte too many.
     #[error(
         "holds {0} bytes; a ticket key has 80 (or 48): make one with `quadrille tickets generate FILE`, or `openssl rand -out FILE 80`"
     )]
@@ -28,22 +28,22 @@ pub enum KeyError {
 }
 
 impl TicketKey {
-    /// Bytes of a key with AES-256.
+    /// Length in bytes of a key with AES-256.
     pub const LENGTH: usize = 80;
-    /// Bytes of a key with AES-128.
+    /// Length in bytes of a key with AES-128.
     pub const SHORT_LENGTH: usize = 48;
 
-    /// A key that nobody has seen.
+    /// Generates a random key.
     ///
     /// # Panics
-    /// If the system has no randomness to give, which BoringSSL itself treats as the end of the process.
+    /// If the system has no randomness, in which case BoringSSL itself aborts the process.
     pub fn random() -> Self {
         let mut bytes = Zeroizing::new([0; Self::LENGTH]);
         boring::rand::rand_bytes(&mut *bytes).expect("BoringSSL's randomness cannot fail");
         Self::long(&bytes)
     }
 
-    /// The key that a file holds.
+    /// Parses a key file.
     ///
     /// # Errors
     /// If there are not 48 or 80 bytes.
@@ -60,7 +60,7 @@ impl TicketKey {
         Ok(key)
     }
 
-    /// What its file holds: 48 or 80 bytes.
+    /// Returns the content of the key file: 48 or 80 bytes.
     pub fn to_file_bytes(&self) -> Zeroizing<Vec<u8>> {
         let parts = if self.half == 32 { [self.hmac(), self.aes()] } else { [self.aes(), self.hmac()] };
         let mut bytes = Zeroizing::new(Vec::with_capacity(Self::LENGTH));
@@ -69,17 +69,17 @@ impl TicketKey {
         bytes
     }
 
-    /// Stands at the head of every ticket, in the clear.
+    /// Returns the key name, sent in the clear at the start of every ticket.
     pub fn name(&self) -> &[u8; NAME] {
         &self.name
     }
 
-    /// For AES-CBC: 16 or 32 bytes.
+    /// Returns the AES-CBC key: 16 or 32 bytes.
     pub fn aes(&self) -> &[u8] {
         &self.secrets[..self.half]
     }
 
-    /// For HMAC-SHA256: 16 or 32 bytes.
+    /// Returns the HMAC-SHA256 key: 16 or 32 bytes.
     pub fn hmac(&self) -> &[u8] {
         &self.secrets[self.half..2 * self.half]
     }
@@ -93,14 +93,14 @@ impl TicketKey {
     }
 }
 
-/// The name, which is public.
+/// Shows the name only, which is public.
 impl fmt::Debug for TicketKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TicketKey({self})")
     }
 }
 
-/// The name in hexadecimal.
+/// Shows the name in hexadecimal.
 impl fmt::Display for TicketKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.name.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

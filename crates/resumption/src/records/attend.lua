@@ -1,5 +1,5 @@
--- Notes in KEYS[1] that the member ARGV[1] is alive and has all up to the version ARGV[2], and gives the newest version,
--- which KEYS[2] has. Members that have not been heard of for ARGV[3] milliseconds are forgotten.
+-- Notes in KEYS[1] that the member ARGV[1] is alive and has all records up to the version ARGV[2]. Returns the newest
+-- version, held by KEYS[2]. Members without a sign of life for ARGV[3] milliseconds are removed.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end

@@ -1,4 +1,4 @@
--- How many members of KEYS[1] that are alive have not got the version ARGV[1] yet. Versions have 20 digits each.
+-- Returns the number of live members in KEYS[1] that do not have the version ARGV[1] yet. Versions have 20 digits each.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local behind = 0

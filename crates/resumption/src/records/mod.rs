@@ -1,10 +1,10 @@
-//! Records that a fleet shares in Redis: sealed with the fleet secret, read by all, and written by the one member that
-//! has the lease.
+//! Records that a fleet shares in Redis: sealed with the fleet secret, read by all members, and written by the one
+//! member that holds the lease.
 //!
-//! The lease ends by itself, so that a member that dies stops nobody. A lease has a fencing token, larger than all before
-//! it; Redis writes a record and looks at the lease in one step, so that who had the lease before, and does not know that it
-//! has ended, changes nothing any more. A record is sealed for its name and its version: nobody without the secret can pass
-//! one off as another, or an old one off as a newer one.
+//! A lease expires by itself, so a member that dies blocks no other. A lease has a fencing token, larger than all
+//! before it. Redis checks the lease and writes the record in one step, so a former holder that has not noticed the
+//! expiry cannot write. A record is sealed for its name and its version: without the secret, one record cannot be
+//! passed off as another, or an old one as a newer one.
 
 mod version;
 
@@ -28,32 +28,32 @@ pub struct Records {
     member: String,
 }
 
-/// The right to write, for as long as it is renewed.
+/// The right to write records, until it expires or is released.
 #[derive(Debug)]
 pub struct Lease {
     value: String,
-    /// Of what was written last under it.
+    /// Version of the last record written under this lease.
     version: Mutex<Version>,
 }
 
-/// What is under one name.
+/// The state of a record.
 #[derive(Debug)]
 pub enum Record {
-    /// Nothing.
+    /// There is no record of this name.
     Absent,
-    /// Bytes that this fleet has not sealed for this name.
+    /// The bytes were not sealed by this fleet for this name.
     Damaged,
-    /// A record.
+    /// An authentic record.
     Sealed(Version, Zeroizing<Vec<u8>>),
 }
 
-/// A member that has not been heard of for this long is not waited for.
+/// Time after which a member without a sign of life is no longer waited for.
 pub const SILENCE: Duration = Duration::from_secs(5);
-/// How long a record stays without being written again.
+/// Lifetime of a record that is not written again.
 const KEEP: Duration = Duration::from_secs(180 * 24 * 3600);
-/// The largest record; what is longer is damaged.
+/// Maximum size of a record; longer values count as damaged.
 const LARGEST: usize = 256 * 1024;
-/// The digits of a version in front of what is sealed.
+/// Number of digits of the version in front of the sealed bytes.
 const DIGITS: usize = 20;
 
 static ACQUIRE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("acquire.lua")));
@@ -63,7 +63,7 @@ static ATTEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("att
 static BEHIND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("behind.lua")));
 
 impl Records {
-    /// The records in this area of the fleet that has the secret.
+    /// Creates a handle to the records of this area, for the fleet with this secret.
     ///
     /// # Errors
     /// If BoringSSL has no random bytes for this member's name.
@@ -71,15 +71,15 @@ impl Records {
         Ok(Self { redis, secret, area, member: random()? })
     }
 
-    /// Tells fleets apart.
+    /// Returns the fleet's namespace, which distinguishes fleets.
     pub fn namespace(&self) -> &str {
         self.secret.namespace()
     }
 
-    /// The lease, unless another member has it. Its versions are newer than `known`.
+    /// Acquires the lease; `None` if another member holds it. Its versions are newer than `known`.
     ///
     /// # Errors
-    /// If Redis cannot be reached or does not answer as it should.
+    /// If Redis cannot be reached or sends an unexpected response.
     pub async fn acquire(&self, known: Version, term: Duration) -> Result<Option<Lease>, FleetError> {
         let holder = random()?;
         let mut call = ACQUIRE.key(self.key("lease"));
@@ -90,27 +90,27 @@ impl Records {
         Ok(Some(Lease { value: format!("{token}:{holder}"), version: Mutex::new(version) }))
     }
 
-    /// Has the lease go on; `false` if it has ended.
+    /// Renews the lease; `false` if it has expired.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// The errors of [`acquire`](Self::acquire).
     pub async fn renew(&self, lease: &Lease, term: Duration) -> Result<bool, FleetError> {
         let mut call = RENEW.key(self.key("lease"));
         self.ask(call.arg(&lease.value).arg(milliseconds(term))).await
     }
 
-    /// Ends the lease.
+    /// Releases the lease.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire). Then it ends by itself.
+    /// The errors of [`acquire`](Self::acquire). The lease then expires by itself.
     pub async fn release(&self, lease: Lease) -> Result<(), FleetError> {
         self.renew(&lease, Duration::ZERO).await.map(drop)
     }
 
-    /// Writes a record; `None`, and nothing is written, if the lease has ended.
+    /// Writes a record; returns `None` and writes nothing if the lease has expired.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// The errors of [`acquire`](Self::acquire).
     pub async fn write(
         &self,
         lease: &Lease,
@@ -127,14 +127,14 @@ impl Records {
         Ok(written.then_some(version))
     }
 
-    /// The records of these names, in their order.
+    /// Reads the records of these names, in their order.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// The errors of [`acquire`](Self::acquire).
     pub async fn read(&self, names: &[String]) -> Result<Vec<Record>, FleetError> {
         let mut pipeline = Pipeline::with_capacity(names.len());
         for name in names {
-            // Whatever somebody has put there, no more of it is taken.
+            // Reads at most `LARGEST` bytes, however long the stored value is.
             let mut command = Cmd::new();
             command.arg("GETRANGE").arg(self.record(name)).arg(0).arg(LARGEST);
             pipeline.add_command(command);
@@ -142,16 +142,16 @@ impl Records {
         let mut connection = self.redis.connection().await?;
         let values: Vec<Vec<u8>> = self.redis.checked(pipeline.query_async(&mut connection).await)?;
         if values.len() != names.len() {
-            return Err(FleetError::Unreachable("not as many answers as questions".into()));
+            return Err(FleetError::Unreachable("fewer responses than requests".into()));
         }
         Ok(names.iter().zip(values).map(|(name, value)| self.opened(name, &value)).collect())
     }
 
-    /// Says that this member is alive and has all records up to a version. Gives the newest version; `None` if there is no
-    /// record.
+    /// Reports that this member is alive and has all records up to a version. Returns the newest version; `None` if
+    /// there is no record.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// The errors of [`acquire`](Self::acquire).
     pub async fn attend(&self, has: Version) -> Result<Option<Version>, FleetError> {
         let mut call = ATTEND.key(self.key("members"));
         call.key(self.key("newest")).arg(&self.member).arg(has.to_string());
@@ -159,10 +159,10 @@ impl Records {
         Ok(newest.parse().ok())
     }
 
-    /// How many members that are alive have not got this version yet.
+    /// Returns the number of live members that do not have this version yet.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// The errors of [`acquire`](Self::acquire).
     pub async fn behind(&self, version: Version) -> Result<usize, FleetError> {
         let mut call = BEHIND.key(self.key("members"));
         self.ask(call.arg(version.to_string()).arg(milliseconds(SILENCE))).await
@@ -208,7 +208,7 @@ impl Lease {
     }
 }
 
-/// Whether they are the very same, with their connections.
+/// Compares identity: both handles share their connections.
 impl PartialEq for Records {
     fn eq(&self, other: &Self) -> bool {
         self.member == other.member
@@ -217,7 +217,7 @@ impl PartialEq for Records {
 
 impl Eq for Records {}
 
-/// Which fleet, and where.
+/// Shows the namespace and the address.
 impl fmt::Display for Records {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}", self.secret.namespace(), self.redis)

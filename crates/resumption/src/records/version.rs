@@ -1,23 +1,24 @@
-//! Which of two records is the newer one.
+//! Versions of records, ordered by age.
 
 use std::{fmt, str::FromStr};
 
-/// The fencing token of the lease under which a record was written, and how many were before it under this lease.
+/// The fencing token of the lease under which a record was written, and the number of earlier writes under this
+/// lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(u64);
 
-/// For how many writes under one lease there is room.
+/// Maximum number of writes under one lease.
 const WRITES: u64 = 1 << 16;
 /// The largest token: a time in milliseconds, some thousand years from now.
 const LARGEST: u64 = 1 << 47;
 
 impl Version {
-    /// The first version of a lease with this token; `None` if no lease has it.
+    /// Returns the first version of a lease with this token; `None` if the token is out of range.
     pub(super) fn first(token: u64) -> Option<Self> {
         (token < LARGEST).then(|| Self(token * WRITES))
     }
 
-    /// The one after it under the same lease; `None` if there were too many.
+    /// Returns the next version under the same lease; `None` if the maximum number of writes is reached.
     pub(super) fn next(self) -> Option<Self> {
         let next = self.0 + 1;
         (!next.is_multiple_of(WRITES)).then_some(Self(next))
@@ -28,7 +29,7 @@ impl Version {
     }
 }
 
-/// In as many digits for each, so that Redis compares them as text: its numbers are too small.
+/// Formats with a fixed number of digits, so that Redis can compare versions as text: its numbers are too small.
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:020}", self.0)
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_lease_has_is_refused() {
+    fn values_outside_the_range_are_rejected() {
         assert!(Version::first(LARGEST).is_none());
         for text in ["", "-1", "x", &u64::MAX.to_string(), "99999999999999999999999"] {
             assert!(text.parse::<Version>().is_err(), "{text}");

@@ -1,4 +1,4 @@
-//! Opening one connection.
+//! Opening a connection to Redis.
 
 use super::options::RedisOptions;
 use crate::FleetError;
@@ -18,9 +18,9 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// For TCP, TLS and the login together.
+/// Timeout of TCP connect, TLS handshake and login together.
 const CONNECT: Duration = Duration::from_secs(2);
-/// For an answer, where nobody waits in a handshake.
+/// Response timeout for requests that no handshake waits for.
 const ANSWER: Duration = Duration::from_secs(2);
 
 /// A connection to one Redis or to a cluster; clones share it.
@@ -30,7 +30,8 @@ pub(crate) enum Connection {
     Cluster(ClusterConnection),
 }
 
-/// The task that moves bytes. It ends with the last clone of its connection, also if Redis still owes answers.
+/// The task that drives the connection. It ends with the last clone of its connection, even if responses are
+/// outstanding.
 pub(crate) struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
@@ -50,7 +51,7 @@ impl Connection {
         };
         tokio::time::timeout(CONNECT, opening)
             .await
-            .unwrap_or(Err(FleetError::Unreachable("no answer".into())))
+            .unwrap_or(Err(FleetError::Unreachable("no response".into())))
     }
 }
 

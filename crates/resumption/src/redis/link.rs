@@ -1,4 +1,4 @@
-//! A thread's connection to a Redis: being opened, open, or not to be tried again yet.
+//! A thread's connection to a Redis: opening, open, or in the pause after a failure.
 
 use super::{connect::Connection, options::Shared};
 use crate::FleetError;
@@ -10,7 +10,7 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// After a connection could not be opened.
+/// Pause after a connection could not be opened.
 const PAUSE: Duration = Duration::from_millis(100);
 
 thread_local! {
@@ -30,7 +30,8 @@ enum State {
 
 type Opened = Result<Connection, FleetError>;
 
-/// This thread's connection, being opened now if there was none. Dropping the future does not end the opening.
+/// Returns this thread's connection, and starts to open it if it is not open. Dropping the future does not cancel the
+/// opening.
 pub(super) fn connection(shared: &Arc<Shared>) -> impl Future<Output = Opened> + Send + 'static {
     let state = LINKS.with_borrow_mut(|links| {
         links.retain(|link| link.of.strong_count() > 0);
@@ -53,7 +54,7 @@ pub(super) fn connection(shared: &Arc<Shared>) -> impl Future<Output = Opened> +
     }
 }
 
-/// Forgets this thread's open connection.
+/// Drops this thread's open connection.
 pub(super) fn discard(shared: &Arc<Shared>) {
     LINKS.with_borrow_mut(|links| {
         let opened = |state: &State| matches!(state, State::Opening(receiver) if receiver.borrow().is_some());

@@ -1,20 +1,20 @@
-//! Where a Redis is, and how it is spoken to.
+//! Address of a Redis, and connection options.
 
 use quadrille_config::model::RedisAddress;
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
-/// How to identify oneself, and whom to trust.
+/// Credentials and trusted certificate authorities.
 #[derive(Clone, Default)]
 pub struct RedisOptions {
-    /// In place of the address's password.
+    /// Password that replaces the address's.
     pub password: Option<Zeroizing<String>>,
-    /// CA bundle (PEM) for `rediss://`; the system's without one.
+    /// CA bundle (PEM) for `rediss://`; the system's if `None`.
     pub ca: Option<PathBuf>,
 }
 
 pub(super) struct Shared {
-    /// Tells the connections of one from those of another on the same thread.
+    /// Distinguishes the connections of different handles on the same thread.
     pub(super) id: u64,
     pub(super) address: RedisAddress,
     pub(super) options: RedisOptions,

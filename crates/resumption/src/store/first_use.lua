@@ -1,9 +1,9 @@
--- Claims the one use of early data that ARGV[1] stands for: 1 for the first use, else 0.
+-- Claims the single use of early data identified by ARGV[1]: returns 1 for the first use, else 0.
 --
--- Uses are remembered by periods of ARGV[2] seconds, in the set of this period and in that of the one before; periods
--- take turns with KEYS[2] and KEYS[3]. KEYS[1] says since when that has gone on without a gap, and how many uses each set
--- has. Sets that have other numbers, or none of all this, mean that somebody has deleted what was remembered (an eviction,
--- a restart, a person): a use may then be a copy, and none is the first until a whole period has gone by again.
+-- Uses are remembered by periods of ARGV[2] seconds, in the set of the current period and the set of the previous one;
+-- periods alternate between KEYS[2] and KEYS[3]. KEYS[1] holds the time since which this has run without a gap, and the
+-- size of each set. Other sizes, or missing keys, mean that uses were deleted (by an eviction, a restart or an operator):
+-- a use may then be a replay, and no use counts as the first until a whole period has passed again.
 local now = tonumber(redis.call('TIME')[1])
 local window = tonumber(ARGV[2])
 local period = math.floor(now / window)
@@ -26,7 +26,7 @@ elseif complete and last == period - 1 then
     young, old = 0, young
     redis.call('DEL', set(period))
 else
-    -- What there was, if anything, is too old to be copied.
+    -- Older uses, if any, can no longer be replayed.
     young, old = 0, 0
     redis.call('DEL', KEYS[2], KEYS[3])
 end

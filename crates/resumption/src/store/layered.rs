@@ -3,15 +3,15 @@
 use super::{Claim, Lookup, Session, SessionId, SessionStore, StoreStatistics, UseId};
 use std::sync::Arc;
 
-/// Asks `near` first, and `far` for what is not there. What `far` had is kept near, because a client that came back
-/// once often does so again.
+/// Looks up sessions in `near` first, then in `far`. A session found in `far` is kept in `near`, because a client
+/// that resumed once often does so again.
 pub struct Layered<N, F> {
     near: Arc<N>,
     far: F,
 }
 
 impl<N, F> Layered<N, F> {
-    /// In this order.
+    /// Creates a store that looks up in this order.
     pub fn new(near: N, far: F) -> Self {
         Self { near: Arc::new(near), far }
     }

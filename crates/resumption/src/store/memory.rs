@@ -1,4 +1,4 @@
-//! Sessions of this process: bounded, expiring.
+//! Session store in memory: bounded, expiring.
 
 use super::{Claim, Lookup, Miss, Session, SessionId, SessionStore, StoreStatistics, UseId, uses::Uses};
 use moka::sync::Cache;
@@ -8,17 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A store in this process. Full, it drops sessions that are used least (W-TinyLFU).
+/// A store in this process. When full, it evicts the least used sessions (W-TinyLFU).
 pub struct MemoryStore {
     sessions: Cache<SessionId, Session>,
     uses: Mutex<Uses>,
 }
 
-/// In each generation, of 32 bytes each.
+/// Capacity of each generation of early-data uses, 32 bytes each.
 const USES: usize = 100_000;
 
 impl MemoryStore {
-    /// Keeps up to `capacity` sessions, each for as long as `lifetime`.
+    /// Keeps up to `capacity` sessions, each for `lifetime`.
     pub fn new(capacity: NonZeroUsize, lifetime: Duration) -> Self {
         let capacity = u64::try_from(capacity.get()).unwrap_or(u64::MAX);
         let sessions = Cache::builder().max_capacity(capacity).time_to_live(lifetime).build();

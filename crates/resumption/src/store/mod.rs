@@ -1,4 +1,4 @@
-//! Where sessions with ids (TLS 1.2 and below) are kept.
+//! Stores for sessions with ids (TLS 1.2 and below).
 
 mod layered;
 mod memory;
@@ -13,65 +13,65 @@ pub use uses::{Claim, UseId};
 use std::{future::Future, pin::Pin, sync::Arc};
 use zeroize::Zeroizing;
 
-/// A session's id, as the server chose it: 32 random bytes.
+/// A session id chosen by the server: 32 random bytes.
 pub type SessionId = [u8; 32];
 
-/// A session as the TLS library serialised it, master secret included. It is wiped with the last copy.
+/// A session as serialised by the TLS library, including the master secret. Zeroised when the last copy is dropped.
 pub type Session = Arc<Zeroizing<Vec<u8>>>;
 
-/// Keeps sessions, and gives them back for a while.
+/// Stores sessions and returns them until they expire.
 pub trait SessionStore: Send + Sync {
-    /// Asks for a session. At best the answer is there at once; else it comes within the store's deadline.
+    /// Looks up a session. Returns the result at once if it is known, otherwise within the store's deadline.
     fn get(&self, id: &SessionId) -> Lookup;
 
-    /// Keeps a session, if that is possible without waiting.
+    /// Stores a session, if that is possible without waiting.
     fn put(&self, id: &SessionId, session: Session);
 
-    /// Claims the one use of early data that `id` stands for. Of all who share the store, the first gets `true`, and
-    /// nobody if the store cannot tell.
+    /// Claims the single use of early data identified by `id`. Among all processes that share the store, the first
+    /// gets `true`; none does if the store cannot decide.
     fn claim(&self, id: &UseId) -> Claim;
 
-    /// Called on a thread that will ask soon.
+    /// Prepares the store on a thread that will use it soon.
     fn warm(&self) {}
 
-    /// How it goes.
+    /// Returns the store's statistics.
     fn statistics(&self) -> StoreStatistics {
         StoreStatistics::default()
     }
 }
 
-/// An answer, now or later.
+/// The result of a lookup, immediate or pending.
 pub enum Lookup {
-    /// It is there.
+    /// The session was found.
     Hit(Session),
-    /// It is not.
+    /// The session was not found.
     Miss(Miss),
-    /// Somebody else has been asked.
+    /// The lookup is in progress elsewhere.
     Pending(Pin<Box<dyn Future<Output = Result<Session, Miss>> + Send>>),
 }
 
-/// Why there is no session.
+/// Reason that there is no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Miss {
-    /// Nobody has it: it expired, was pushed out, or never was.
+    /// The session is not stored: it expired, was evicted, or never existed.
     Unknown,
-    /// No answer before the deadline.
+    /// The deadline passed without a response.
     Timeout,
-    /// Nobody is asked at the moment, or asking failed.
+    /// Lookups are suspended, or the lookup failed.
     Unavailable,
-    /// What was there was not sealed by this fleet for this id.
+    /// The stored value was not sealed by this fleet for this id.
     Damaged,
 }
 
-/// Counted since the store was made.
+/// Counters since the store was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStatistics {
     /// Sessions that are kept in this process.
     pub sessions: u64,
-    /// Sessions written elsewhere.
+    /// Sessions written to another store.
     pub written: u64,
     /// Sessions that could not be written.
     pub lost: u64,
-    /// Whether asking is suspended because nobody answers.
+    /// Whether lookups are suspended because the store does not respond.
     pub suspended: bool,
 }

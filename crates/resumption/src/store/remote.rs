@@ -1,4 +1,4 @@
-//! Sessions of the fleet, in Redis: sealed before they leave, asked for under a deadline, behind a breaker.
+//! The fleet's sessions in Redis: sealed before they leave the process, looked up under a deadline, behind a breaker.
 
 use super::{
     Claim, Lookup, Miss, Session, SessionId, SessionStore, StoreStatistics, UseId,
@@ -16,7 +16,7 @@ use std::{
 };
 use tokio::time::timeout;
 
-/// A store in Redis, of the fleet that has the secret. Clones share it.
+/// A store in Redis, for the fleet with this secret. Clones share it.
 #[derive(Clone)]
 pub struct RedisStore(Arc<Inner>);
 
@@ -27,9 +27,10 @@ struct Inner {
     lifetime: Duration,
     deadline: Duration,
     breaker: Mutex<Breaker>,
-    /// What came here, for whoever can delete keys in Redis: there it might be the first use again.
+    /// Uses seen by this process. They guard against a client that can delete keys in Redis, where a repeat might
+    /// then count as the first use.
     uses: Mutex<Uses>,
-    /// Read on every look-up instead of the lock.
+    /// Read on every lookup in place of the lock.
     suspended: AtomicBool,
     under_way: AtomicUsize,
     written: AtomicU64,
@@ -39,15 +40,15 @@ struct Inner {
 /// All its keys are in one slot of a cluster.
 static FIRST_USE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("first_use.lua")));
 
-/// Questions and writes under way at once; what comes on top is a miss, or lost.
+/// Maximum number of concurrent lookups and writes; a lookup above it is a miss, a write is lost.
 const MOST_UNDER_WAY: usize = 4096;
-/// Uses of early data that are remembered here, in each generation, of 32 bytes each.
+/// Capacity of each generation of early-data uses remembered here, 32 bytes each.
 const USES: usize = 100_000;
-/// Nobody waits for a write.
+/// Timeout of a write; no handshake waits for it.
 const WRITE: Duration = Duration::from_secs(1);
 
 impl RedisStore {
-    /// Sessions are kept there for as long as `lifetime`, and a look-up ends after `deadline`.
+    /// Keeps sessions for `lifetime`; a lookup ends after `deadline`.
     pub fn new(redis: Redis, secret: FleetSecret, lifetime: Duration, deadline: Duration) -> Self {
         let prefix = format!("quadrille:{}:session:", secret.namespace()).into_bytes();
         Self(Arc::new(Inner {
@@ -125,7 +126,8 @@ impl SessionStore for RedisStore {
     }
 }
 
-/// A session is sealed for its id: Redis, or whoever has it, cannot pass one off as another.
+/// Returns the purpose that a session is sealed for, which includes its id: Redis, or a client with access to it,
+/// cannot pass one session off as another.
 fn purpose(id: &SessionId) -> [u8; 40] {
     let mut purpose = *b"session ........ ........ ........ .....";
     purpose[8..].copy_from_slice(id);
@@ -158,7 +160,7 @@ impl Inner {
         [&self.prefix[..], id].concat()
     }
 
-    /// The outcome, or `None` if it took too long; the breaker learns of it.
+    /// Returns the outcome, or `None` if the deadline passed; the breaker records it.
     async fn under_deadline<T>(
         &self,
         deadline: Duration,
@@ -168,17 +170,17 @@ impl Inner {
         let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(outcome, Some(Ok(_))) {
             if breaker.answered() {
-                tracing::info!(redis = %self.redis, "the session store answers again");
+                tracing::info!(redis = %self.redis, "the session store responds again");
             }
         } else {
-            // Errors and stalls say nothing about the next connection. A slow answer does not fail this one.
+            // Errors and stalls do not imply that a new connection fails. A slow response does not fail this one.
             if outcome.is_some() || breaker.is_open() {
                 self.redis.discard();
             }
             if breaker.failed(Instant::now()) {
                 let error = outcome.as_ref().and_then(|outcome| outcome.as_ref().err());
-                let error = error.map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
-                tracing::warn!(redis = %self.redis, error, "the session store does not answer; clients get full handshakes");
+                let error = error.map_or_else(|| "no response in time".to_owned(), ToString::to_string);
+                tracing::warn!(redis = %self.redis, error, "the session store does not respond; clients get full handshakes");
             }
         }
         self.suspended.store(breaker.is_open(), Ordering::Relaxed);
@@ -186,7 +188,7 @@ impl Inner {
     }
 }
 
-/// A place among those under way, given back when dropped.
+/// A slot among the concurrent operations, released on drop.
 struct Turn(Arc<Inner>);
 
 impl Turn {

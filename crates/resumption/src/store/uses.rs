@@ -1,8 +1,8 @@
-//! Early data (0-RTT) counts once: which tickets have brought some (RFC 8446 section 8.1).
+//! Single use of early data (0-RTT): tracks the tickets that have been used for it (RFC 8446 section 8.1).
 //!
-//! A copied first flight is accepted by no gateway once its ticket's age no longer fits, which BoringSSL allows a
-//! minute of deviation either way. So a use has to be remembered for two minutes, and two more for clocks that differ;
-//! and a memory that began later than that knows too little to say that a use is the first.
+//! Gateways reject a replayed first flight once its ticket's age no longer fits; BoringSSL allows a minute of
+//! deviation either way. A use therefore has to be remembered for two minutes, and two more for clocks that differ. A
+//! memory that started later than that cannot tell whether a use is the first.
 
 use std::{
     collections::HashSet,
@@ -11,44 +11,44 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a use is known by: a digest of the ticket.
+/// Identifies a use: a digest of the ticket.
 pub type UseId = [u8; 32];
 
-/// Whether a use is the first one, now or later. False also if that cannot be found out.
+/// The result of a claim: whether a use is the first, immediate or pending. Also false if that cannot be determined.
 pub enum Claim {
-    /// Known at once.
+    /// The result is known.
     Now(bool),
-    /// Somebody else has been asked.
+    /// The claim is in progress elsewhere.
     Pending(Pin<Box<dyn Future<Output = bool> + Send>>),
 }
 
-/// How long a use is remembered at least.
+/// Minimum time for which a use is remembered.
 pub(super) const REMEMBERED: Duration = Duration::from_secs(240);
 
-/// Uses of this process, in two generations. Time is an argument.
+/// Uses seen by this process, in two generations. Time is an argument.
 #[derive(Debug)]
 pub(super) struct Uses {
     young: HashSet<UseId>,
     old: HashSet<UseId>,
-    /// When the young ones began.
+    /// Start of the younger generation.
     since: Instant,
-    /// Of each generation.
+    /// Capacity of each generation.
     capacity: usize,
 }
 
 impl Uses {
-    /// Remembers up to `capacity` uses in each [`REMEMBERED`]; what comes on top is not believed to be the first.
+    /// Remembers up to `capacity` uses in each [`REMEMBERED`]; uses above it are not accepted as the first.
     pub(super) fn new(capacity: usize, now: Instant) -> Self {
         Self { young: HashSet::new(), old: HashSet::new(), since: now, capacity }
     }
 
-    /// Whether this is the first use.
+    /// Returns whether this is the first use.
     pub(super) fn claim(&mut self, id: &UseId, now: Instant) -> bool {
         self.age(now);
         self.young.len() < self.capacity && !self.old.contains(id) && self.young.insert(*id)
     }
 
-    /// Whether this use is known; from now on it is, as long as there is room.
+    /// Returns whether this use is known, and remembers it if there is room.
     pub(super) fn repeats(&mut self, id: &UseId, now: Instant) -> bool {
         self.age(now);
         let known = self.old.contains(id) || self.young.contains(id);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_somebody_else_too_knows_repetitions_only() {
+    fn a_memory_beside_another_store_detects_repeats_only() {
         let now = Instant::now();
         let mut uses = Uses::new(2, now);
         assert!(!uses.repeats(&[1; 32], now) && uses.repeats(&[1; 32], now));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn full_means_no_and_not_forgotten() {
+    fn a_full_memory_rejects_and_does_not_forget() {
         let now = Instant::now();
         let mut uses = Uses::new(2, now);
         assert!(uses.claim(&[1; 32], now) && uses.claim(&[2; 32], now));

@@ -30,7 +30,7 @@ fn clients_and_server_have_the_same_secret() {
             let answers = in_one_turn(engine, clients.iter().map(Client::client_share).collect());
             let mut public = HashSet::new();
             for (client, answer) in clients.iter().zip(answers) {
-                let answer = answer.expect("an answer");
+                let answer = answer.expect("a response");
                 assert_eq!(client.secret(&answer), *answer.secret);
                 assert_eq!((answer.group, answer.batch <= 32), (client.group, true));
                 assert!(public.insert(answer.public), "a key pair was used twice");
@@ -39,7 +39,7 @@ fn clients_and_server_have_the_same_secret() {
     }
 }
 
-/// Whole passes, and what is left over from three on, are answered; the others are BoringSSL's.
+/// Whole passes, and a remainder of three or more, are computed; BoringSSL computes the others.
 #[test]
 fn shares_on_p256_are_answered_where_lanes_pay() {
     let seen = Reports::default();
@@ -53,7 +53,7 @@ fn shares_on_p256_are_answered_where_lanes_pay() {
                 assert_eq!(answer.err(), Some(ExchangeError::Declined), "share {index} of {count}");
                 continue;
             }
-            let answer = answer.expect("an answer");
+            let answer = answer.expect("a response");
             assert_eq!(client.secret(&answer), *answer.secret);
             assert_eq!((answer.group, answer.batch, answer.public[0]), (Group::P256, answered, 4));
             assert!(public.insert(answer.public), "a key pair was used twice");
@@ -61,11 +61,11 @@ fn shares_on_p256_are_answered_where_lanes_pay() {
     }
     let secrets = [3, 8, 8, 11, 32].map(|count| ("eight", count, 0));
     assert_eq!(seen.of(ExchangeOperation::P256), secrets);
-    assert_eq!(seen.of(ExchangeOperation::P256KeyPair), [("eight", 16, 0); 4], "made ahead");
+    assert_eq!(seen.of(ExchangeOperation::P256KeyPair), [("eight", 16, 0); 4], "generated in advance");
     assert_eq!(seen.of(ExchangeOperation::X25519), []);
 }
 
-/// A lone client is not kept waiting again and again, and a crowd is noticed soon.
+/// A lone client is not delayed repeatedly, and a burst is noticed soon.
 #[test]
 fn after_a_turn_with_too_few_on_p256_the_next_ones_are_not_awaited() {
     let engine = start(settings(1, 8), WithP256(Eight), Reports::default());
@@ -161,7 +161,7 @@ fn shares_that_belong_together_are_answered_now_and_in_order() {
     let clients: Vec<Client> = (0..8).map(|_| Client::new(Group::X25519MlKem768)).collect();
     let answers = engine.answer(clients.iter().map(Client::client_share).collect());
     for (client, answer) in clients.iter().zip(&answers) {
-        let answer = answer.as_ref().expect("an answer");
+        let answer = answer.as_ref().expect("a response");
         assert_eq!((client.secret(answer), answer.batch), (answer.secret.to_vec(), 8));
     }
     assert_eq!(seen.of(ExchangeOperation::X25519), [("eight", 8, 0)]);
@@ -176,7 +176,7 @@ fn a_client_of_ours_decapsulates_what_a_server_has_encapsulated() {
         let share = [&pair.public[..], &x25519.share].concat();
         let share = ClientShare::new(Group::X25519MlKem768, &share).expect("1216 bytes");
         assert!(share.is_reduced());
-        let answer = engine.answer(vec![share]).remove(0).expect("an answer");
+        let answer = engine.answer(vec![share]).remove(0).expect("a response");
         let ciphertext = answer.public.first_chunk().expect("the ciphertext comes first");
         assert_eq!(pair.decapsulate(ciphertext).expect("a secret")[..], answer.secret[..32]);
         let mut other = *ciphertext;
@@ -195,7 +195,7 @@ fn lanes_get_whole_passes_and_what_pays() {
     }
     let secrets = [("eight", 8, 0), ("aws-lc", 1, 0), ("eight", 2, 0), ("eight", 18, 0)];
     assert_eq!(seen.of(ExchangeOperation::X25519), secrets);
-    assert_eq!(seen.of(ExchangeOperation::X25519KeyPair), [("eight", 16, 0), ("eight", 16, 0)], "made ahead");
+    assert_eq!(seen.of(ExchangeOperation::X25519KeyPair), [("eight", 16, 0), ("eight", 16, 0)], "in advance");
     assert_eq!(seen.of(ExchangeOperation::MlKem768), []);
 }
 
@@ -212,7 +212,7 @@ fn encapsulations_get_whole_passes_and_what_pays() {
     assert_eq!(seen.of(ExchangeOperation::MlKem768), encapsulated);
 }
 
-/// Where this CPU has lanes, they refuse the same keys as AWS-LC.
+/// Lanes of this CPU, if any, reject the same keys as AWS-LC.
 #[test]
 fn lanes_refuse_a_key_that_is_not_reduced_alone() {
     let seen = Reports::default();
@@ -297,5 +297,5 @@ fn a_panic_fails_its_batch_and_nothing_else() {
     let answers = in_one_turn(&engine, vec![Client::new(Group::X25519).client_share()]);
     assert_eq!(answers[0].as_ref().err(), Some(&ExchangeError::Failed));
     let answers = in_one_turn(&engine, vec![Client::new(Group::X25519).client_share()]);
-    assert_eq!(answers[0].as_ref().err(), Some(&ExchangeError::Failed), "the thread goes on");
+    assert_eq!(answers[0].as_ref().err(), Some(&ExchangeError::Failed), "the thread continues");
 }

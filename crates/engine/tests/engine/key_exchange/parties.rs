@@ -1,4 +1,4 @@
-//! Clients that are BoringSSL's, backends with lanes that are, and what is told of them.
+//! Clients and backends with lanes based on BoringSSL, and recorded reports.
 
 use boring::{
     bn::{BigNum, BigNumContext},
@@ -22,7 +22,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// A client that has sent a share.
+/// Client that has sent a share.
 pub(super) struct Client {
     pub(super) group: Group,
     x25519: [u8; 32],
@@ -59,7 +59,7 @@ impl Client {
         ClientShare::new(self.group, &self.share).expect("a share of the right length")
     }
 
-    /// The secret, as the client computes it.
+    /// Computes the secret as a client does.
     pub(super) fn secret(&self, answer: &ServerShare) -> Vec<u8> {
         if let Some(p256) = &self.p256 {
             return p256.with(&answer.public);
@@ -88,7 +88,7 @@ impl Client {
     }
 }
 
-/// A key of a client on P-256.
+/// Client key on P-256.
 struct P256Secret(EcKey<Private>);
 
 impl P256Secret {
@@ -112,7 +112,7 @@ impl P256Secret {
         self.0.public_key().to_bytes(&Self::group(), form, &mut context).expect("a point")
     }
 
-    /// The secret with a point, which must be on the curve.
+    /// Computes the secret with a point, which must be on the curve.
     fn with(&self, point: &[u8]) -> Vec<u8> {
         let mut context = BigNumContext::new().expect("memory");
         let point = EcPoint::from_bytes(&Self::group(), point, &mut context).expect("a point");
@@ -125,10 +125,10 @@ impl P256Secret {
     }
 }
 
-/// Eight lanes that are BoringSSL's, from two operations on.
+/// Eight lanes based on BoringSSL, from two operations on.
 pub(super) struct Eight;
 
-/// From three on.
+/// Eight lanes, from three operations on.
 impl P256 for Eight {
     fn name(&self) -> &'static str {
         "eight"
@@ -164,7 +164,7 @@ impl P256 for Eight {
     }
 }
 
-/// A backend with lanes for P-256 alone.
+/// Backend with lanes for P-256 alone.
 pub(super) struct WithP256<T>(pub(super) T);
 
 impl<T: P256> Backend for WithP256<T> {
@@ -189,7 +189,7 @@ impl<T: P256> Backend for WithP256<T> {
     }
 }
 
-/// Lanes whose scalars have no public keys.
+/// Lanes with scalars without public keys.
 impl P256 for Broken {
     fn name(&self) -> &'static str {
         "broken"
@@ -242,7 +242,7 @@ impl X25519 for Eight {
     }
 }
 
-/// Eight lanes that are BoringSSL's, from four operations on.
+/// Eight lanes based on BoringSSL, from four operations on.
 impl MlKem768 for Eight {
     fn name(&self) -> &'static str {
         "eight"
@@ -321,7 +321,7 @@ impl<T: X25519> Backend for With<T> {
     }
 }
 
-/// A backend with lanes for ML-KEM alone.
+/// Backend with lanes for ML-KEM alone.
 pub(super) struct WithMlKem<T>(pub(super) T);
 
 impl<T: MlKem768> Backend for WithMlKem<T> {
@@ -356,7 +356,7 @@ impl Observer for Reports {
 }
 
 impl Reports {
-    /// Backend, operations and failures of each report of this operation.
+    /// Returns backend, operations and failures of each report of this operation.
     pub(super) fn of(&self, operation: ExchangeOperation) -> Vec<(&'static str, usize, usize)> {
         let reports = self.0.lock().expect("reports");
         let of = reports.iter().filter(|report| report.operation == operation);
@@ -364,7 +364,7 @@ impl Reports {
     }
 }
 
-/// Answers all of these shares in one turn of an event loop.
+/// Submits all of these shares in one turn of an event loop.
 pub(super) fn in_one_turn(
     engine: &Engine,
     shares: Vec<ClientShare>,
@@ -374,12 +374,12 @@ pub(super) fn in_one_turn(
     assert!(flusher.as_mut().poll(&mut context).is_pending());
     let mut exchanges: Vec<_> = shares.into_iter().map(|share| Box::pin(engine.exchange(share))).collect();
     if exchanges.len() < 32 {
-        assert!(exchanges[0].as_mut().poll(&mut context).is_pending(), "answered before the turn has ended");
+        assert!(exchanges[0].as_mut().poll(&mut context).is_pending(), "response before the end of the turn");
     }
     assert!(flusher.as_mut().poll(&mut context).is_pending());
     let answers = exchanges.iter_mut().map(|exchange| match exchange.as_mut().poll(&mut context) {
         Poll::Ready(answer) => answer,
-        Poll::Pending => panic!("not answered when the turn has ended"),
+        Poll::Pending => panic!("no response at the end of the turn"),
     });
     answers.collect()
 }

@@ -3,7 +3,7 @@
 use super::PATIENCE;
 use std::{fs, thread, time::Duration, time::Instant};
 
-/// Waits until `done` is true; `what` says what did not become true.
+/// Waits until `done` is true; `what` describes the failure.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
@@ -13,10 +13,10 @@ pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until so many compute threads of this process sleep, and none runs: they have nothing to do.
+/// Waits until `threads` compute threads of this process sleep, and none runs: they are idle.
 #[track_caller]
 pub(crate) fn until_asleep(threads: usize) {
-    // Twice in a row: one look may meet a thread that waits for a lock.
+    // Checks twice in a row: a single check may see a thread that waits for a lock.
     let mut looks = 0;
     eventually("the compute threads do not sleep", || {
         let states = states();
@@ -26,7 +26,7 @@ pub(crate) fn until_asleep(threads: usize) {
     });
 }
 
-/// The states of compute threads, as proc_pid_stat(5) describes them.
+/// Returns the states of compute threads, as proc_pid_stat(5) describes them.
 fn states() -> Vec<char> {
     let tasks = fs::read_dir("/proc/self/task").expect("the threads").flatten();
     let stats = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());

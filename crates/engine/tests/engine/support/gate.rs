@@ -1,4 +1,4 @@
-//! A backend that holds every batch until it is told to go on, so that tests decide what is still waiting.
+//! Backend that holds every batch until the test releases it, so that tests control the queue.
 
 use super::PATIENCE;
 use quadrille_engine::{Backend, Job, KeyType, Scalar};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 /// The backend.
 pub(crate) struct Gate(Arc<Shared>);
 
-/// The test's hand on it; dropped, it opens.
+/// Control of the gate; opens it on drop.
 pub(crate) struct Open(Arc<Shared>);
 
 #[derive(Default)]
@@ -30,12 +30,12 @@ impl Gate {
 }
 
 impl Open {
-    /// Waits until so many batches in all have come to the gate.
+    /// Waits until `batches` batches in all have reached the gate.
     pub(crate) fn entered(&self, batches: usize) {
         self.0.wait(|state| state.entered >= batches);
     }
 
-    /// Lets everything through, now and later.
+    /// Lets all batches through, now and later.
     pub(crate) fn open(&self) {
         self.0.state.lock().unwrap().open = true;
         self.0.changed.notify_all();
@@ -53,7 +53,7 @@ impl Shared {
         let state = self.state.lock().unwrap();
         let (_state, timeout) =
             self.changed.wait_timeout_while(state, PATIENCE, |state| !until(state)).unwrap();
-        assert!(!timeout.timed_out(), "the gate waits in vain");
+        assert!(!timeout.timed_out(), "the gate was not opened in time");
     }
 }
 

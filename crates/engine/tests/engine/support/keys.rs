@@ -1,4 +1,4 @@
-//! One key of each type, made when first asked for: the large ones take seconds, and each test is a process.
+//! One key of each type, generated on first use: the large ones take seconds, and each test is a process.
 
 use boring::{
     ec::{EcGroup, EcKey},
@@ -18,7 +18,7 @@ static RSA: [LazyLock<Key>; 4] = [
 static EC: LazyLock<[Key; 3]> =
     LazyLock::new(|| [Nid::X9_62_PRIME256V1, Nid::SECP384R1, Nid::SECP521R1].map(new_ec));
 
-/// The fastest RSA key that the engine takes.
+/// Fastest RSA key that the engine accepts.
 pub(crate) fn rsa1024() -> Key {
     (*RSA[0]).clone()
 }
@@ -35,7 +35,7 @@ pub(crate) fn ec_p384() -> Key {
     EC[1].clone()
 }
 
-/// From fixed bytes: every seed is a private key.
+/// Key from fixed bytes: every seed is a private key.
 pub(crate) fn ed25519() -> Key {
     const PKCS8_HEADER: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
     let der = [&PKCS8_HEADER[..], &[7; 32]].concat();
@@ -46,7 +46,7 @@ pub(crate) fn all_keys() -> Vec<Key> {
     RSA.iter().map(|key| (**key).clone()).chain(EC.iter().cloned()).chain([ed25519()]).collect()
 }
 
-/// Every scheme that a key of this type and size can make.
+/// Returns every scheme that a key of this type and size supports.
 pub(crate) fn schemes_of(key: &Key) -> &'static [S] {
     match key.key_type() {
         KeyType::Rsa { bits: 1024 } => &RSA_SCHEMES[..7],

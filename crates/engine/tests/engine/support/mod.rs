@@ -15,7 +15,7 @@ pub(crate) use verify::verifies;
 use quadrille_engine::{Backend, Engine, Key, Observer, Operation, Policy, Settings, SignatureScheme};
 use std::{num::NonZeroUsize, time::Duration};
 
-/// Long enough for anything that ought to happen.
+/// Generous timeout for events that are expected.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 pub(crate) fn count(n: usize) -> NonZeroUsize {
@@ -31,18 +31,18 @@ pub(crate) fn start(settings: Settings, backend: impl Backend, observer: impl Ob
     Engine::start(settings, backend, observer).expect("threads start")
 }
 
-/// A signature that waits in a queue, as RSA and P-384 do.
+/// Returns a signature operation that is queued, as RSA and P-384 are.
 pub(crate) fn sign(key: &Key) -> Operation {
-    Operation::sign(schemes_of(key)[0], b"message").expect("a scheme of the key's own")
+    Operation::sign(schemes_of(key)[0], b"message").expect("the key's own scheme")
 }
 
 pub(crate) fn pkcs1(message: &[u8]) -> Operation {
-    Operation::sign(SignatureScheme::RsaPkcs1Sha256, message).expect("an RSA key")
+    Operation::sign(SignatureScheme::RsaPkcs1Sha256, message).expect("an RSA operation")
 }
 
-/// Runs `what` on a thread of its own and fails if it hangs.
+/// Runs `what` on its own thread and fails if it hangs.
 pub(crate) fn soon<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || done.send(what()));
-    wait.recv_timeout(PATIENCE).expect("it hangs, or has panicked")
+    wait.recv_timeout(PATIENCE).expect("no timeout and no panic")
 }

@@ -1,9 +1,9 @@
-//! An observer that remembers.
+//! Observer that records reports.
 
 use quadrille_engine::{BatchReport, KeyType, Observer};
 use std::sync::{Arc, Mutex};
 
-/// Clones share one memory.
+/// Clones share one record.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Seen>>);
 
@@ -23,7 +23,7 @@ impl Recorder {
         self.batches().iter().map(|batch| batch.operations).collect()
     }
 
-    /// The sum over all batches.
+    /// Returns the sum over all batches.
     pub(crate) fn sum(&self, of: impl Fn(&BatchReport) -> usize) -> usize {
         self.batches().iter().map(of).sum()
     }

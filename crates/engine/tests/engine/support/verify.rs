@@ -1,4 +1,4 @@
-//! Signatures, checked by BoringSSL's own verifier.
+//! Signature verification by BoringSSL's own verifier.
 
 use boring::{
     hash::{MessageDigest, hash},
@@ -7,7 +7,7 @@ use boring::{
 };
 use quadrille_engine::{Key, SignatureScheme as S};
 
-/// Whether this is the key's signature over the message.
+/// Returns whether this is the key's signature over the message.
 pub(crate) fn verifies(key: &Key, scheme: S, message: &[u8], signature: &[u8]) -> bool {
     match scheme {
         S::RsaPkcs1Md5Sha1 => md5_sha1(key, message, signature),
@@ -26,7 +26,7 @@ pub(crate) fn verifies(key: &Key, scheme: S, message: &[u8], signature: &[u8]) -
     }
 }
 
-/// Nobody offers this one as a whole: take the padding off, and compare (RFC 2246 section 7.4.3).
+/// No library verifies this scheme as a whole: removes the padding, and compares (RFC 2246 section 7.4.3).
 fn md5_sha1(key: &Key, message: &[u8], signature: &[u8]) -> bool {
     let rsa = key.pkey().rsa().unwrap();
     let mut opened = vec![0; rsa.size() as usize];

@@ -7,12 +7,12 @@ use std::arch::x86_64::{
     _mm_srli_epi64, _mm_srli_si128, _mm_xor_si128,
 };
 
-/// Blocks that share one reduction.
+/// Number of blocks that share one reduction.
 const STRIDE: usize = 4;
 
-/// GHASH (SP 800-38D, section 6.4), in POLYVAL's order of bits.
+/// GHASH (SP 800-38D, section 6.4), in POLYVAL's bit order.
 pub(super) struct Ghash {
-    /// The hash key to the power of 4, 3, 2, 1.
+    /// Powers 4, 3, 2, 1 of the hash key.
     powers: [__m128i; STRIDE],
     sum: __m128i,
     waiting: [__m128i; STRIDE],
@@ -31,7 +31,7 @@ impl Ghash {
         Self { powers: [four, three, two, one], sum: zero, waiting: [zero; STRIDE], count: 0 }
     }
 
-    /// Adds bytes, filled up with zeros to a whole block.
+    /// Adds bytes, padded with zeros to a whole block.
     #[inline]
     #[target_feature(enable = "pclmulqdq,avx")]
     pub(super) fn update(&mut self, bytes: &[u8]) {
@@ -56,7 +56,7 @@ impl Ghash {
         }
     }
 
-    /// GHASH of everything and the block of lengths, both in bytes here, in bits there.
+    /// Returns GHASH of all bytes and the block of lengths; arguments in bytes, the block in bits.
     #[inline]
     #[target_feature(enable = "pclmulqdq,avx")]
     pub(super) fn finish(mut self, aad: usize, text: usize) -> __m128i {
@@ -82,7 +82,7 @@ impl Ghash {
     }
 }
 
-/// A polynomial of 256 bits: low + middle x^64 + high x^128.
+/// Polynomial of 256 bits: low + middle x^64 + high x^128.
 struct Product {
     low: __m128i,
     middle: __m128i,
@@ -110,8 +110,8 @@ impl Product {
         }
     }
 
-    /// This times x^-128 modulo x^128 + x^127 + x^126 + x^121 + 1: twice, the lowest 64 bits are cleared by adding
-    /// that multiple of the modulus, and what remains is divided by x^64.
+    /// Returns this times x^-128 modulo x^128 + x^127 + x^126 + x^121 + 1: twice, the lowest 64 bits are cleared by
+    /// adding that multiple of the modulus, and the rest is divided by x^64.
     #[inline]
     #[target_feature(enable = "pclmulqdq,avx")]
     fn reduced(self) -> __m128i {

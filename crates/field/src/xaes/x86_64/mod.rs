@@ -1,14 +1,14 @@
 //! XAES-256-GCM for short texts, with AES-NI and PCLMULQDQ.
 //!
-//! Every message has its own AES key, and a field is short: expanding the key costs more than using it. So each round
-//! key is used in the moment it is made, on eight blocks side by side. These are the hash key, the block that masks
-//! the tag, and six blocks of key stream; the rounds fill the time in which the expansion waits for itself, and the
-//! round keys of a text of up to 96 bytes need not be written to memory. Longer texts keep them, and erase them.
+//! Every message has its own AES key, and a field is short: expanding the key costs more than using it. Each round
+//! key is therefore used as soon as it is computed, on eight blocks side by side: the hash key, the block that masks
+//! the tag, and six blocks of key stream. The rounds fill the latency of the expansion, and the round keys of a text
+//! of up to 96 bytes need not be written to memory. Longer texts keep them, and erase them.
 //!
 //! The expansion takes SubWord from AESENCLAST, which is several times as fast as AESKEYGENASSIST.
 //!
 //! No branch and no address depends on a secret; lengths are public. The tests compare this with the portable form
-//! for every length around the borders.
+//! for every length around the boundaries.
 
 mod block;
 mod ghash;
@@ -21,7 +21,7 @@ use std::arch::x86_64::{
 };
 use zeroize::Zeroize;
 
-/// Proof that this CPU has AES-NI, PCLMULQDQ and AVX, and that the system saves their registers.
+/// Proof that this CPU has AES-NI, PCLMULQDQ and AVX, and that the operating system saves their registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HaveAesClmul(());
 
@@ -34,12 +34,12 @@ impl HaveAesClmul {
     }
 }
 
-/// The key that those of the messages are derived from, expanded.
+/// Key from which message keys are derived, expanded.
 pub(super) struct Root {
     round_keys: [__m128i; ROUND_KEYS],
     /// CMAC's subkey K1.
     k1: __m128i,
-    /// That there is a root proves that the CPU can use it.
+    /// Proof that the CPU can use it.
     _token: HaveAesClmul,
 }
 
@@ -51,11 +51,11 @@ impl Root {
 
     /// Encrypts `text` in place and returns the tag.
     pub(super) fn seal(&self, nonce: &[u8; 24], aad: &[u8], text: &mut [u8]) -> [u8; 16] {
-        // SAFETY: that there is a root proves that the CPU has the features.
+        // SAFETY: the existence of a root proves that the CPU has the features.
         unsafe { self.seal_with_features(nonce, aad, text) }
     }
 
-    /// Decrypts `text` in place if `tag` is right; otherwise leaves it as it is and returns false.
+    /// Decrypts `text` in place if `tag` is right; otherwise leaves it unchanged and returns false.
     #[must_use]
     pub(super) fn open(&self, nonce: &[u8; 24], aad: &[u8], text: &mut [u8], tag: &[u8; 16]) -> bool {
         // SAFETY: as above.
@@ -79,19 +79,19 @@ impl Root {
         self.stream(nonce, text.len()).open(aad, text, tag)
     }
 
-    /// The key stream of one message, under the key that is derived for it.
+    /// Computes the key stream of one message, under its derived key.
     #[inline]
     #[target_feature(enable = "aes,avx")]
     fn stream(&self, nonce: &[u8; 24], length: usize) -> KeyStream {
         let first: &[u8; BLOCK] = nonce.first_chunk().expect("24 > 16");
         let last: &[u8; BLOCK] = nonce.last_chunk().expect("24 > 16");
-        // Context in bytes 4 to 15, behind a counter of 16 bits, the label X and a zero.
+        // Context in bytes 4 to 15, after a counter of 16 bits, the label X and a zero.
         let context = _mm_slli_si128::<4>(load(first));
         let masked = _mm_xor_si128(context, self.k1);
         let message =
             |counter: i32| _mm_xor_si128(masked, _mm_insert_epi32::<0>(zero(), 0x0058_0000 | counter << 8));
         let key = encrypt(&self.round_keys, [message(1), message(2)]);
-        // The last twelve bytes, and room for the number of the block.
+        // The last twelve bytes, and room for the block number.
         let counter = _mm_srli_si128::<4>(load(last));
         KeyStream::new(key, counter, length)
     }
@@ -104,22 +104,22 @@ impl Drop for Root {
     }
 }
 
-/// Round keys of AES-256.
+/// Number of round keys of AES-256.
 const ROUND_KEYS: usize = 15;
-/// Blocks that are encrypted side by side.
+/// Number of blocks that are encrypted side by side.
 const LANES: usize = 8;
-/// How many of the first eight are key stream; the others are the hash key and the tag's mask.
+/// Number of key-stream blocks among the first eight; the others are the hash key and the tag's mask.
 const FIRST: usize = LANES - 2;
 
-/// The key stream of one message, with what its tag needs.
+/// Key stream of one message, with the inputs of its tag.
 struct KeyStream {
     counter: __m128i,
-    /// E(0), GHASH's key.
+    /// E(0), the key of GHASH.
     hash_key: __m128i,
     /// E(J0), which masks the tag.
     mask: __m128i,
     first: [__m128i; FIRST],
-    /// For texts that are longer than the first blocks.
+    /// Round keys for texts that are longer than the first blocks.
     round_keys: Option<[__m128i; ROUND_KEYS]>,
 }
 
@@ -201,7 +201,7 @@ impl Drop for KeyStream {
     }
 }
 
-/// `counter` with the block number `number` in its last four bytes.
+/// Returns `counter` with the block number `number` in its last four bytes.
 #[inline]
 #[target_feature(enable = "avx")]
 fn numbered(counter: __m128i, number: u32) -> __m128i {
@@ -250,7 +250,7 @@ fn expand_and_encrypt<const N: usize, const KEEP: bool>(
 #[inline]
 #[target_feature(enable = "aes,avx")]
 fn next_even(even: __m128i, odd: __m128i, rcon: i32) -> __m128i {
-    // Four times the last word, rotated: with equal columns ShiftRows changes nothing.
+    // Four copies of the last word, rotated: with equal columns ShiftRows has no effect.
     let rotate = _mm_set1_epi32(0x0c0f_0e0d);
     let word = _mm_aesenclast_si128(_mm_shuffle_epi8(odd, rotate), _mm_set1_epi32(rcon));
     _mm_xor_si128(prefix_xor(even), word)
@@ -264,7 +264,7 @@ fn next_odd(even: __m128i, odd: __m128i) -> __m128i {
     _mm_xor_si128(prefix_xor(odd), word)
 }
 
-/// Each word xored with all words before it.
+/// Xors each word with all words before it.
 #[inline]
 #[target_feature(enable = "avx")]
 fn prefix_xor(words: __m128i) -> __m128i {
@@ -313,7 +313,7 @@ fn halves(key: &[u8; 32]) -> [__m128i; 2] {
     [load(low), load(high)]
 }
 
-// SSE2, which every x86-64 has, is enough for these.
+// These only need SSE2, which every x86-64 CPU has.
 
 #[inline]
 #[target_feature(enable = "avx")]
@@ -321,7 +321,7 @@ fn zero() -> __m128i {
     _mm_setzero_si128()
 }
 
-/// The AES-256-GCM inside, for its own vectors.
+/// Inner AES-256-GCM, for its own vectors.
 #[cfg(test)]
 pub(super) fn gcm_seal(
     _: HaveAesClmul,

@@ -1,8 +1,8 @@
 /*
- * Encrypts as PHP's mcrypt extension did, by the library that it was made of, and writes what crates/field/tests/mcrypt.rs
- * reads: cc make.c -lmcrypt && ./a.out > fixtures.txt (Debian: libmcrypt-dev).
+ * Encrypts as PHP's mcrypt extension did, with the same library, and writes the input of
+ * crates/field/tests/field/mcrypt.rs: cc make.c -lmcrypt && ./a.out > fixtures.txt (Debian: libmcrypt-dev).
  *
- * cipher mode key vector plaintext ciphertext, all but the names in hexadecimal, "-" for nothing
+ * cipher mode key vector plaintext ciphertext; names as text, the rest in hexadecimal, "-" if empty
  */
 #include <mcrypt.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void print_hex(const unsigned char *bytes, size_t length)
         printf("%02x", bytes[i]);
 }
 
-/* As php_mcrypt_do_crypt of PHP 5: zero bytes up to a whole block where the mode works on blocks. */
+/* Like php_mcrypt_do_crypt of PHP 5: zero padding up to a whole block for block modes. */
 static void encrypt(const char *cipher, const char *mode, size_t key_length, const char *plain)
 {
     MCRYPT handle = mcrypt_module_open((char *)cipher, NULL, (char *)mode, NULL);

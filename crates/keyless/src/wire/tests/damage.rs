@@ -41,7 +41,7 @@ fn frames_that_lie_about_their_length() {
     let mut reader = Reader::new(Mode::Batched);
     reader.receive(&[2, 0, 0, 1, 0xff, 0xff, 0xff, 0xff]);
     assert_eq!(reader.next_message(), Err(Violation::TooLong(u32::MAX as usize)));
-    // Two entries promised, one and a half there.
+    // Two entries announced, one and a half present.
     let mut reader = Reader::new(Mode::Batched);
     reader.receive(&[2, 0, 0, 2, 0, 0, 0, 12, 0xf1, 0, 0, 0, 1, 0, 0, 0xf1, 0, 0, 0, 2]);
     assert_eq!(reader.next_message(), Ok(Some(Incoming::Message(Message::Ping { id: 1, data: b"" }))));
@@ -52,7 +52,7 @@ fn frames_that_lie_about_their_length() {
     assert_eq!(reader.next_message(), Err(Violation::Lengths));
 }
 
-/// Reads it all in random portions.
+/// Reads all bytes in random portions.
 fn drain(mode: Mode, bytes: &[u8], random: &mut Random) -> Result<(), Violation> {
     let mut reader = Reader::new(mode);
     let mut rest = bytes;
@@ -63,7 +63,7 @@ fn drain(mode: Mode, bytes: &[u8], random: &mut Random) -> Result<(), Violation>
         reader.receive(portion);
         while reader.next_message()?.is_some() {
             messages += 1;
-            assert!(messages <= bytes.len(), "messages out of nothing");
+            assert!(messages <= bytes.len(), "more messages than bytes");
         }
     }
     Ok(())

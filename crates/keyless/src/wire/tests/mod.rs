@@ -1,6 +1,6 @@
-//! Both modes: what is written is read, byte by byte too; what is damaged is refused and does no harm.
+//! Both modes: written messages are read back, byte by byte too; damaged input is rejected and does no harm.
 
-#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 pub(crate) mod damage;
 mod packets;
@@ -32,7 +32,7 @@ fn written(mode: Mode, messages: &[Message<'_>]) -> Vec<u8> {
     writer.unsent().to_vec()
 }
 
-/// Everything that a reader makes of these bytes in portions of this length.
+/// Returns all messages read from these bytes in portions of this length.
 fn read(mode: Mode, bytes: &[u8], portion: usize) -> Vec<String> {
     let mut reader = Reader::new(mode);
     let mut seen = Vec::new();
@@ -126,7 +126,7 @@ fn errors_that_others_do_not_know_are_translated() {
     }
 }
 
-/// Found by the fuzz target: what had been read was written as something else.
+/// Found by the fuzz target: a message was read, and written as a different one.
 #[test]
 fn codes_of_ours_mean_nothing_to_others() {
     let mut packet = written(Mode::Compatible, &[Message::Reply { id: 1, result: Err(ErrorCode::Crypto) }]);

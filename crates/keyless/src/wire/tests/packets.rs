@@ -1,4 +1,4 @@
-//! The compatible mode, byte by byte as it is described in wire.md.
+//! Compatible mode, byte by byte as described in wire.md.
 
 use super::{ErrorCode, Incoming, KeyName, Message, Mode, Reader, Ski, written};
 use crate::wire::{Hints, Request, Violation};
@@ -110,5 +110,5 @@ fn other_versions_are_refused_at_the_first_byte() {
     }
     assert_eq!(Mode::from_first_byte(1), Some(Mode::Compatible));
     assert_eq!(Mode::from_first_byte(2), Some(Mode::Batched));
-    assert_eq!(Mode::from_first_byte(0x16), None, "TLS is neither");
+    assert_eq!(Mode::from_first_byte(0x16), None, "TLS is neither mode");
 }
