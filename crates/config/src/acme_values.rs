@@ -1,26 +1,26 @@
-//! Single values of certificates that are ordered: names, directories, mail addresses.
+//! Single values of ACME settings: names, directories, mail addresses.
 
-use crate::{model::Problem, text::quote, values::route_host};
+use crate::{model::Problem, suggest::quote, values::route_host};
 use std::net::IpAddr;
 
-/// A name in a certificate that is ordered: `example.com`, `*.example.com` or an IP address.
+/// Parses a name in an ordered certificate: `example.com`, `*.example.com` or an IP address.
 pub fn certificate_name(text: &str) -> Result<String, Problem> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Ok(address.to_string());
     }
     let shown = quote(text);
     let name =
-        route_host(text)?.ok_or_else(|| Problem::new(format!("{shown} is no name"), "name each host"))?;
+        route_host(text)?.ok_or_else(|| Problem::new(format!("{shown} is not a name"), "name each host"))?;
     if !name.contains('.') || name.contains('_') {
         return Err(Problem::new(
-            format!("{shown} is no public name"),
+            format!("{shown} is not a public name"),
             "write the whole name, such as `www.example.com`",
         ));
     }
     Ok(name)
 }
 
-/// The URL of a directory of an ACME server.
+/// Parses the URL of an ACME directory.
 pub fn directory_url(text: &str) -> Result<String, Problem> {
     let host = text.strip_prefix("https://").map(|rest| rest.split('/').next().unwrap_or_default());
     let good =
@@ -28,13 +28,13 @@ pub fn directory_url(text: &str) -> Result<String, Problem> {
     match good {
         true => Ok(text.to_owned()),
         false => Err(Problem::new(
-            format!("{} is no URL of a directory", quote(text)),
-            "write it whole, such as `https://acme-v02.api.letsencrypt.org/directory`",
+            format!("{} is not the URL of a directory", quote(text)),
+            "write the whole URL, such as `https://acme-v02.api.letsencrypt.org/directory`",
         )),
     }
 }
 
-/// The URL that is asked whether a name may be ordered.
+/// Parses the URL of the service that decides whether a name may be ordered.
 pub fn ask_url(text: &str) -> Result<String, Problem> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let host = rest.map(|rest| rest.split(['/', '?']).next().unwrap_or_default());
@@ -44,13 +44,13 @@ pub fn ask_url(text: &str) -> Result<String, Problem> {
     match good {
         true => Ok(text.to_owned()),
         false => Err(Problem::new(
-            format!("{} is no URL with http:// or https://", quote(text)),
-            "write it whole, such as `http://127.0.0.1:8080/may-be-ordered`",
+            format!("{} is not an http:// or https:// URL", quote(text)),
+            "write the whole URL, such as `http://127.0.0.1:8080/may-be-ordered`",
         )),
     }
 }
 
-/// An address for mail.
+/// Parses a mail address.
 pub fn email(text: &str) -> Result<String, Problem> {
     let (user, host) = text.split_once('@').unwrap_or_default();
     let good = !user.is_empty()
@@ -58,6 +58,8 @@ pub fn email(text: &str) -> Result<String, Problem> {
         && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',');
     match good {
         true => Ok(text.to_owned()),
-        false => Err(Problem::new(format!("{} is no mail address", quote(text)), "write `name@example.com`")),
+        false => {
+            Err(Problem::new(format!("{} is not a mail address", quote(text)), "write `name@example.com`"))
+        }
     }
 }

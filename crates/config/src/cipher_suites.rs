@@ -1,11 +1,11 @@
-//! Cipher suites of TLS 1.2 and below, as OpenSSL and IANA name them.
+//! Cipher suites of TLS 1.2 and below, by their OpenSSL and IANA names.
 
 use crate::{
     model::Problem,
-    text::{nearest, quote},
+    suggest::{nearest, quote},
 };
 
-/// What BoringSSL has, most preferable first: OpenSSL's name and IANA's.
+/// Cipher suites of BoringSSL, most preferred first: OpenSSL's name and IANA's.
 const SUITES: [(&str, &str); 17] = [
     ("ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
     ("ECDHE-RSA-AES128-GCM-SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
@@ -26,14 +26,14 @@ const SUITES: [(&str, &str); 17] = [
     ("DES-CBC3-SHA", "TLS_RSA_WITH_3DES_EDE_CBC_SHA"),
 ];
 
-/// TLS 1.3's, which BoringSSL offers all or none of.
+/// Cipher suites of TLS 1.3; BoringSSL offers all of them or none.
 const OF_TLS13: [&str; 3] =
     ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 
-/// OpenSSL's name of a suite that is called by either of its names.
+/// Returns OpenSSL's name of a suite, given either of its names.
 ///
 /// # Errors
-/// Says which suites there are.
+/// For an unknown suite; the message lists the known ones.
 pub(crate) fn cipher_suite(text: &str) -> Result<String, Problem> {
     let is = |name: &str| name.eq_ignore_ascii_case(text);
     if let Some((name, _)) = SUITES.iter().find(|(openssl, iana)| is(openssl) || is(iana)) {
@@ -41,25 +41,25 @@ pub(crate) fn cipher_suite(text: &str) -> Result<String, Problem> {
     }
     if OF_TLS13.iter().any(|name| is(name)) {
         return Err(Problem::new(
-            format!("{} is one of TLS 1.3, whose three suites are always offered", quote(text)),
-            "leave it out; here are those of TLS 1.2 and below",
+            format!("{} belongs to TLS 1.3, whose three suites are always offered", quote(text)),
+            "remove it, and list suites of TLS 1.2 and below",
         ));
     }
     if text.contains(':') {
         return Err(Problem::new(
             format!("{} is not one suite", quote(text)),
-            "write a list, each suite an item of its own",
+            "write a list with one suite for each item",
         ));
     }
     let names = SUITES.iter().flat_map(|(openssl, iana)| [*openssl, *iana]);
     let remedy = match nearest(text, names) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are {}", SUITES.map(|(openssl, _)| openssl).join(", ")),
+        None => format!("known are {}", SUITES.map(|(openssl, _)| openssl).join(", ")),
     };
-    Err(Problem::new(format!("{} is no cipher suite that there is", quote(text)), remedy))
+    Err(Problem::new(format!("{} is not a known cipher suite", quote(text)), remedy))
 }
 
-/// Whether versions below TLS 1.2 have it.
+/// Returns whether versions below TLS 1.2 support the suite.
 pub(crate) fn is_of_tls10(name: &str) -> bool {
     name.ends_with("-SHA")
 }
@@ -78,7 +78,7 @@ mod tests {
         let said = |text| cipher_suite(text).expect_err("no suite").to_string();
         assert!(said("TLS_AES_128_GCM_SHA256").contains("always offered"));
         assert!(said("ECDHE-RSA-AES128-GCM-SHA255").contains("did you mean `ECDHE-RSA-AES128-GCM-SHA256`?"));
-        assert!(said("HIGH").contains("there are ECDHE-ECDSA-AES128-GCM-SHA256, "));
+        assert!(said("HIGH").contains("known are ECDHE-ECDSA-AES128-GCM-SHA256, "));
         assert!(said("AES128-SHA:AES256-SHA").contains("write a list"));
     }
 }

@@ -1,5 +1,5 @@
-//! What is wrong with a configuration: one form for every front end, and for what is found out when it is put into
-//! service.
+//! Mistakes in a configuration, in one format for every front end and for errors found when the configuration is put
+//! into service.
 
 use crate::{
     model::{Origin, Place, Problem},
@@ -7,62 +7,62 @@ use crate::{
 };
 use std::fmt;
 
-/// One thing that is wrong: `quadrille.yaml:7: listeners[0].certificats: unknown key; did you mean ...`. Never holds
-/// key material.
+/// One mistake: `quadrille.yaml:7: listeners[0].certificats: unknown key; did you mean ...`. Never contains key
+/// material.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// What it was read from, with line and path of the field.
+    /// The source of the setting, with line and path of the field.
     pub place: Place,
-    /// What is wrong, and what to do about it.
+    /// The problem and its remedy.
     pub problem: Problem,
-    /// The other setting that it contradicts, where there is one; the message shows it.
+    /// The other setting that it contradicts, if there is one; the message names it.
     pub contradicts: Option<Place>,
 }
 
-/// Everything that could be found wrong in one reading, by line; at least one.
+/// All mistakes found in one reading, ordered by line; at least one.
 #[derive(Clone, Debug)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostic {
-    /// Something wrong here.
+    /// Makes a diagnostic for this place.
     pub fn new(place: &Place, problem: impl Into<Problem>) -> Self {
         Self { place: place.clone(), problem: problem.into(), contradicts: None }
     }
 
-    /// A document that is no YAML.
+    /// Makes a diagnostic for a document that is not valid YAML.
     pub fn syntax(origin: &Origin, error: SyntaxError) -> Self {
         Self::new(&Place::field(origin, error.line, ""), error.problem)
     }
 
-    /// The same, where the message shows that it contradicts what is written there.
+    /// Adds the place of the setting that this one contradicts, which the message names.
     pub fn contradicting(self, other: &Place) -> Self {
         Self { contradicts: Some(other.clone()), ..self }
     }
 
-    /// Whether what was read from there has a part in it.
+    /// Returns whether a setting of this origin is involved.
     pub fn concerns(&self, origin: &Origin) -> bool {
         std::iter::once(&self.place).chain(&self.contradicts).any(|place| place.origin == *origin)
     }
 }
 
 impl Diagnostics {
-    /// These, of which there must be one.
+    /// Makes diagnostics of this list, which must not be empty.
     pub fn new(mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by_key(|diagnostic| diagnostic.place.line);
         Self(diagnostics)
     }
 
-    /// A mistake of the origin as a whole.
+    /// Makes a diagnostic for the origin as a whole.
     pub fn whole(origin: Origin, problem: impl Into<Problem>) -> Self {
         Diagnostic::new(&Place::whole(origin), problem).into()
     }
 
-    /// Each as a line of text.
+    /// Returns each diagnostic as a line of text.
     pub fn lines(&self) -> Vec<String> {
         self.0.iter().map(ToString::to_string).collect()
     }
 
-    /// Each of them, by line.
+    /// Iterates over the diagnostics, ordered by line.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()
     }
@@ -82,7 +82,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// One a line.
+/// Writes one diagnostic for each line.
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, diagnostic) in self.0.iter().enumerate() {
@@ -98,7 +98,7 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostic {}
 impl std::error::Error for Diagnostics {}
 
-/// Of a list that is not empty.
+/// Converts a list that is not empty.
 impl From<Vec<Diagnostic>> for Diagnostics {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {
         Self(diagnostics)
@@ -117,7 +117,7 @@ impl From<Diagnostics> for Vec<Diagnostic> {
     }
 }
 
-/// Lines for a terminal or a log.
+/// Converts to lines for a terminal or a log.
 impl From<Diagnostics> for Vec<String> {
     fn from(diagnostics: Diagnostics) -> Self {
         diagnostics.lines()

@@ -1,33 +1,32 @@
-//! What a gateway and a key server do, as plain data, and the YAML files that say it.
+//! Configuration of the gateway and the key server, as plain data, and the YAML files that express it.
 //!
 //! ```text
 //!  text ── yaml: a tree with lines ── file: the YAML front end ──┐
 //!                     └────────────── Envoy (another crate) ─────┼──> model
-//!  command line ──── values, words ──────────────────────────────┘
+//!  command line ──── values, enums ──────────────────────────────┘
 //! ```
 //!
-//! Every front end produces the same [`model`], and whoever serves it reads nothing else. Nothing is opened here but
-//! the configuration's own file: no certificate, no socket, no name. What is wrong is said with its place and its
-//! remedy.
+//! Every front end produces the same [`model`], and the servers read nothing else. This crate opens only the
+//! configuration's own file: no certificate, no socket, no name. Mistakes are reported with their place and a remedy.
 
 pub mod acme_values;
-mod allowance;
+mod budget;
 mod cipher_suites;
 mod diagnostic;
+pub mod enums;
 mod file;
+pub mod fraction;
 pub mod model;
 mod rate;
 mod reader;
-pub mod share;
 pub mod size;
-mod text;
+mod suggest;
 pub mod unix_socket;
 pub mod values;
 mod warnings;
-pub mod words;
 pub mod yaml;
 
-pub use allowance::Allowance;
+pub use budget::Allowance;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use file::{
     fixed, key_policy_reference, load, load_key_policy, needs_restart, parse, parse_key_policy, read_text,
@@ -35,5 +34,5 @@ pub use file::{
 };
 pub use model::Problem;
 pub use reader::{Dialect, Field, Reader};
-pub use text::quote;
+pub use suggest::quote;
 pub use warnings::Warnings;

@@ -1,12 +1,12 @@
-//! Rates of requests as people write them.
+//! Text format of request rates.
 
 use crate::{
     model::{Problem, Rate},
-    text::quote,
+    suggest::quote,
     values::{duration, show_duration, weight},
 };
 
-/// So many requests in a time: `10/s`, `600/m`, `5/10s`.
+/// Parses a number of requests in a period: `10/s`, `600/m`, `5/10s`.
 pub(crate) fn rate(text: &str) -> Result<Rate, Problem> {
     let read = |text: &str| {
         let (requests, time) = text.split_once('/')?;
@@ -20,7 +20,7 @@ pub(crate) fn rate(text: &str) -> Result<Rate, Problem> {
     })
 }
 
-/// The shortest text that [`rate`] reads as this value.
+/// Returns the shortest text that [`rate`] reads as this value.
 pub(crate) fn show_rate(rate: Rate) -> String {
     let time = show_duration(rate.per);
     let unit = time.strip_prefix('1').filter(|unit| unit.starts_with(char::is_alphabetic));

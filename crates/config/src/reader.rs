@@ -1,11 +1,11 @@
-//! Walks the tree of a configuration, knows where it stands, and collects every mistake instead of stopping at the
+//! Reader of a configuration tree, which tracks its position and collects every mistake instead of stopping at the
 //! first.
 
 use crate::{
-    allowance::Allowance,
+    budget::Allowance,
     diagnostic::{Diagnostic, Diagnostics},
     model::{Origin, Place, Problem},
-    text::quote,
+    suggest::quote,
     warnings::Warnings,
     yaml::{Entry, Node, Value},
 };
@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 
-/// What all fields of one document share.
+/// State that all fields of one document share.
 pub struct Reader {
     origin: Origin,
     dialect: Dialect,
@@ -31,26 +31,26 @@ pub struct Reader {
     references: RefCell<Vec<(Place, String)>>,
 }
 
-/// What holds for documents of somebody else.
+/// Restrictions on documents from an untrusted source.
 struct Stranger {
-    /// Below which they may name files.
+    /// The directories below which they may name files.
     directories: Arc<[PathBuf]>,
     allowance: Rc<Allowance>,
 }
 
-/// How strictly a tree is read.
+/// The strictness of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// As our own files are written: what is there has a value, and keys are written once.
+    /// The format of Quadrille's own files: every key has a value, and keys are written once.
     Strict,
-    /// As protobuf's JSON is read, and people write it: nothing is an empty message, a single value may stand where the
-    /// schema has a list, and a wrapped number may be written with its wrapper. Who reads a message looks for
-    /// duplicates.
+    /// The JSON format of protobuf, with its common variants: null is an empty message, a single value may stand
+    /// where the schema has a list, and a wrapped number may be written with its wrapper. The reader of a message
+    /// checks for duplicates.
     Protobuf,
 }
 
 impl Reader {
-    /// A reader of a document with this origin.
+    /// Makes a reader of a document with this origin.
     pub fn new(origin: Origin, dialect: Dialect) -> Self {
         Self {
             origin,
@@ -63,26 +63,27 @@ impl Reader {
         }
     }
 
-    /// The same, knowing the section in which a key belongs, by its path, for keys that are written elsewhere.
+    /// Sets the function that returns the path of the section in which a key belongs, for keys that are written
+    /// elsewhere.
     pub(crate) fn with_homes(self, home_of: fn(&str) -> Option<&'static str>) -> Self {
         Self { home_of, ..self }
     }
 
-    /// The same for a document of somebody who must not read this machine, nor use it up: it may name files below these
-    /// directories only, and no environment variables, and costs no more than is allowed to it.
+    /// Restricts a document from an untrusted source: it may name files below these directories only, and no
+    /// environment variables, and may use no more memory than the allowance.
     pub fn of_stranger(self, directories: Arc<[PathBuf]>, allowance: Rc<Allowance>) -> Self {
         Self { stranger: Some(Stranger { directories, allowance }), ..self }
     }
 
-    /// The document as a field. `path` is what its own fields' paths begin with; empty for a whole file.
+    /// Returns the document as a field. `path` is the prefix of its fields' paths; empty for a whole file.
     pub fn root<'a>(&'a self, node: &'a Node, path: &str) -> Field<'a> {
         Field { reader: self, node, path: path.to_owned(), line: node.line }
     }
 
-    /// What was read, with what is worth knowing about it.
+    /// Returns the value read, with warnings.
     ///
     /// # Errors
-    /// Everything that was found wrong, if anything was.
+    /// All mistakes, if there are any.
     pub fn finish<T>(self, read: Option<T>) -> Result<(T, Warnings), Diagnostics> {
         match (read, self.diagnostics.into_inner()) {
             (Some(read), found) if found.is_empty() => Ok((read, self.warnings.into_inner())),
@@ -97,7 +98,7 @@ pub struct Field<'a> {
     reader: &'a Reader,
     node: &'a Node,
     path: String,
-    /// Of the key, or of the list item; 0 if it comes from no text.
+    /// The line of the key, or of the list item; 0 if the field does not come from text.
     line: u64,
 }
 
@@ -107,7 +108,7 @@ impl<'a> Field<'a> {
         self.reader.diagnostics.borrow_mut().push(Diagnostic::new(&self.place(), problem));
     }
 
-    /// Notes a mistake here, and has no value.
+    /// Notes a mistake here, and returns `None`.
     pub fn fail<T>(&self, problem: impl Into<Problem>) -> Option<T> {
         self.error(problem);
         None
@@ -128,94 +129,94 @@ impl<'a> Field<'a> {
         None
     }
 
-    /// Notes something that is worth knowing. Of several with the same `kind`, the first is shown with their number.
+    /// Notes a warning. If several have the same `kind`, the first is shown with their number.
     pub fn warn(&self, kind: &str, text: impl Into<String>) {
         self.reader.warnings.borrow_mut().add(kind, || format!("{}: {}", self.place(), text.into()));
     }
 
-    /// Adds what is worth knowing about a document inside this one.
+    /// Adds the warnings of a document inside this one.
     pub fn extend_warnings(&self, warnings: Warnings) {
         self.reader.warnings.borrow_mut().extend(warnings);
     }
 
-    /// Notes that something of this name must be in the document.
+    /// Notes that the document must define this name.
     pub(crate) fn refer_to(&self, name: &str) {
         self.reader.references.borrow_mut().push((self.place(), name.to_owned()));
     }
 
-    /// Everything in the document that was [referred to](Self::refer_to), with the place of the reference.
+    /// Returns all names that the document [refers to](Self::refer_to), with the place of the reference.
     pub(crate) fn references(&self) -> Vec<(Place, String)> {
         self.reader.references.take()
     }
 
-    /// What the document was read from.
+    /// Returns the origin of the document.
     pub fn origin(&self) -> &Origin {
         &self.reader.origin
     }
 
-    /// Whether the document may name everything of this machine.
+    /// Returns whether the document may name any file and variable of this machine.
     pub fn is_trusted(&self) -> bool {
         self.reader.stranger.is_none()
     }
 
-    /// Whether the document may name this file. What `..` in a path leads to is not looked up.
+    /// Returns whether the document may name this file. `..` in a path is not resolved, but refused.
     pub fn may_name(&self, file: &Path) -> bool {
         let plain = || file.components().all(|part| part != Component::ParentDir);
         let Some(Stranger { directories, .. }) = &self.reader.stranger else { return true };
         plain() && directories.iter().any(|directory| file.starts_with(directory))
     }
 
-    /// What the document may still cost, unless that is the operator's own affair.
+    /// Returns the remaining allowance of the document; `None` for the operator's own, which has no limit.
     pub fn allowance(&self) -> Option<&Allowance> {
         self.reader.stranger.as_ref().map(|stranger| &*stranger.allowance)
     }
 
-    /// The path of the section in which `key` belongs, if the document has one that knows it.
+    /// Returns the path of the section in which `key` belongs, if there is one.
     pub(crate) fn home_of(&self, key: &str) -> Option<&'static str> {
         (self.reader.home_of)(key)
     }
 
-    /// Where it is written.
+    /// Returns the place of the field.
     pub fn place(&self) -> Place {
         Place::field(&self.reader.origin, self.line, &self.path)
     }
 
-    /// The line of the key, or of the list item; 0 if it comes from no text.
+    /// Returns the line of the key, or of the list item; 0 if the field does not come from text.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// The path of the field, as mistakes show it.
+    /// Returns the path of the field, as mistakes show it.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The tree below.
+    /// Returns the tree below the field.
     pub fn node(&self) -> &'a Node {
         self.node
     }
 
-    /// Whether this is a single value.
+    /// Returns whether this is a single value.
     pub fn is_scalar(&self) -> bool {
         matches!(self.node.value, Value::Scalar(_))
     }
 
-    /// Whether this has keys.
+    /// Returns whether this is a mapping.
     pub fn is_mapping(&self) -> bool {
         matches!(self.node.value, Value::Mapping(_))
     }
 
-    /// Whether there is no value.
+    /// Returns whether there is no value.
     pub fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)
     }
 
-    /// Whether this is a list of nothing.
+    /// Returns whether this is an empty list.
     pub fn is_empty_list(&self) -> bool {
         matches!(&self.node.value, Value::Sequence(items) if items.is_empty())
     }
 
-    /// The text of a single value.
+    /// Returns the text of a single value.
     pub fn text(&self) -> Option<&'a str> {
         match &self.node.value {
             Value::Scalar(text) => Some(text),
@@ -234,12 +235,12 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// What `parser` makes of a single value; its error becomes a mistake here.
+    /// Parses a single value; an error becomes a mistake here.
     pub fn parse<T>(&self, parser: impl FnOnce(&str) -> Result<T, Problem>) -> Option<T> {
         parser(self.text()?).map_err(|problem| self.error(problem)).ok()
     }
 
-    /// The items of a list.
+    /// Returns the items of a list.
     pub fn items(&self) -> Vec<Self> {
         let items = match &self.node.value {
             Value::Sequence(items) => items,
@@ -257,7 +258,7 @@ impl<'a> Field<'a> {
         items.iter().enumerate().map(item).collect()
     }
 
-    /// The entries of a mapping whose keys are names chosen by the user.
+    /// Returns the entries of a mapping whose keys are names chosen by the user.
     pub fn entries(&self) -> Vec<(&'a str, Self)> {
         let entries = match &self.node.value {
             Value::Mapping(entries) => entries,
@@ -270,31 +271,31 @@ impl<'a> Field<'a> {
         entries.iter().map(|entry| (entry.key.as_str(), self.child(entry))).collect()
     }
 
-    /// The keys of a mapping.
+    /// Returns the keys of a mapping.
     pub(crate) fn keys(&self) -> Vec<&'a str> {
         let Value::Mapping(entries) = &self.node.value else { return Vec::new() };
         entries.iter().map(|entry| entry.key.as_str()).collect()
     }
 
-    /// The entry of this key, if this is a mapping that has it.
+    /// Returns the entry of this key, if this is a mapping that has it.
     pub fn entry(&self, key: &str) -> Option<Self> {
         let Value::Mapping(entries) = &self.node.value else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| self.child(entry))
     }
 
-    /// The entry of this key, or this itself, to name a mistake that concerns the key.
+    /// Returns the entry of this key, or this field itself, as the place of a mistake that concerns the key.
     pub fn at(&self, key: &str) -> Self {
         self.entry(key).unwrap_or_else(|| self.clone())
     }
 
-    /// The value of an entry of this mapping.
+    /// Returns the value of an entry of this mapping.
     pub fn child(&self, entry: &'a Entry) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         let path = format!("{}{dot}{}", self.path, quote(&entry.key).trim_matches('`'));
         Self { reader: self.reader, node: &entry.value, path, line: entry.line }
     }
 
-    /// Keys that are written twice are mistakes.
+    /// Notes a mistake for each duplicate key.
     pub(crate) fn refuse_duplicates(&self, entries: &'a [Entry]) {
         let mut seen = HashMap::new();
         for entry in entries {
@@ -309,7 +310,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Something else was expected here.
+    /// Notes that the value has the wrong type.
     pub fn mismatch<T>(&self, expected: &str) -> Option<T> {
         let found = match &self.node.value {
             Value::Null => {
@@ -328,7 +329,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// YAML takes the brackets of `[::1]` for a list.
+/// Returns whether a list is an IPv6 address without quotes: YAML reads `[::1]` as a list.
 fn is_ipv6(items: &[Node]) -> bool {
     matches!(items, [Node { value: Value::Scalar(text), .. }] if text.contains("::"))
 }

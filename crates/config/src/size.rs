@@ -1,18 +1,18 @@
-//! Amounts of memory as people write them.
+//! Text format of sizes in bytes.
 
-use crate::{model::Problem, text::quote};
+use crate::{model::Problem, suggest::quote};
 
-/// An amount of memory with its unit (`KiB`, `MiB`, `GiB`): `64KiB`; plain digits are bytes.
+/// Parses a size with its unit (`KiB`, `MiB`, `GiB`): `64KiB`; plain digits are bytes.
 pub fn size(text: &str) -> Result<usize, Problem> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = SIZES.iter().find(|(unit, _)| *unit == &text[digits.len()..]);
     let size = unit.and_then(|(_, unit)| digits.parse::<usize>().ok()?.checked_mul(*unit));
     size.ok_or_else(|| {
-        Problem::new(format!("{} is no size", quote(text)), "write digits with a unit, such as `64KiB`")
+        Problem::new(format!("{} is not a size", quote(text)), "write digits with a unit, such as `64KiB`")
     })
 }
 
-/// The shortest text that [`size`] reads as this value.
+/// Returns the shortest text that [`size`] reads as this value.
 pub fn show_size(value: usize) -> String {
     let fits = |unit: &&(&str, usize)| value != 0 && value.is_multiple_of(unit.1);
     match SIZES.iter().rev().find(fits) {
@@ -21,28 +21,28 @@ pub fn show_size(value: usize) -> String {
     }
 }
 
-/// A limit that there may not be.
+/// Returns the text of an optional limit; `off` for no limit.
 pub(crate) fn show_size_or_off(limit: Option<u64>) -> String {
     limit.and_then(|limit| usize::try_from(limit).ok()).map_or("off".into(), show_size)
 }
 
 const SIZES: [(&str, usize); 4] = [("", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
-/// How large a request's header may be.
+/// Parses the maximum size of a request's header.
 pub fn header_limit(text: &str) -> Result<usize, Problem> {
     match size(text)? {
         limit if limit < 4 << 10 => {
             Err(Problem::new("browsers' headers take several KiB", "write `4KiB` or more"))
         }
         limit if limit > 8 << 20 => Err(Problem::new(
-            format!("{} of memory for whoever connects is too much", quote(text)),
+            format!("{} of memory for each connection is too much", quote(text)),
             "write `8MiB` or less",
         )),
         limit => Ok(limit),
     }
 }
 
-/// How long a URL may be.
+/// Parses the maximum length of a URL.
 pub fn url_limit(text: &str) -> Result<usize, Problem> {
     match size(text)? {
         limit if limit < 256 => {
@@ -52,13 +52,13 @@ pub fn url_limit(text: &str) -> Result<usize, Problem> {
     }
 }
 
-/// How large a request's body may be; `off` is of any size.
+/// Parses the maximum size of a request's body; `off` for any size.
 pub fn body_limit(text: &str) -> Result<Option<u64>, Problem> {
     if matches!(text, "off" | "false" | "no") {
         return Ok(None);
     }
     match size(text)? {
-        // What nginx means by it is the opposite.
+        // In nginx, 0 means no limit.
         0 => Err(Problem::new("`0` would refuse every body", "write `off` for bodies of any size")),
         limit => Ok(Some(limit as u64)),
     }

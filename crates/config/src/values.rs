@@ -1,13 +1,13 @@
-//! Single values as people write them: durations, counts, addresses, hosts.
+//! Text format of single values: durations, counts, addresses, hosts.
 //!
-//! The configuration file and the command line read their values with these same functions. Each takes the text
-//! and returns the value, or a message that says what is wrong with the text and what to write instead.
+//! The configuration file and the command line read their values with these same functions. Each returns the value of
+//! a text, or a message with the problem and its remedy.
 
 use crate::{
+    enums::switch,
     model::{AccessLog, Expression, Place, Problem, RedisAddress, SessionCache, TicketKeys},
-    text::quote,
+    suggest::quote,
     unix_socket::{self, UNIX},
-    words::switch,
 };
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-/// A duration with its unit (`us`, `ms`, `s`, `m`, `h`, `d`): `10ms`, `1.5s`, `1h30m`, or a plain `0`.
+/// Parses a duration with its unit (`us`, `ms`, `s`, `m`, `h`, `d`): `10ms`, `1.5s`, `1h30m`, or a plain `0`.
 pub fn duration(text: &str) -> Result<Duration, Problem> {
     if text == "0" {
         return Ok(Duration::ZERO);
@@ -36,20 +36,20 @@ pub fn duration(text: &str) -> Result<Duration, Problem> {
     }
 }
 
-/// A [`duration`] that is not zero, for timeouts and intervals.
+/// Parses a [`duration`] that is not zero, for timeouts and intervals.
 pub fn timeout(text: &str) -> Result<Duration, Problem> {
     match duration(text)? {
-        Duration::ZERO => Err(Problem::new("zero would end everything at once", "write a longer time")),
+        Duration::ZERO => Err(Problem::new("zero would time out immediately", "write a longer time")),
         timeout => Ok(timeout),
     }
 }
 
-/// A [`timeout`], or `off` for none.
+/// Parses a [`timeout`], or `off` for none.
 pub fn timeout_or_off(text: &str) -> Result<Option<Duration>, Problem> {
     if matches!(text, "off" | "false" | "no") { Ok(None) } else { timeout(text).map(Some) }
 }
 
-/// The shortest text that [`duration`] reads as this value.
+/// Returns the shortest text that [`duration`] reads as this value.
 pub fn show_duration(value: Duration) -> String {
     let nanos = value.as_nanos();
     let fits = |unit: &&(&str, u64)| nanos != 0 && nanos.is_multiple_of(u128::from(unit.1));
@@ -59,7 +59,7 @@ pub fn show_duration(value: Duration) -> String {
     }
 }
 
-/// A whole number of at least one, in digits.
+/// Parses a whole number of at least one, in digits.
 pub fn count(text: &str) -> Result<NonZeroUsize, Problem> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.then(|| text.parse().ok()).flatten();
@@ -68,7 +68,7 @@ pub fn count(text: &str) -> Result<NonZeroUsize, Problem> {
     })
 }
 
-/// A whole number, zero included, in digits.
+/// Parses a whole number, zero included, in digits.
 pub fn count_or_zero(text: &str) -> Result<usize, Problem> {
     if text == "0" {
         return Ok(0);
@@ -78,7 +78,7 @@ pub fn count_or_zero(text: &str) -> Result<usize, Problem> {
         .map_err(|_| Problem::new(format!("{} is not a whole number", quote(text)), "write plain digits"))
 }
 
-/// A number of threads; `auto` means one for each CPU.
+/// Parses a number of threads; `auto` means one for each CPU.
 pub fn threads(text: &str) -> Result<Option<NonZeroUsize>, Problem> {
     match text {
         "auto" => Ok(None),
@@ -88,18 +88,18 @@ pub fn threads(text: &str) -> Result<Option<NonZeroUsize>, Problem> {
     }
 }
 
-/// Where to listen: `0.0.0.0:8443`, `[::]:8443`, `localhost:8443`; `8443` and `:8443` mean every IPv4 and IPv6
-/// address of this machine.
+/// Parses an address to listen on: `0.0.0.0:8443`, `[::]:8443`, `localhost:8443`; `8443` and `:8443` mean every IPv4
+/// and IPv6 address of this machine.
 pub fn listen_address(text: &str) -> Result<SocketAddr, Problem> {
     own_address(text, Ipv6Addr::UNSPECIFIED.into())
 }
 
-/// Where the admin pages are: like [`listen_address`], but a port alone means loopback.
+/// Parses the address of the admin pages: like [`listen_address`], but a port alone means loopback.
 pub fn admin_address(text: &str) -> Result<SocketAddr, Problem> {
     own_address(text, Ipv4Addr::LOCALHOST.into())
 }
 
-/// Where sessions are kept: `off`, `memory`, or an address of Redis.
+/// Parses the session cache: `off`, `memory`, or an address of Redis.
 pub fn session_cache(text: &str, place: Place) -> Result<SessionCache, Problem> {
     match text {
         "memory" => Ok(SessionCache::Memory),
@@ -114,7 +114,7 @@ pub fn session_cache(text: &str, place: Place) -> Result<SessionCache, Problem> 
     }
 }
 
-/// Where ticket keys come from, unless the text means files: `off`, `local`, `fleet`.
+/// Parses the source of ticket keys: `off`, `local`, `fleet`; `None` if the text means files.
 pub fn ticket_keys(text: &str, place: Place) -> Option<TicketKeys> {
     match text {
         "local" => Some(TicketKeys::Local),
@@ -123,21 +123,21 @@ pub fn ticket_keys(text: &str, place: Place) -> Option<TicketKeys> {
     }
 }
 
-/// How long a session may be resumed: seven days at most (RFC 8446 section 4.6.1).
+/// Parses the lifetime of a session: seven days at most (RFC 8446 section 4.6.1).
 pub fn session_lifetime(text: &str) -> Result<Duration, Problem> {
     match timeout(text)? {
         lifetime if lifetime > WEEK => {
-            Err(Problem::new("TLS lets sessions live for 7d at most", "write less"))
+            Err(Problem::new("TLS limits session lifetimes to 7d", "write a shorter time"))
         }
         lifetime => Ok(lifetime),
     }
 }
 
-/// How long a ticket key encrypts.
+/// Parses the time for which a ticket key encrypts.
 pub fn rotation(text: &str) -> Result<Duration, Problem> {
     match timeout(text)? {
         rotation if rotation < Duration::from_secs(1) => {
-            Err(Problem::new("keys that rotate faster than every second are of no use", "write `1s` or more"))
+            Err(Problem::new("rotation more often than every second is not useful", "write `1s` or more"))
         }
         rotation => Ok(rotation),
     }
@@ -145,7 +145,7 @@ pub fn rotation(text: &str) -> Result<Duration, Problem> {
 
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A server of an upstream: `host:port`, where an IPv6 address stands in brackets, or `unix:/path`.
+/// Parses the address of an upstream server: `host:port`, with an IPv6 address in brackets, or `unix:/path`.
 pub fn server_address(text: &str) -> Result<String, Problem> {
     let shown = quote(text);
     if let Some(path) = text.strip_prefix(UNIX) {
@@ -175,12 +175,12 @@ pub fn server_address(text: &str) -> Result<String, Problem> {
     if good {
         Ok(text.to_owned())
     } else {
-        Err(Problem::new(format!("{shown} names no host"), "write `host:port`"))
+        Err(Problem::new(format!("{shown} has no host"), "write `host:port`"))
     }
 }
 
-/// A host that a route answers for: `example.com`, `*.example.com` (one label), or `*` for every host. In lower
-/// case, as hosts are compared.
+/// Parses the host of a route: `example.com`, `*.example.com` (one label), or `*` for every host. The result is in
+/// lower case, as hosts are compared.
 pub fn route_host(text: &str) -> Result<Option<String>, Problem> {
     if text == "*" {
         return Ok(None);
@@ -214,7 +214,7 @@ pub fn route_host(text: &str) -> Result<Option<String>, Problem> {
     Ok(Some(text.to_ascii_lowercase()))
 }
 
-/// A host name, without wildcard or port.
+/// Parses a host name, without wildcard or port.
 pub fn host(text: &str) -> Result<String, Problem> {
     match route_host(text)? {
         Some(host) if !host.starts_with('*') => Ok(host),
@@ -222,7 +222,7 @@ pub fn host(text: &str) -> Result<String, Problem> {
     }
 }
 
-/// A path prefix that a route answers for; `/` is every path.
+/// Parses the path prefix of a route; `/` is every path.
 pub fn route_path(text: &str) -> Result<Option<String>, Problem> {
     match text {
         "/" => Ok(None),
@@ -230,7 +230,7 @@ pub fn route_path(text: &str) -> Result<Option<String>, Problem> {
     }
 }
 
-/// A path of a URL, without a query.
+/// Parses a path of a URL, without a query.
 pub fn path(text: &str) -> Result<String, Problem> {
     let shown = quote(text);
     if !text.starts_with('/') {
@@ -251,13 +251,13 @@ pub fn path(text: &str) -> Result<String, Problem> {
     Ok(text.to_owned())
 }
 
-/// A share, relative to others.
+/// Parses a weight, relative to others.
 pub fn weight(text: &str) -> Result<NonZeroU32, Problem> {
     let count = count(text)?;
     Ok(NonZeroU32::try_from(count).unwrap_or(NonZeroU32::MAX))
 }
 
-/// A port that can be connected to.
+/// Parses a port that can be connected to.
 pub fn port(text: &str) -> Result<u16, Problem> {
     match text.parse::<u16>() {
         Ok(port) if port > 0 => Ok(port),
@@ -265,7 +265,7 @@ pub fn port(text: &str) -> Result<u16, Problem> {
     }
 }
 
-/// `https` or `http`.
+/// Parses `https` or `http`.
 pub fn scheme(text: &str) -> Result<String, Problem> {
     match text {
         "https" | "http" => Ok(text.to_owned()),
@@ -273,23 +273,23 @@ pub fn scheme(text: &str) -> Result<String, Problem> {
     }
 }
 
-/// The status of a redirect.
+/// Parses the status of a redirect.
 pub fn redirect_status(text: &str) -> Result<u16, Problem> {
     match text.parse() {
         Ok(status @ (301 | 302 | 303 | 307 | 308)) => Ok(status),
         _ => Err(Problem::new(
-            format!("{} sends nobody elsewhere", quote(text)),
+            format!("{} is not a redirect status", quote(text)),
             "write 301, 302, 303, 307 or 308",
         )),
     }
 }
 
-/// The name of a header.
+/// Parses the name of a header.
 pub fn header_name(text: &str) -> Result<http::HeaderName, Problem> {
     text.parse().map_err(|_| format!("{} is not the name of a header", quote(text)).into())
 }
 
-/// A regular expression that a text matches as a whole.
+/// Parses a regular expression that must match a whole text.
 pub fn whole_regex(text: &str) -> Result<Expression, Problem> {
     crate::model::whole(text).map_err(|error| {
         let last = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
@@ -297,7 +297,7 @@ pub fn whole_regex(text: &str) -> Result<Expression, Problem> {
     })
 }
 
-/// The HTTP status of a final response.
+/// Parses the HTTP status of a final response.
 pub fn status(text: &str) -> Result<u16, Problem> {
     let status = text.parse().ok().filter(|status| (200..=599).contains(status));
     status.ok_or_else(|| {
@@ -305,13 +305,13 @@ pub fn status(text: &str) -> Result<u16, Problem> {
     })
 }
 
-/// The value of a header field.
+/// Parses the value of a header field.
 pub fn header_value(text: &str) -> Result<String, Problem> {
     let good = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
     if good { Ok(text.to_owned()) } else { Err(format!("{} cannot be sent in a header", quote(text)).into()) }
 }
 
-/// An ALPN protocol (RFC 7301): 1 to 255 bytes.
+/// Parses an ALPN protocol (RFC 7301): 1 to 255 bytes.
 pub fn alpn(text: &str) -> Result<String, Problem> {
     match text.len() {
         1..=255 => Ok(text.to_owned()),
@@ -319,7 +319,7 @@ pub fn alpn(text: &str) -> Result<String, Problem> {
     }
 }
 
-/// A name for an upstream: letters, digits, `_`, `-` and `.`, so that logs and metrics can carry it.
+/// Parses the name of an upstream: letters, digits, `_`, `-` and `.`, which logs and metrics can contain.
 pub fn upstream_name(text: &str) -> Result<String, Problem> {
     let good = (1..=128).contains(&text.len()) && text.bytes().all(is_host_byte);
     let refuse =
@@ -327,7 +327,7 @@ pub fn upstream_name(text: &str) -> Result<String, Problem> {
     good.then(|| text.to_owned()).ok_or_else(refuse)
 }
 
-/// The path of a file.
+/// Parses the path of a file.
 pub fn file(text: &str) -> Result<PathBuf, Problem> {
     if text.trim().is_empty() {
         return Err(Problem::new("the path is empty", "write the path of a file"));
@@ -338,7 +338,7 @@ pub fn file(text: &str) -> Result<PathBuf, Problem> {
     Ok(PathBuf::from(text))
 }
 
-/// `off`, `stdout`, or the path of a file. A file that is called `off` needs to be written `./off`.
+/// Parses `off`, `stdout`, or the path of a file. A file named `off` must be written `./off`.
 pub fn access_log(text: &str) -> Result<AccessLog, Problem> {
     match text.to_ascii_lowercase().as_str() {
         "off" | "false" | "no" => Ok(AccessLog::Off),
@@ -350,10 +350,10 @@ pub fn access_log(text: &str) -> Result<AccessLog, Problem> {
     }
 }
 
-/// Far beyond any sensible setting, and no deadline overflows by adding it.
+/// Maximum duration: beyond any sensible setting, and no deadline overflows by adding it.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// In nanoseconds.
+/// Units in nanoseconds.
 const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
     ("us", 1_000),
@@ -364,7 +364,7 @@ const UNITS: [(&str, u64); 7] = [
     ("d", 86_400_000_000_000),
 ];
 
-/// One number with its unit.
+/// Parses one number with its unit.
 fn term(number: &str, unit: &str, text: &str) -> Result<Duration, Problem> {
     let value: f64 = number.parse().map_err(|_| no_duration(text))?;
     if unit.is_empty() {
@@ -396,7 +396,7 @@ fn leading(text: &str, wanted: impl Fn(char) -> bool) -> &str {
     &text[..end]
 }
 
-/// An address of this machine; a port alone stands for `all`.
+/// Parses an address of this machine; a port alone means the address `all`.
 fn own_address(text: &str, all: IpAddr) -> Result<SocketAddr, Problem> {
     let shown = quote(text);
     if let Ok(ip) = text.parse() {

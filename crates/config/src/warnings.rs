@@ -1,8 +1,8 @@
-//! What is worth knowing about a configuration that is served all the same.
+//! Warnings about a configuration that is valid nevertheless.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kinds may have names in them that others choose.
+/// Maximum number of known kinds, which may contain names from untrusted sources.
 const MOST_KNOWN: usize = 1000;
 
 /// Warnings, one for each kind: a thousand listeners with the same ignored field are one line.
@@ -18,14 +18,15 @@ impl Warnings {
         }
     }
 
-    /// Adds those of another reading.
+    /// Adds the warnings of another reading.
     pub fn extend(&mut self, other: Self) {
         for (kind, (text, count)) in other.0 {
             self.0.entry(kind).or_insert((text, 0)).1 += count;
         }
     }
 
-    /// Those of kinds that are not in `known`, which has them afterwards: what comes again and again is said once.
+    /// Returns the warnings of kinds that are not in `known`, and adds these kinds to it: repeated warnings are
+    /// reported once.
     #[must_use]
     pub fn unless_known(self, known: &mut BTreeSet<String>) -> Self {
         let new = self.0.into_iter().filter(|(kind, _)| {
@@ -38,7 +39,7 @@ impl Warnings {
         Self(new.collect())
     }
 
-    /// One line for each kind.
+    /// Returns one line for each kind.
     pub fn lines(&self) -> Vec<String> {
         let line = |(text, count): &(String, usize)| match count - 1 {
             0 => text.clone(),

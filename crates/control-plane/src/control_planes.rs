@@ -22,16 +22,16 @@ pub(crate) struct ControlPlanes {
     ads: Option<ApiSource>,
 }
 
-/// What tells one stream from another.
+/// Identity of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StreamKey {
-    /// The resource type of a service that has this one alone; `None` for the aggregated service.
+    /// Resource type of a single-type service; `None` for the aggregated service.
     pub(crate) only: Option<ResourceType>,
     source: ApiSource,
 }
 
 impl StreamKey {
-    /// The resource types that it can bring.
+    /// Returns the resource types that the stream can carry.
     pub(crate) fn resource_types(&self) -> Vec<ResourceType> {
         self.only.map_or_else(|| ResourceType::ALL.to_vec(), |kind| vec![kind])
     }
@@ -39,7 +39,7 @@ impl StreamKey {
 
 impl ControlPlanes {
     /// # Errors
-    /// Everything that keeps a control plane of the bootstrap from being used.
+    /// Every problem that prevents a control plane of the bootstrap from being used.
     pub(crate) fn new(bootstrap: &Bootstrap) -> Result<Self, Diagnostics> {
         let control_planes = Self {
             node: node::node(bootstrap),
@@ -52,12 +52,12 @@ impl ControlPlanes {
         let unusable = required.iter().filter_map(|(stream, _)| control_planes.client(stream).err());
         let mut problems: Vec<Diagnostic> = unusable.map(wrong).collect();
         if control_planes.node.id.is_empty() {
-            problems.push(wrong(Problem::new("node.id is missing", "control planes know gateways by it")));
+            problems.push(wrong(Problem::new("node.id is missing", "it identifies the gateway")));
         }
         if problems.is_empty() { Ok(control_planes) } else { Err(problems.into()) }
     }
 
-    /// The streams that these sources and references require, with what to subscribe to on each.
+    /// Returns the streams that these sources and references require, with the subscriptions of each.
     pub(crate) fn required_streams(
         &self,
         dynamic: &DynamicResources,
@@ -88,7 +88,7 @@ impl ControlPlanes {
         required
     }
 
-    /// The stream of a source; `None` if it is a file.
+    /// Returns the stream of a source; `None` if it is a file.
     fn stream(&self, kind: ResourceType, source: &ConfigSource) -> Option<StreamKey> {
         match source {
             ConfigSource::File(_) => None,
@@ -99,16 +99,16 @@ impl ControlPlanes {
         }
     }
 
-    /// The client of a stream.
+    /// Creates the client of a stream.
     ///
     /// # Errors
-    /// If its control plane cannot be used.
+    /// Fails if the control plane of the stream cannot be used.
     pub(crate) fn client(&self, stream: &StreamKey) -> Result<Client, Problem> {
         let source = &stream.source;
         let cluster = self.clusters.get(&source.cluster).ok_or_else(|| {
             Problem::new(
-                format!("the control plane `{}` is no cluster of the bootstrap", source.cluster),
-                "write it under static_resources.clusters",
+                format!("the control plane `{}` is not a cluster of the bootstrap", source.cluster),
+                "define it under static_resources.clusters",
             )
         })?;
         let connect = connect(&source.cluster, cluster)?;
@@ -157,14 +157,12 @@ fn connect(name: &str, cluster: &Cluster) -> Result<Arc<dyn Connect>, String> {
         })
         .collect();
     if servers.is_empty() {
-        return Err(format!(
-            "the cluster `{name}` of a control plane needs endpoints that are written in the bootstrap"
-        ));
+        return Err(format!("the cluster `{name}` of a control plane needs endpoints in the bootstrap"));
     }
     Ok(Arc::new(RoundRobin { servers, next: AtomicUsize::new(0) }))
 }
 
-/// Connects to the servers in turn.
+/// Connects to the endpoints in turn.
 struct RoundRobin {
     servers: Vec<Arc<dyn Connect>>,
     next: AtomicUsize,

@@ -1,4 +1,4 @@
-//! From a control plane's updates to the running gateway.
+//! Applies updates of control planes to the running gateway.
 
 use crate::{
     resource_store::{ResourceDiff, Transition, origin},
@@ -10,7 +10,7 @@ use quadrille_xds::{Rejection, ResourceType, Update, UpdateHandler};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::Notify;
 
-/// What the updates of all streams share: only one at a time changes the gateway.
+/// State shared by the updates of all streams. One update at a time changes the gateway.
 pub(crate) struct Updates {
     control: Control,
     exclusive: tokio::sync::Mutex<()>,
@@ -22,7 +22,7 @@ impl Updates {
         Self { control, exclusive: tokio::sync::Mutex::new(()), applied: Notify::new() }
     }
 
-    /// Waits for an update, after which other resources may be referenced.
+    /// Waits for an update to be applied, after which other resources may be referenced.
     pub(crate) async fn applied(&self) {
         self.applied.notified().await;
     }
@@ -41,11 +41,11 @@ impl GatewayUpdater {
         Self { state, updates, resource_types, connected: false }
     }
 
-    /// Puts as much of a diff into service as possible; returns what is wrong with the rest.
+    /// Puts as much of a diff into service as possible, and returns the rejections of the rest.
     async fn apply(&self, kind: ResourceType, diff: &mut ResourceDiff) -> Vec<Rejection> {
         let mut excluded = Excluded::new();
-        let mut reason = "the rest of this response could not be put into service without it".to_owned();
-        // All problems are reported at once, so the second attempt succeeds, or the blame was wrong.
+        let mut reason = "the rest of this response could not be applied without it".to_owned();
+        // All problems are reported at once, so the second attempt succeeds unless the wrong resource was excluded.
         for _ in 0..MAX_ATTEMPTS {
             let Err(problems) = self.attempt(kind, diff, &excluded).await else {
                 return rejections(excluded);
@@ -61,7 +61,7 @@ impl GatewayUpdater {
         if excluded.is_empty() {
             excluded.insert(String::new(), reason);
         }
-        // What goes, goes all the same.
+        // Removals are applied even if all changes are excluded.
         if diff.takes_away() && self.attempt(kind, diff, &excluded).await.is_err() {
             diff.close_nothing();
         }
@@ -78,8 +78,8 @@ impl GatewayUpdater {
         self.put_into_service(transition).await
     }
 
-    /// Excludes the resources of a diff which these problems are about, and closes those that decide who is let in.
-    /// Returns whether there were any.
+    /// Excludes the resources of a diff that these problems concern, and closes those whose access rules were
+    /// rejected. Returns whether any was excluded.
     fn blame(
         &self,
         kind: ResourceType,
@@ -139,10 +139,10 @@ impl UpdateHandler for GatewayUpdater {
         for Rejection { name, reason, closed } in update.unreadable.iter().chain(&rejections) {
             let resource = origin(update.kind, name);
             if *closed {
-                tracing::error!(%resource, reason, "rejected, and closed: it decides who is let in");
+                tracing::error!(%resource, reason, "rejected and closed: cannot enforce its access rules");
                 self.state.stats.count_closed(update.kind);
             } else {
-                tracing::error!(%resource, reason, "rejected; the active one stays");
+                tracing::error!(%resource, reason, "rejected; the active version stays in service");
             }
         }
         {
@@ -151,7 +151,7 @@ impl UpdateHandler for GatewayUpdater {
             self.state.stats.show_refused(update.kind, refusals.count(update.kind));
         }
         for (listener, missing) in self.state.store().warming_listeners() {
-            tracing::debug!(listener, ?missing, "a listener waits for resources");
+            tracing::debug!(listener, ?missing, "a listener is waiting for resources");
         }
         rejections
     }
@@ -169,7 +169,7 @@ impl UpdateHandler for GatewayUpdater {
     }
 }
 
-/// What of a diff is left out, by name, and why.
+/// Resources excluded from a diff: name and reason.
 type Excluded = BTreeMap<String, String>;
 
 fn rejections(excluded: Excluded) -> Vec<Rejection> {

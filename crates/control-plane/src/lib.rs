@@ -1,4 +1,5 @@
-//! The control planes of an Envoy bootstrap: their streams, the resources that they send, and Envoy's admin pages.
+//! Client of the control planes of an Envoy bootstrap: their streams, the resources that they send, and Envoy's admin
+//! pages.
 //!
 //! ```text
 //!  control plane ──> quadrille_xds::Client ──> GatewayUpdater ──> ResourceStore ──> quadrille_gateway::Control
@@ -6,11 +7,15 @@
 //!                            └── SubscriptionManager (streams) <── references to resources
 //! ```
 //!
-//! A response is acknowledged once the gateway has put it into service, and rejected with the gateway's reason if it
-//! could not: a key that does not fit its certificate gets no further than this. A rejected response changes nothing.
+//! A response is acknowledged after the gateway has put it into service, and rejected with the gateway's reason if
+//! that fails: a key that does not match its certificate is rejected. A rejected response changes nothing.
 //!
-//! All of it runs on one thread that yields to the event loops: reading ten thousand routes takes no time from
-//! handshakes.
+//! All work runs on one thread that yields to the event loops: reading ten thousand routes does not delay handshakes.
+//!
+//! - `control_planes`, `subscription_manager`: required streams, and the subscriptions of each.
+//! - `resource_store`: known and active resources, without I/O; `gateway_updater` applies changes.
+//! - `refusals`, `trust`: rejected resources, and the limits on trust in a control plane.
+//! - `admin`, `stats`, `state`: Envoy's admin pages, and their data.
 
 mod admin;
 mod control_planes;

@@ -1,11 +1,11 @@
-//! Who this gateway is, for control planes.
+//! Identity of this gateway towards control planes.
 
 use prost_reflect::prost_types::{ListValue, Struct, Value as Any, value::Kind};
 use quadrille_config::yaml::{Node as Tree, Value};
 use quadrille_envoy::Bootstrap;
 use quadrille_xds::proto::{Locality, Node};
 
-/// The bootstrap's `node`.
+/// Returns the bootstrap's `node`.
 pub(crate) fn node(bootstrap: &Bootstrap) -> Node {
     let tree = bootstrap.node.as_ref();
     let get = |name: &str| tree.and_then(|node| node.get(name));
@@ -31,7 +31,7 @@ fn structure(tree: &Tree) -> Struct {
     Struct { fields: entries.iter().map(|entry| (entry.key.clone(), value(&entry.value))).collect() }
 }
 
-/// What was written without quotes has the type that JSON gives it: istiod refuses a port that comes as text.
+/// Gives an unquoted value the type that JSON gives it: istiod rejects a port that is sent as text.
 fn value(tree: &Tree) -> Any {
     let kind = match &tree.value {
         Value::Null => Kind::NullValue(0),
@@ -43,7 +43,7 @@ fn value(tree: &Tree) -> Any {
     Any { kind: Some(kind) }
 }
 
-/// `off`, `1.2.3` and `0x10` are text, whatever YAML's older schemas make of them.
+/// Parses an unquoted scalar. `off`, `1.2.3` and `0x10` are text, regardless of YAML's older schemas.
 fn plain(text: &str) -> Kind {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     match text {

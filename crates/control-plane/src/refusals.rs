@@ -1,4 +1,4 @@
-//! What control planes have sent in vain, until something that can be served takes its place.
+//! Rejected resources, each kept until a valid version replaces it.
 
 use quadrille_xds::{Rejection, ResourceType, Update};
 use std::{
@@ -6,25 +6,25 @@ use std::{
     fmt::Write as _,
 };
 
-/// So many are kept, and fewer are shown.
+/// Maximum number of rejected resources kept; fewer are shown.
 const MOST: usize = 1000;
 const MOST_SHOWN: usize = 20;
-/// Bytes of a reason that are shown.
+/// Maximum length of a reason that is shown.
 const LONGEST_SHOWN: usize = 500;
 
-/// The resources whose last version was refused.
+/// Resources whose last version was rejected.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(BTreeMap<(ResourceType, String), Refusal>);
 
 #[derive(Debug)]
 struct Refusal {
     reason: String,
-    /// What was in service under its name was closed.
+    /// Whether the active version of the resource was closed.
     closed: bool,
 }
 
 impl Refusals {
-    /// Takes note of an update, of which `rejections` were refused.
+    /// Records an update, of which `rejections` were rejected.
     pub(crate) fn note(&mut self, update: &Update, rejections: &[Rejection]) {
         let kind = update.kind;
         let refused = || update.unreadable.iter().chain(rejections);
@@ -45,21 +45,21 @@ impl Refusals {
         }
     }
 
-    /// How many of one kind there are.
+    /// Returns the number of rejected resources of a type.
     pub(crate) fn count(&self, kind: ResourceType) -> usize {
         self.0.keys().filter(|(of, _)| *of == kind).count()
     }
 
-    /// Whether something is closed for one of them.
+    /// Returns whether an active resource was closed because of a rejection.
     pub(crate) fn close_something(&self) -> bool {
         self.0.values().any(|refusal| refusal.closed)
     }
 
-    /// A line for each, as far as they are shown.
+    /// Formats the rejected resources, one per line, up to `MOST_SHOWN`.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for ((kind, name), Refusal { reason, closed }) in self.0.iter().take(MOST_SHOWN) {
-            let outcome = if *closed { "closed" } else { "the one before stays" };
+            let outcome = if *closed { "closed" } else { "the previous version stays" };
             let shown: String = reason.chars().take(LONGEST_SHOWN).map(plain).collect();
             let name: String = name.chars().map(plain).collect();
             let _ = writeln!(text, "refused: {kind} {name} ({outcome}): {shown}");
@@ -71,7 +71,7 @@ impl Refusals {
     }
 }
 
-/// A line stays one.
+/// Replaces control characters, so that each entry stays on one line.
 fn plain(letter: char) -> char {
     if letter.is_control() { ' ' } else { letter }
 }

@@ -1,7 +1,8 @@
-//! Which resources are known, which are active, and which are referenced. No I/O.
+//! Known, active and referenced resources. No I/O.
 //!
-//! A listener or a cluster that references a resource which has not arrived yet is warming: the active one of the same
-//! name serves until it is complete. What the active one references stays until then too.
+//! A listener or a cluster that references a resource which has not arrived yet is warming: the active version of the
+//! same name serves until the new one is complete. Resources that the active version references are kept until then,
+//! too.
 
 use crate::trust::{OnRefusedPolicy, Trust};
 use quadrille_config::{
@@ -22,11 +23,11 @@ use std::{
 
 /// All resources of the process.
 pub(crate) struct ResourceStore {
-    /// Its resources, written in it or in files, are never replaced by a control plane.
+    /// The active bootstrap. Its resources, static or from files, are never replaced by a control plane.
     bootstrap: Arc<Bootstrap>,
-    /// One that was read again, and is not in service yet.
+    /// A bootstrap that was read again and is not in service yet.
     prepared: Option<Bootstrap>,
-    /// Of the bootstrap that the process was started with.
+    /// Dynamic resources of the bootstrap that the process was started with.
     dynamic: DynamicResources,
     known: Resources,
     active: Resources,
@@ -37,23 +38,23 @@ pub(crate) struct ResourceStore {
 /// SHA-256 of the bytes of each resource that came from a control plane.
 type Digests = BTreeMap<(ResourceType, String), [u8; 32]>;
 
-/// What a store becomes when it is committed.
+/// State of a store after a change, to be committed.
 pub(crate) struct Transition {
     known: Resources,
     active: Resources,
     digests: Digests,
 }
 
-/// What an update would change.
+/// Changes that an update would make.
 #[derive(Default)]
 pub(crate) struct ResourceDiff {
     changed: Vec<Changed>,
     removed: Vec<String>,
-    /// Among what was refused: what is closed, because who is let in by it is to be decided in a way that is not known.
+    /// Rejected resources whose active version is closed, because their new access rules are not supported.
     closed: Vec<String>,
-    /// What is wrong with the others.
+    /// Rejections of the other resources.
     pub(crate) rejections: Vec<Rejection>,
-    /// About resources that can be used all the same.
+    /// Warnings about resources that are used nevertheless.
     pub(crate) warnings: Warnings,
 }
 
@@ -75,22 +76,22 @@ impl ResourceStore {
         }
     }
 
-    /// How far control planes are trusted.
+    /// Returns the limits on trust in control planes.
     pub(crate) fn trust(&self) -> &Trust {
         &self.trust
     }
 
-    /// The bootstrap that is in service.
+    /// Returns the bootstrap that is in service.
     pub(crate) fn bootstrap(&self) -> &Arc<Bootstrap> {
         &self.bootstrap
     }
 
-    /// The files that the bootstrap which was read last names.
+    /// Returns the files that the most recently read bootstrap references.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.prepared.as_ref().unwrap_or(&self.bootstrap).files
     }
 
-    /// The gateway that another bootstrap makes together with what control planes have sent.
+    /// Builds the gateway of another bootstrap together with the resources that control planes have sent.
     pub(crate) fn prepare_bootstrap(&mut self, bootstrap: Bootstrap) -> Result<Gateway, Diagnostics> {
         let next = self.with_bootstrap(bootstrap.clone());
         let (gateway, _) = next.active.model(&next.bootstrap.process)?;
@@ -98,14 +99,14 @@ impl ResourceStore {
         Ok(gateway)
     }
 
-    /// The prepared bootstrap is in service. What control planes have sent meanwhile is kept too.
+    /// Puts the prepared bootstrap into service. Resources that control planes have sent meanwhile are kept, too.
     pub(crate) fn commit_bootstrap(&mut self) {
         if let Some(bootstrap) = self.prepared.take() {
             *self = self.with_bootstrap(bootstrap);
         }
     }
 
-    /// The same with other static resources, and with what control planes have sent.
+    /// Copies the store with another bootstrap's static resources, and the resources that control planes have sent.
     fn with_bootstrap(&self, bootstrap: Bootstrap) -> Self {
         let mut next = Self::new(bootstrap, self.trust.clone());
         for ((kind, name), digest) in &self.digests {
@@ -134,7 +135,7 @@ impl ResourceStore {
             }
             let reject = |reason: String| Rejection::new(name, reason);
             if self.bootstrap.resources.contains(kind, name) {
-                diff.rejections.push(reject("the bootstrap has one of this name already".to_owned()));
+                diff.rejections.push(reject("the bootstrap already has a resource of this name".to_owned()));
                 continue;
             }
             let origin_of = origin(update.kind, name);
@@ -153,7 +154,7 @@ impl ResourceStore {
             for path in &resource.unknown {
                 let origin = origin(update.kind, name);
                 diff.warnings.add(&format!("newer {kind} {path}"), || {
-                    format!("{origin}: {path} is newer than this gateway, and ignored")
+                    format!("{origin}: {path} is not known to this gateway and ignored")
                 });
             }
         }
@@ -161,7 +162,8 @@ impl ResourceStore {
         diff
     }
 
-    /// Whether what is in service under this name goes, because it was refused for who is let in.
+    /// Returns whether the active resource of this name is to be closed because its new version's access rules were
+    /// rejected.
     pub(crate) fn closes<'d>(
         &self,
         kind: ResourceType,
@@ -174,8 +176,8 @@ impl ResourceStore {
             && errors.any(decides_access)
     }
 
-    /// Names that the control plane no longer has. Routes, endpoints and secrets stay for as long as they are
-    /// referenced.
+    /// Returns the names that the control plane no longer has. Routes, endpoints and secrets are kept for as long as
+    /// they are referenced.
     fn removed_names(&self, kind: ResourceType, update: &Update) -> Vec<String> {
         if !update.kind.is_complete() {
             return Vec::new();
@@ -189,7 +191,7 @@ impl ResourceStore {
         known.filter(|name| left_out(name) || removed.contains(name.as_str())).cloned().collect()
     }
 
-    /// What the store becomes with a diff, but for the resources with the `excluded` names.
+    /// Applies a diff to the store, except for the resources with the `excluded` names.
     pub(crate) fn transition(
         &self,
         diff: &ResourceDiff,
@@ -216,29 +218,29 @@ impl ResourceStore {
         transition
     }
 
-    /// The gateway of a transition.
+    /// Builds the gateway of a transition.
     pub(crate) fn model(&self, transition: &Transition) -> Result<Gateway, Diagnostics> {
         transition.active.model(&self.bootstrap.process).map(|(gateway, _)| gateway)
     }
 
-    /// A transition is in service.
+    /// Commits a transition after it was put into service.
     pub(crate) fn commit(&mut self, transition: Transition) {
         Transition { known: self.known, active: self.active, digests: self.digests } = transition;
     }
 
-    /// What the known and the active resources reference.
+    /// Returns the references of the known and the active resources.
     pub(crate) fn references(&self) -> References {
         references(&self.known, &self.active)
     }
 
-    /// The listeners that are not complete, with what they wait for.
+    /// Returns the warming listeners, with the resources that each is missing.
     pub(crate) fn warming_listeners(&self) -> Vec<(String, Vec<String>)> {
         let listeners = self.known.listeners.iter();
         let missing = listeners.map(|(name, listener)| (name.clone(), self.known.missing(listener)));
         missing.filter(|(_, missing)| !missing.is_empty()).collect()
     }
 
-    /// Where listeners and clusters come from.
+    /// Returns the sources of listeners and clusters.
     pub(crate) fn dynamic(&self) -> &DynamicResources {
         &self.dynamic
     }
@@ -249,27 +251,27 @@ impl ResourceDiff {
         self.changed.is_empty() && self.removed.is_empty() && self.closed.is_empty()
     }
 
-    /// Whether something goes.
+    /// Returns whether the diff removes or closes a resource.
     pub(crate) fn takes_away(&self) -> bool {
         !(self.removed.is_empty() && self.closed.is_empty())
     }
 
-    /// What is in service under this name goes.
+    /// Marks the active resource of this name as closed.
     pub(crate) fn close(&mut self, name: &str) {
         self.closed.push(name.to_owned());
     }
 
-    /// Nothing is closed, because that could not be put into service either.
+    /// Clears the closed resources, because closing them could not be put into service either.
     pub(crate) fn close_nothing(&mut self) {
         self.closed.clear();
     }
 
-    /// Whether what was refused under this name is closed.
+    /// Returns whether the active resource of this name is closed.
     pub(crate) fn closes(&self, name: &str) -> bool {
         self.closed.iter().any(|closed| closed == name)
     }
 
-    /// The names of the resources that are new or different.
+    /// Returns the names of the resources that are new or changed.
     pub(crate) fn changed_names(&self) -> impl Iterator<Item = &str> {
         self.changed.iter().map(|changed| changed.read.name.as_str())
     }
@@ -296,14 +298,14 @@ impl Transition {
     }
 }
 
-/// The known resources, with the active one of before in the place of each that is warming.
+/// Returns the known resources, in which the previous active version replaces each warming one.
 fn activate(known: &Resources, before: &Resources) -> Resources {
     let mut active = known.clone();
     for (name, listener) in &known.listeners {
         if known.missing(listener).is_empty() {
             continue;
         }
-        // A new one that is not complete is left out when the model is made.
+        // A new listener that is not complete is left out when the model is built.
         if before.listeners.get(name).is_some_and(|old| known.missing(old).is_empty()) {
             active.copy(before, ResourceType::Listener, name);
         }
@@ -329,7 +331,7 @@ fn references(known: &Resources, active: &Resources) -> References {
     references
 }
 
-/// What stands where a file's name would, in messages about a resource.
+/// Returns the origin named in messages about a resource, in place of a file name.
 pub(crate) fn origin(kind: ResourceType, name: &str) -> Origin {
     Origin::Resource(kind.service(), name.into())
 }

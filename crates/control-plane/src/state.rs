@@ -1,4 +1,4 @@
-//! What the streams, the gateway's reload and the admin pages share.
+//! State shared by the streams, the gateway's reload and the admin pages.
 
 use crate::{refusals::Refusals, resource_store::ResourceStore, stats::XdsStats};
 use std::{
@@ -10,11 +10,11 @@ use std::{
 /// The resources and the statistics of all control planes.
 pub(crate) struct State {
     store: Mutex<ResourceStore>,
-    /// Kinds of warnings that were given.
+    /// Kinds of warnings that were already logged.
     warned: Mutex<BTreeSet<String>>,
     refusals: Mutex<Refusals>,
     pub(crate) stats: XdsStats,
-    /// When the process began to ask control planes.
+    /// Time at which the process started to connect to control planes.
     pub(crate) started: Instant,
 }
 

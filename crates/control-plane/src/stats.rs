@@ -4,11 +4,11 @@ use metrics::{counter, describe_counter, describe_gauge, gauge};
 use quadrille_xds::ResourceType;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// By resource type.
+/// Counts by resource type.
 #[derive(Debug, Default)]
 pub(crate) struct XdsStats([SubscriptionStats; ResourceType::ALL.len()]);
 
-/// Of one resource type, over all control planes.
+/// Counts of one resource type, over all control planes.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionStats {
     success: AtomicU64,
@@ -18,7 +18,7 @@ pub(crate) struct SubscriptionStats {
 }
 
 impl XdsStats {
-    /// Those of one resource type.
+    /// Returns the counts of one resource type.
     pub(crate) fn subscription(&self, kind: ResourceType) -> &SubscriptionStats {
         &self.0[kind as usize]
     }
@@ -27,9 +27,9 @@ impl XdsStats {
         describe_counter!(UPDATES, "Responses of control planes, by their result");
         describe_counter!(
             CLOSED,
-            "Listeners and routes that were closed because their rules about access were refused"
+            "Listeners and routes that were closed because their new access rules were rejected"
         );
-        describe_gauge!(REFUSED, "Resources whose last version was refused");
+        describe_gauge!(REFUSED, "Resources whose last version was rejected");
         describe_gauge!(CONNECTED, "Open streams to control planes");
         describe_counter!(FAILURES, "Streams to control planes that were lost or could not be opened");
     }
@@ -45,19 +45,19 @@ impl XdsStats {
         self.show_connected(kind);
     }
 
-    /// What was in service is closed, because what was to take its place lets others in, in a way that is not known.
+    /// Counts an active resource that was closed because its new access rules were rejected.
     pub(crate) fn count_closed(&self, kind: ResourceType) {
         Self::describe();
         counter!(CLOSED, "service" => kind.service()).increment(1);
     }
 
-    /// Of so many resources the last version was refused.
+    /// Sets the number of resources whose last version was rejected.
     #[allow(clippy::cast_precision_loss)] // a thousand at most
     pub(crate) fn show_refused(&self, kind: ResourceType, refused: usize) {
         gauge!(REFUSED, "service" => kind.service()).set(refused as f64);
     }
 
-    /// The connection of a stream for these resource types is `now` up or down, after it was `before`.
+    /// Counts a change of a stream's connection for these resource types: `before` and `now` are whether it is up.
     pub(crate) fn count_connection(&self, kinds: &[ResourceType], before: bool, now: bool) {
         for &kind in kinds {
             let stats = self.subscription(kind);
@@ -74,7 +74,7 @@ impl XdsStats {
         }
     }
 
-    /// A stream for these resource types that was open is wanted no more.
+    /// Counts the end of an open stream that is no longer needed.
     pub(crate) fn count_end(&self, kinds: &[ResourceType]) {
         for &kind in kinds {
             self.subscription(kind).connected.fetch_sub(1, Ordering::Relaxed);
@@ -89,22 +89,22 @@ impl XdsStats {
 }
 
 impl SubscriptionStats {
-    /// Responses that were accepted whole: Envoy's `update_success`.
+    /// Returns the number of responses that were accepted completely: Envoy's `update_success`.
     pub(crate) fn success(&self) -> u64 {
         self.success.load(Ordering::Relaxed)
     }
 
-    /// Responses of which something was rejected: Envoy's `update_rejected`.
+    /// Returns the number of responses that were rejected, at least in part: Envoy's `update_rejected`.
     pub(crate) fn rejected(&self) -> u64 {
         self.rejected.load(Ordering::Relaxed)
     }
 
-    /// Streams that were lost or could not be opened: Envoy's `update_failure`.
+    /// Returns the number of streams that were lost or could not be opened: Envoy's `update_failure`.
     pub(crate) fn failure(&self) -> u64 {
         self.failure.load(Ordering::Relaxed)
     }
 
-    /// Open streams: Envoy's `connected_state`.
+    /// Returns the number of open streams: Envoy's `connected_state`.
     pub(crate) fn connected(&self) -> u64 {
         self.connected.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Which streams are open, and what is subscribed to on each.
+//! Manages the open streams and their subscriptions.
 
 use crate::{
     control_planes::{ControlPlanes, StreamKey},
@@ -23,7 +23,7 @@ impl SubscriptionManager {
         Self { state, control_planes, updates: Arc::new(Updates::new(control)), open: Vec::new() }
     }
 
-    /// Never returns.
+    /// Runs the manager; never returns.
     pub(crate) async fn run(mut self) {
         loop {
             self.subscribe();
@@ -31,8 +31,7 @@ impl SubscriptionManager {
         }
     }
 
-    /// Subscribes each stream to what is required of it now, opens those that are missing, and ends those of which
-    /// nothing is.
+    /// Updates the subscriptions of each stream, opens missing streams, and ends those that are no longer required.
     fn subscribe(&mut self) {
         let required = {
             let store = self.state.store();
@@ -55,14 +54,14 @@ impl SubscriptionManager {
             if self.open.len() >= MAX_STREAMS {
                 tracing::error!(
                     limit = MAX_STREAMS,
-                    "too many control planes: no stream is opened to this one"
+                    "too many control planes: no stream is opened to this control plane"
                 );
                 continue;
             }
             match self.open(&key, interests) {
                 Ok(subscriptions) => self.open.push((key, subscriptions)),
                 Err(problem) => {
-                    tracing::error!(%problem, "resources are referenced that cannot be subscribed to");
+                    tracing::error!(%problem, "cannot subscribe to referenced resources");
                 }
             }
         }
@@ -84,5 +83,5 @@ impl SubscriptionManager {
     }
 }
 
-/// Each stream is a connection.
+/// Maximum number of streams, each of which is a connection.
 const MAX_STREAMS: usize = 64;

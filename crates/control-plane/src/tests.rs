@@ -1,4 +1,4 @@
-//! The resource store without a control plane: updates are made as the stream makes them.
+//! Tests of the resource store without a control plane: updates are built as the stream builds them.
 
 use crate::{
     OnRefusedPolicy, Trust, XdsManager,
@@ -46,7 +46,7 @@ pub(crate) fn update(kind: ResourceType, resources: &[Value]) -> Update {
     stream.receive(Response::StateOfTheWorld(response)).unwrap()
 }
 
-/// A plain listener that asks for these routes.
+/// A plain listener that references these routes.
 pub(crate) fn listener(name: &str, routes: &str) -> Value {
     let hcm = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
     json!({
@@ -66,7 +66,7 @@ pub(crate) fn routes(name: &str) -> Value {
         { "match": { "prefix": "/" }, "direct_response": { "status": 200 } } ] }] })
 }
 
-/// Takes an update whole; what it would have changed.
+/// Applies an update completely, and returns its diff.
 pub(crate) fn commit(store: &mut ResourceStore, update: &Update) -> ResourceDiff {
     let diff = store.diff(update);
     assert_eq!(diff.rejections, []);
@@ -91,16 +91,16 @@ fn a_listener_waits_for_its_routes_and_the_one_before_serves_until_they_come() {
     assert_eq!(serving(&store), [""; 0]);
     commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
     assert_eq!((serving(&store), store.warming_listeners().len()), (vec!["a".to_owned()], 0));
-    // Another listener of the same name wants other routes.
+    // An update of the listener references other routes.
     commit(&mut store, &update(ResourceType::Listener, &[listener("l", "b")]));
     assert_eq!(serving(&store), ["a"]);
     assert_eq!(
         store.references().routes.keys().collect::<Vec<_>>(),
         ["a", "b"],
-        "both are asked for until then"
+        "both are subscribed to until then"
     );
     commit(&mut store, &update(ResourceType::Routes, &[routes("a"), routes("b")]));
-    assert_eq!(serving(&store), ["b"], "and what nobody names any more is forgotten");
+    assert_eq!(serving(&store), ["b"], "unreferenced routes are dropped");
     assert_eq!(store.references().routes.keys().collect::<Vec<_>>(), ["b"]);
 }
 
@@ -110,10 +110,7 @@ fn what_has_not_changed_is_not_read_again() {
     let both = update(ResourceType::Listener, &[listener("l", "a")]);
     assert!(!commit(&mut store, &both).is_empty());
     assert!(commit(&mut store, &both).is_empty());
-    assert!(
-        !commit(&mut store, &update(ResourceType::Listener, &[])).is_empty(),
-        "that it is gone is a change"
-    );
+    assert!(!commit(&mut store, &update(ResourceType::Listener, &[])).is_empty(), "a removal is a change");
     assert!(store.references().routes.is_empty());
 }
 
@@ -125,7 +122,7 @@ fn what_the_bootstrap_says_is_not_replaced() {
     assert!(diff.is_empty());
     assert_eq!(diff.rejections[0].name, "plane");
     let gone = store.diff(&update(ResourceType::Cluster, &[]));
-    assert!(gone.is_empty(), "nor does it go because a control plane does not name it");
+    assert!(gone.is_empty(), "it is not removed because a control plane does not name it");
 }
 
 #[test]
@@ -138,7 +135,7 @@ fn a_resource_that_says_nonsense_is_refused_with_its_path() {
     assert!(diff.rejections[0].reason.contains("address"), "{}", diff.rejections[0].reason);
 }
 
-/// With rules that let in whoever is this principal.
+/// Adds rules to a listener that allow this principal.
 fn guarded(name: &str, routes: &str, principal: &Value) -> Value {
     let mut guarded = listener(name, routes);
     let filters = &mut guarded["filter_chains"][0]["filters"][0]["typed_config"]["http_filters"];
@@ -166,7 +163,7 @@ fn rules_about_access_come_from_control_planes() {
 }
 
 #[test]
-fn what_cannot_decide_who_is_let_in_is_closed() {
+fn a_listener_whose_access_rules_are_rejected_is_closed() {
     for policy in [OnRefusedPolicy::Close, OnRefusedPolicy::Keep] {
         let trust = Trust { on_refused_policy: policy, ..Trust::default() };
         let mut store = ResourceStore::new(bootstrap_with_ads(), trust);
@@ -182,7 +179,7 @@ fn what_cannot_decide_who_is_let_in_is_closed() {
         let diff = store.diff(&refused);
         assert_eq!(diff.rejections.len(), 2, "{:?}", diff.rejections);
         assert_eq!(diff.closes("l"), policy == OnRefusedPolicy::Close);
-        assert!(!diff.closes("other"), "an address lets nobody in");
+        assert!(!diff.closes("other"), "an address is not an access rule");
         let transition = store.transition(&diff, &BTreeMap::new(), ResourceType::Listener);
         store.commit(transition);
         let active: Vec<_> = store.active().listeners.keys().map(String::as_str).collect();
@@ -190,13 +187,13 @@ fn what_cannot_decide_who_is_let_in_is_closed() {
         assert_eq!(active, expected);
         assert!(!store.diff(&refused).closes("l") || policy == OnRefusedPolicy::Keep, "it is closed once");
         commit(&mut store, &open);
-        assert_eq!(store.active().listeners.len(), 2, "and opens when its rules can be served");
+        assert_eq!(store.active().listeners.len(), 2, "it opens when its rules are supported");
     }
 }
 
-/// Some of what is refused about a rule is known only where its listener is read as a whole.
+/// Some of a rule's problems are detected only when its listener is read as a whole.
 #[test]
-fn whatever_keeps_a_listener_from_guarding_itself_closes_it() {
+fn rules_that_the_whole_listener_makes_unenforceable_close_it() {
     let range = |kind: &str| json!({ kind: { "address_prefix": "10.0.0.0", "prefix_len": 8 } });
     let behind_proxies = guarded("l", "a", &range("remote_ip"));
     let mut announced = guarded("l", "a", &range("direct_remote_ip"));
@@ -241,9 +238,9 @@ fn whatever_keeps_a_listener_from_guarding_itself_closes_it() {
     }
 }
 
-/// Rules for a part of the routes come with the routes.
+/// Rules for some of the routes are sent with the routes.
 #[test]
-fn routes_that_cannot_decide_who_is_let_in_close_their_listeners() {
+fn routes_whose_access_rules_are_rejected_close_their_listeners() {
     let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
     commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
     commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
@@ -274,7 +271,7 @@ fn a_bootstrap_that_is_rejected_changes_nothing() {
     let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
     let cluster = json!({ "name": "c", "type": "STATIC" });
     commit(&mut store, &update(ResourceType::Cluster, std::slice::from_ref(&cluster)));
-    // It takes the cluster's name, and has two listeners at one address.
+    // It takes the cluster's name, and has two listeners with the same address.
     let bad = ADS.replace("  clusters:\n", "  clusters:\n  - {name: c, type: STATIC}\n");
     let static_listener = |name| {
         format!(
@@ -285,7 +282,7 @@ fn a_bootstrap_that_is_rejected_changes_nothing() {
     };
     let bad = format!("{bad}  listeners:\n{}{}", static_listener("one"), static_listener("two"));
     let problems = store.prepare_bootstrap(bootstrap(&bad, "bootstrap.yaml").unwrap()).unwrap_err();
-    assert!(problems.lines()[0].contains("has this address already"), "{problems:?}");
+    assert!(problems.lines()[0].contains("already has this address"), "{problems:?}");
     assert!(
         commit(&mut store, &update(ResourceType::Cluster, &[cluster])).is_empty(),
         "it is not read again"
@@ -294,7 +291,7 @@ fn a_bootstrap_that_is_rejected_changes_nothing() {
     assert!(!store.active().clusters.contains_key("c"), "and it goes when the control plane drops it");
 }
 
-/// The gateway may still refuse it: a certificate may be missing, or an address taken.
+/// The gateway may still reject it: a certificate may be missing, or an address in use.
 #[test]
 fn a_bootstrap_is_active_once_the_gateway_serves_it() {
     let xds = XdsManager::new(bootstrap_with_ads(), Trust::default());
@@ -310,7 +307,7 @@ fn a_bootstrap_is_active_once_the_gateway_serves_it() {
 }
 
 #[test]
-fn each_control_plane_is_asked_for_what_it_has() {
+fn each_control_plane_is_sent_the_subscriptions_for_its_resources() {
     let bootstrap = bootstrap_with_ads();
     let control_planes = ControlPlanes::new(&bootstrap).unwrap();
     let mut store = ResourceStore::new(bootstrap, Trust::default());
@@ -332,10 +329,10 @@ fn each_control_plane_is_asked_for_what_it_has() {
 }
 
 #[test]
-fn a_control_plane_that_is_no_cluster_is_named() {
+fn a_control_plane_that_is_not_a_cluster_is_named() {
     let text = ADS.replace("cluster_name: plane}}]", "cluster_name: elsewhere}}]").replace("{id: g, ", "{");
     let bootstrap = bootstrap(&text, "bootstrap.yaml").unwrap();
-    let Err(problems) = ControlPlanes::new(&bootstrap) else { panic!("it is not there") };
-    assert!(problems.lines()[0].contains("`elsewhere` is no cluster of the bootstrap"), "{problems:?}");
+    let Err(problems) = ControlPlanes::new(&bootstrap) else { panic!("the cluster does not exist") };
+    assert!(problems.lines()[0].contains("`elsewhere` is not a cluster of the bootstrap"), "{problems:?}");
     assert!(problems.lines()[1].contains("node.id is missing"), "{problems:?}");
 }

@@ -1,4 +1,4 @@
-//! TLS towards a control plane, with a client certificate where one is written.
+//! TLS to a control plane, with a client certificate if one is configured.
 
 use boring::{
     error::ErrorStack,
@@ -12,14 +12,14 @@ use quadrille_gateway::verify_server_names;
 use quadrille_xds::transport::{Connect, Connecting, Io};
 use std::{fmt::Display, io, sync::Arc};
 
-/// What holds for all connections to one control plane. Its certificate is always verified, by the system's CAs if no
-/// others are written.
+/// TLS settings of all connections to one control plane. Its certificate is always verified, against the system's CAs
+/// unless others are configured.
 #[derive(Clone)]
 pub(crate) struct Tls {
     wanted: Arc<UpstreamTls>,
 }
 
-/// Connections to one server.
+/// Makes TLS connections to one endpoint.
 pub(crate) struct OverTls {
     tls: Tls,
     plain: Arc<dyn Connect>,
@@ -27,8 +27,8 @@ pub(crate) struct OverTls {
 }
 
 impl Tls {
-    /// The files are read for each connection, so that they can be renewed; here it is seen whether they can be read
-    /// now.
+    /// Creates the connector. The files are read for each connection, so that they can be renewed; this checks that
+    /// they can be read now.
     pub(crate) fn new(name: &str, tls: &ClusterTls) -> Result<Self, String> {
         let failed = |problem: &dyn Display| format!("TLS to the control plane `{name}`: {problem}");
         let wanted = tls.for_control_plane().map_err(|problem| failed(&problem))?;
@@ -70,7 +70,7 @@ impl Tls {
 fn local(certificate: &CertificateSource) -> io::Result<(&Source, &Source)> {
     match &certificate.key {
         KeySource::Pem(key) => Ok((&certificate.chain, key)),
-        KeySource::Keyless(_) => Err(io::Error::other("the client certificate's key must be here")),
+        KeySource::Keyless(_) => Err(io::Error::other("the client certificate's key must be local")),
     }
 }
 
@@ -82,7 +82,7 @@ impl Connect for OverTls {
         let name = tls.wanted.server_name.clone().unwrap_or_else(|| self.host.clone());
         Box::pin(async move {
             let mut configuration = connector?.configure().map_err(opaque)?;
-            // The subjectAltNames that are asked for take the place of the server's name, as in Envoy.
+            // The required subjectAltNames replace the host name, as in Envoy.
             let names = &tls.wanted.names;
             configuration.set_verify_hostname(names.is_empty());
             let failed = |problem: &dyn Display| io::Error::other(format!("TLS as `{name}`: {problem}"));
@@ -94,7 +94,7 @@ impl Connect for OverTls {
     }
 }
 
-/// Its text names what went wrong; key material is never in it.
+/// Keeps the error's text, which never contains key material.
 fn opaque(error: ErrorStack) -> io::Error {
     io::Error::other(error.to_string())
 }

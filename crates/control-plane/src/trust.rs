@@ -1,36 +1,36 @@
-//! How far control planes are trusted.
+//! Limits on trust in control planes.
 
 use std::{path::PathBuf, sync::Arc};
 
-/// What control planes may ask for, and what becomes of what they ask for in vain.
+/// Permissions of control planes, and the handling of rejected resources.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
-    /// Below which they may name files: certificates and keys that are here already.
+    /// Directories below which control planes may reference files, for certificates and keys on this machine.
     pub directories: Arc<[PathBuf]>,
-    /// What becomes of a listener whose rules about who is let in cannot be served.
+    /// Handling of a listener whose access rules cannot be enforced.
     pub on_refused_policy: OnRefusedPolicy,
-    /// What `/ready` says of what was refused.
+    /// Whether and how `/ready` reports rejected resources.
     pub refusals_in_ready: RefusalsInReady,
 }
 
-/// What becomes of a listener that is to let in others than before, in a way that cannot be served.
+/// Handling of an active listener whose new access rules cannot be enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnRefusedPolicy {
-    /// It is closed: whoever may no longer be let in is not.
+    /// Closes the listener, so that a client that the new rules may exclude is not allowed.
     #[default]
     Close,
-    /// It goes on as it is, as with everything else that is refused.
+    /// Keeps the active version, as for every other rejection.
     Keep,
 }
 
-/// What `/ready` says of what was refused.
+/// Whether and how `/ready` reports rejected resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RefusalsInReady {
-    /// What it is, a line each; the status is as it would be otherwise.
+    /// Lists them, one per line; the status code is not affected.
     #[default]
     Say,
-    /// The same, with 503 for as long as something is closed for what was refused.
+    /// Lists them, with status 503 while a resource is closed because of a rejection.
     Fail,
-    /// Nothing.
+    /// Does not report them.
     Hide,
 }

@@ -1,4 +1,4 @@
-//! The entrance: the resources of a bootstrap and of its control planes, as one configuration.
+//! Entry point of the crate: the resources of a bootstrap and of its control planes, as one configuration.
 
 use crate::{
     control_planes::ControlPlanes,
@@ -16,49 +16,50 @@ use quadrille_envoy::{Bootstrap, ConfigSource, ResourceType};
 use quadrille_gateway::Control;
 use std::{io, path::PathBuf, sync::Arc, time::Instant};
 
-/// Keeps the resources of a bootstrap and of its control planes, and puts them into service. Clones share all of it.
+/// Holds the resources of a bootstrap and of its control planes, and puts them into service. Clones share the state.
 #[derive(Clone)]
 pub struct XdsManager(Arc<State>);
 
 impl XdsManager {
-    /// Starts with the resources that the bootstrap itself contains.
+    /// Creates a manager with the resources that the bootstrap contains.
     pub fn new(bootstrap: Bootstrap, trust: Trust) -> Self {
         Self(Arc::new(State::new(ResourceStore::new(bootstrap, trust))))
     }
 
-    /// The gateway of a bootstrap that was read again, with everything that control planes have sent so far. The
-    /// control planes themselves and the node's identity change at the next start only. The bootstrap of before stays
-    /// the active one until [`commit_bootstrap`](Self::commit_bootstrap).
+    /// Builds the gateway of a bootstrap that was read again, with all resources that control planes have sent so
+    /// far. Changes of the control planes themselves and of the node's identity take effect at the next start. The
+    /// previous bootstrap stays active until [`commit_bootstrap`](Self::commit_bootstrap).
     ///
     /// # Errors
-    /// Every contradiction, with its place.
+    /// Every contradiction, with its location.
     pub fn prepare_bootstrap(&self, bootstrap: Bootstrap) -> Result<Gateway, Diagnostics> {
         self.0.store().prepare_bootstrap(bootstrap)
     }
 
-    /// The gateway serves the bootstrap that was prepared last.
+    /// Marks the bootstrap that was prepared last as in service.
     pub fn commit_bootstrap(&self) {
         self.0.store().commit_bootstrap();
     }
 
-    /// The files besides the bootstrap's own of the one that was read last, in service or not.
+    /// Returns the files, besides the bootstrap itself, that the most recently read bootstrap references, in service
+    /// or not.
     pub fn files(&self) -> Vec<PathBuf> {
         self.0.store().files().to_vec()
     }
 
-    /// The bootstrap that is in service, as it was read.
+    /// Returns the bootstrap that is in service, as it was read.
     pub fn bootstrap(&self) -> Arc<Bootstrap> {
         self.0.store().bootstrap().clone()
     }
 
-    /// The bootstrap that is in service, with the active resources of control planes beside its own.
+    /// Returns the bootstrap that is in service, with the active resources of control planes.
     pub fn active(&self) -> Bootstrap {
         let store = self.0.store();
         Bootstrap { resources: store.active().clone(), ..Bootstrap::clone(store.bootstrap()) }
     }
 
-    /// Whether listeners and clusters have come from the control planes that the bootstrap names, or the time for which
-    /// they are waited for is over.
+    /// Returns whether the control planes that the bootstrap names have sent listeners and clusters, or the initial
+    /// fetch timeout has expired.
     pub(crate) fn is_initialized(&self, now: Instant) -> bool {
         let dynamic = self.0.store().dynamic().clone();
         let waited = now.saturating_duration_since(self.0.started);
@@ -75,7 +76,7 @@ impl XdsManager {
         })
     }
 
-    /// What `/ready` says of what was refused, and whether that makes it fail.
+    /// Returns the text of `/ready` about rejected resources, and whether they make it fail.
     pub(crate) fn refusals_in_ready(&self) -> (String, bool) {
         let how = self.0.store().trust().refusals_in_ready;
         let refusals = self.0.refusals();
@@ -86,15 +87,15 @@ impl XdsManager {
         }
     }
 
-    /// Counts of the control planes' responses and streams.
+    /// Returns the counts of the control planes' responses and streams.
     pub(crate) fn stats(&self) -> &XdsStats {
         &self.0.stats
     }
 
-    /// Subscribes to the bootstrap's control planes on a thread of its own, for as long as the process runs.
+    /// Subscribes to the bootstrap's control planes on a dedicated thread, for as long as the process runs.
     ///
     /// # Errors
-    /// If a control plane cannot be used as it is configured, or the thread cannot be started.
+    /// Fails if a control plane cannot be used as configured, or the thread cannot be started.
     pub fn start(&self, control: Control) -> Result<(), Diagnostics> {
         let control_planes = ControlPlanes::new(&self.bootstrap())?;
         let manager = SubscriptionManager::new(self.0.clone(), control, control_planes);

@@ -1,4 +1,4 @@
-//! Where finished requests are recorded.
+//! Access logs.
 
 use crate::{
     reader::{Field, Message, ReadMessage},
@@ -7,7 +7,7 @@ use crate::{
 use quadrille_config::{Problem, model::AccessLog};
 use std::path::Path;
 
-/// The first log that is a file or standard output, in the message's `access_log`.
+/// Reads the first log to a file or standard output in the message's `access_log`.
 pub(crate) fn access_log(message: &Message<'_>) -> Option<Option<AccessLog>> {
     let mut found = None;
     for item in message.list("access_log") {
@@ -29,14 +29,14 @@ fn one(field: &Field<'_>) -> Option<Option<AccessLog>> {
                     Some(Some(AccessLog::File(file.into())))
                 }
                 _ => path.fail(Problem::new(
-                    "refused: a control plane names a file of this machine to be written",
+                    "refused: a control plane names a local file to write to",
                     "write to `/dev/stdout`, or list the file's directory: --control-plane-files DIRECTORY",
                 )),
             }
         }
         Some("StdoutAccessLog") => Some(Some(AccessLog::Stdout)),
         _ => {
-            config.warn(&format!("log {kind}"), format!("ignored: there is no access log {kind}"));
+            config.warn(&format!("log {kind}"), format!("ignored: access log {kind} is not supported"));
             Some(None)
         }
     }

@@ -1,4 +1,4 @@
-//! The filter that lets users in by name and password.
+//! The HTTP Basic authentication filter.
 
 use crate::{
     common::data_source,
@@ -26,11 +26,11 @@ pub(crate) fn basic_auth(field: &Field<'_>) -> Option<BasicAuth> {
         realm: BasicAuth::REALM.to_owned(),
         forwards: true,
         user_header,
-        // Envoy lets everybody guess as often as they like, and a limit that nobody has asked for would be a surprise.
+        // Envoy does not limit attempts, and a limit that is not configured would be unexpected.
         guesses: None,
     })
 }
 
 fn header_name(text: &str) -> Result<HeaderName, Problem> {
-    HeaderName::try_from(text).map_err(|_| Problem::new("no name of a header", "write one such as `x-user`"))
+    HeaderName::try_from(text).map_err(|_| Problem::new("not a header name", "write one such as `x-user`"))
 }

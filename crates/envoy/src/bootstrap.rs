@@ -1,4 +1,4 @@
-//! The file that a process starts with, and the files of resources that it names.
+//! The bootstrap configuration, and the resource files that it names.
 
 use crate::{
     cluster::cluster,
@@ -27,56 +27,56 @@ use std::{
     time::Duration,
 };
 
-/// What a bootstrap says.
+/// A bootstrap.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
-    /// Its file.
+    /// Origin: the file.
     pub origin: Origin,
-    /// What does not come from resources.
+    /// Settings that are not part of resources.
     pub process: ProcessSettings,
-    /// The resources that are written in it, and in the files that it names.
+    /// Resources in the bootstrap and in the files that it names.
     pub resources: Resources,
-    /// What is worth knowing about it.
+    /// Warnings about it.
     pub warnings: Warnings,
-    /// The files of resources that were read, besides the bootstrap itself.
+    /// Resource files that were read, in addition to the bootstrap.
     pub files: Vec<PathBuf>,
-    /// Who this process is, for control planes.
+    /// Identity of this process for control planes.
     pub node: Option<Node>,
     /// The node's id; may be empty.
     pub node_id: String,
     /// The node's cluster; may be empty.
     pub node_cluster: String,
-    /// Where more comes from.
+    /// Sources of dynamic resources.
     pub dynamic: DynamicResources,
-    /// The bootstrap as it was written, without secrets.
+    /// The bootstrap as written, without secrets.
     pub dump: Arc<serde_json::Value>,
 }
 
-/// Where listeners and clusters come from that are not written in the bootstrap.
+/// Sources of listeners and clusters that are not in the bootstrap.
 #[derive(Clone, Debug, Default)]
 pub struct DynamicResources {
-    /// The control plane that sends everything in one stream.
+    /// The control plane of the aggregated stream (ADS).
     pub ads: Option<ApiSource>,
-    /// Listeners.
+    /// Source of listeners.
     pub lds: Option<ConfigSource>,
-    /// Clusters.
+    /// Source of clusters.
     pub cds: Option<ConfigSource>,
-    /// How long the first listeners and the first clusters are waited for; zero is for ever.
+    /// Time limits of waiting for the first listeners and the first clusters; zero is unlimited.
     pub initial_fetch_timeouts: [Duration; 2],
 }
 
-/// Reads a bootstrap, and the files of resources that it names.
+/// Reads a bootstrap, and the resource files that it names.
 ///
 /// # Errors
-/// Everything that is wrong with it, with file, line, field and remedy.
+/// Every mistake in it, with file, line, field and remedy.
 pub fn load(path: &Path) -> Result<Bootstrap, Diagnostics> {
     bootstrap(&read_text(path)?, &path.display().to_string())
 }
 
-/// Reads a bootstrap from text, and the files of resources that it names. Errors name `file_name`.
+/// Reads a bootstrap from text, and the resource files that it names. Errors name `file_name`.
 ///
 /// # Errors
-/// Everything that is wrong with it, with file, line, field and remedy.
+/// Every mistake in it, with file, line, field and remedy.
 pub fn bootstrap(text: &str, file_name: &str) -> Result<Bootstrap, Diagnostics> {
     let origin = Origin::file(file_name);
     let root = parse(text, &origin)?;
@@ -130,7 +130,7 @@ fn read_bootstrap(field: &Field<'_>) -> Option<Bootstrap> {
     })
 }
 
-/// `None` if there is no address.
+/// Returns `None` if there is no address.
 fn admin(field: &Field<'_>) -> Option<Option<Admin>> {
     let message = field.message(&schema::ADMIN)?;
     let Some(address) = message.get("address") else { return Some(None) };
@@ -146,7 +146,7 @@ fn static_resources(field: &Field<'_>, resources: &mut Resources) -> Option<()> 
             return;
         };
         if resources.contains(kind, &name) {
-            field.error(Problem::new(format!("`{name}` is written twice"), "remove one"));
+            field.error(Problem::new(format!("`{name}` is set twice"), "remove one"));
             good = false;
         }
         resources.insert_static(name, resource);
@@ -184,10 +184,10 @@ fn dynamic(field: &Field<'_>) -> Option<DynamicResources> {
 }
 
 impl Bootstrap {
-    /// The gateway of the resources that are here.
+    /// Returns the gateway configured by the available resources.
     ///
     /// # Errors
-    /// Everything that contradicts itself or names what cannot come, with its place.
+    /// Every contradiction, and every reference to a resource that cannot arrive, with its place.
     pub fn model(&self) -> Result<(Gateway, Warnings), Diagnostics> {
         self.resources.refuse_never_coming()?;
         let (gateway, more) = self.resources.model(&self.process)?;
@@ -196,12 +196,12 @@ impl Bootstrap {
         Ok((gateway, warnings))
     }
 
-    /// Whether anything comes from a control plane.
+    /// Returns whether any resource comes from a control plane.
     pub fn is_dynamic(&self) -> bool {
         !self.control_planes().is_empty()
     }
 
-    /// The clusters of all control planes.
+    /// Returns the clusters of all control planes.
     fn control_planes(&self) -> BTreeSet<String> {
         let DynamicResources { ads, lds, cds, .. } = &self.dynamic;
         let references = self.resources.references();
@@ -215,7 +215,7 @@ impl Bootstrap {
         api.chain(ads.iter().map(|ads| ads.cluster.clone())).collect()
     }
 
-    /// Reads the files of resources that the bootstrap names, those that these name, and so on.
+    /// Reads the resource files that the bootstrap names, those that these name, and so on.
     fn read_files(&mut self) -> Result<(), Diagnostics> {
         let mut read: BTreeSet<PathBuf> = BTreeSet::new();
         loop {
@@ -238,7 +238,7 @@ impl Bootstrap {
             }
         }
         self.files = read.into_iter().collect();
-        // Those on Unix sockets are named as control planes by what control planes send.
+        // Clusters on Unix sockets may be named as control planes by resources from control planes.
         let clusters = self.resources.clusters.iter();
         let on_sockets = clusters.filter(|(_, cluster)| cluster.is_on_unix_sockets());
         let on_sockets: BTreeSet<_> = on_sockets.map(|(name, _)| name.clone()).collect();
@@ -274,6 +274,6 @@ fn kind(field: &Field<'_>) -> Option<ResourceType> {
     let (name, field) = field.any()?;
     match ResourceType::from_type_url(name) {
         Some(kind) => Some(kind),
-        None => field.fail(format!("{name} is no resource that is served")),
+        None => field.fail(format!("{name} is not a supported resource")),
     }
 }

@@ -1,4 +1,4 @@
-//! The filter that limits bodies of requests. Here they are limited as they pass, and not held back.
+//! The filter that limits request bodies. The limit is enforced while the body is streamed; the body is not buffered.
 
 use crate::{
     reader::{Field, ReadMessage},
@@ -6,12 +6,12 @@ use crate::{
 };
 use quadrille_config::{Problem, model::RouteBodyLimit};
 
-/// `envoy.extensions.filters.http.buffer.v3.Buffer`: how many bytes a body may have.
+/// Reads `envoy.extensions.filters.http.buffer.v3.Buffer`: the maximum number of bytes in a body.
 pub(crate) fn buffer(field: &Field<'_>) -> Option<u64> {
     let message = field.message(&schema::BUFFER)?;
     let limit = message.require("max_request_bytes")?;
     match limit.parse(crate::values::number)? {
-        0 => limit.fail(Problem::new("zero would refuse every body", "write more, or remove the filter")),
+        0 => limit.fail(Problem::new("zero would reject every body", "write more, or remove the filter")),
         bytes => Some(bytes.into()),
     }
 }
@@ -22,6 +22,6 @@ pub(crate) fn of_route(field: &Field<'_>) -> Option<RouteBodyLimit> {
     match message.one_of(&["disabled", "buffer"]) {
         Some(("buffer", own)) => buffer(&own).map(RouteBodyLimit::Bytes),
         _ if message.flag("disabled") => Some(RouteBodyLimit::Unlimited),
-        _ => field.fail(Problem::new("says nothing", "write `disabled: true` or `buffer`")),
+        _ => field.fail(Problem::new("no field is set", "write `disabled: true` or `buffer`")),
     }
 }

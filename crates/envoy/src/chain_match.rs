@@ -1,4 +1,4 @@
-//! `envoy.config.listener.v3.FilterChainMatch`: which connections a chain is for.
+//! `envoy.config.listener.v3.FilterChainMatch`: the connections that a filter chain accepts.
 
 use crate::{
     common::{Protocol, cidr_range},
@@ -11,15 +11,15 @@ use quadrille_config::{
     model::{ChainMatch, ClientOrigin, Transport},
 };
 
-/// What conditions are read with: what the listener says.
+/// Listener settings needed to read the conditions.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrivals {
-    /// The only port that connections come to; `None` if they are redirected, or the address is not known.
+    /// The only destination port of connections; `None` if they are redirected, or the address is unknown.
     pub(crate) port: Option<u16>,
     pub(crate) protocol: Protocol,
 }
 
-/// Reads the condition of a chain.
+/// Reads the condition of a filter chain.
 pub(crate) fn chain_match(field: &Field<'_>, arrivals: Arrivals) -> Option<ChainMatch> {
     const ORIGINS: &[(&str, u32, Option<ClientOrigin>)] = &[
         ("ANY", 0, None),
@@ -59,7 +59,7 @@ fn destination_port(field: &Field<'_>, arrivals: Arrivals) -> Option<u16> {
     let wanted = port(field)?;
     match arrivals.port {
         Some(own) if own != wanted => {
-            field.fail(format!("refused: no connection comes to port {wanted} of this listener"))
+            field.fail(format!("refused: this listener receives no connections on port {wanted}"))
         }
         _ => Some(wanted),
     }
@@ -69,14 +69,14 @@ fn port(field: &Field<'_>) -> Option<u16> {
     let number = field.parse(number)?;
     match u16::try_from(number) {
         Ok(port) if port != 0 => Some(port),
-        _ => field.fail(Problem::new(format!("{number} is no port"), "ports are 1 to 65535")),
+        _ => field.fail(Problem::new(format!("{number} is not a port"), "ports are 1 to 65535")),
     }
 }
 
 fn transport_protocol(field: &Field<'_>, protocol: Protocol) -> Option<Option<Transport>> {
     Some(match (field.text()?, protocol) {
         ("", _) => None,
-        // What there is inside of QUIC.
+        // The protocol inside QUIC.
         ("tls", Protocol::Tcp) | ("quic", Protocol::Udp) => Some(Transport::Tls),
         ("raw_buffer", Protocol::Tcp) => Some(Transport::Plain),
         (other, protocol) => {
@@ -84,7 +84,7 @@ fn transport_protocol(field: &Field<'_>, protocol: Protocol) -> Option<Option<Tr
                 Protocol::Tcp => "use `tls` or `raw_buffer`",
                 Protocol::Udp => "use `quic`",
             };
-            let problem = format!("{} is not told apart", quadrille_config::quote(other));
+            let problem = format!("{} is not a supported transport protocol", quadrille_config::quote(other));
             return field.fail(Problem::new(problem, remedy));
         }
     })

@@ -1,4 +1,4 @@
-//! Clusters and their servers.
+//! Clusters and their endpoints.
 
 use crate::{
     common::{Address, duration},
@@ -27,24 +27,24 @@ use std::{collections::BTreeMap, net::IpAddr, num::NonZeroUsize, sync::Arc, time
 /// `envoy.config.cluster.v3.Cluster`.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// Where its servers come from, unless they are written in place.
+    /// Source of its endpoints, unless they are inline.
     pub endpoints_from: Option<EndpointsReference>,
-    /// Servers that are written in place.
+    /// Inline endpoints.
     pub endpoints: Vec<Endpoint>,
-    /// The server is where a connection was going.
+    /// Settings of endpoints at the original destination of a connection.
     original_destination: Option<OriginalDestination>,
     source_addresses: Vec<IpAddr>,
-    /// How long a connection may take to open.
+    /// Time limit for opening a connection.
     pub connect_timeout: Duration,
-    /// The way to servers for which none of the others is.
+    /// Transport socket of endpoints that match no other.
     socket: TransportSocket,
     matches: Vec<SocketMatch>,
     http: HttpOptions,
     balance: Balance,
     dns_refresh: DnsRefresh,
-    /// Localities share the load by their weights.
+    /// Whether localities share the load by their weights.
     by_locality: bool,
-    /// With how few of a hundred healthy servers all are asked.
+    /// Percentage of healthy endpoints below which all are used.
     panic_threshold: u8,
     health: Option<Health>,
     outlier_detection: Option<OutlierDetection>,
@@ -52,16 +52,16 @@ pub struct Cluster {
     place: Place,
 }
 
-/// Servers that come by EDS.
+/// Endpoints delivered by EDS.
 #[derive(Clone, Debug)]
 pub struct EndpointsReference {
-    /// The name to ask for.
+    /// Resource name of the request.
     pub name: String,
-    /// Where they come from.
+    /// Source of the endpoints.
     pub source: ConfigSource,
 }
 
-/// How a cluster finds its servers.
+/// Service discovery of a cluster.
 #[derive(Clone, Copy, PartialEq)]
 enum Discovery {
     Static,
@@ -70,7 +70,7 @@ enum Discovery {
     OriginalDestination,
 }
 
-/// What Envoy takes when nothing is said.
+/// Envoy's default.
 const PANIC_THRESHOLD: u8 = 50;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const DNS_REFRESH_RATE: Duration = Duration::from_secs(5);
@@ -142,7 +142,7 @@ fn dns_refresh(message: &Message<'_>) -> Option<DnsRefresh> {
     Some(if by_ttl { DnsRefresh::ByTtl } else { DnsRefresh::Every(interval) })
 }
 
-/// A time that may be absent; `None` if it is a mistake.
+/// Reads an optional duration; `None` if it is invalid.
 fn time(message: &Message<'_>, name: &'static str) -> Option<Option<Duration>> {
     match message.get(name) {
         Some(field) => duration(&field).map(Some),
@@ -157,7 +157,7 @@ fn must_be_addresses(endpoints: &[Endpoint], field: &Field<'_>) -> Option<()> {
     };
     match endpoints.iter().find(is_name) {
         Some(endpoint) => field.fail(Problem::new(
-            format!("{}: a name needs a cluster of type STRICT_DNS or LOGICAL_DNS", endpoint.address.text()),
+            format!("{}: a host name requires the type STRICT_DNS or LOGICAL_DNS", endpoint.address.text()),
             "this one is STATIC",
         )),
         None => Some(()),
@@ -179,7 +179,7 @@ fn eds(message: &Message<'_>, name: &str, discovery: Discovery) -> Option<Option
     }
 }
 
-/// What is said for all policies: whether localities have weights, and with how few healthy servers all are asked.
+/// Reads the settings of all policies: whether localities are weighted, and the panic threshold.
 fn common_balance(message: &Message<'_>) -> Option<(bool, u8)> {
     let Some(common) = message.get("common_lb_config") else { return Some((false, PANIC_THRESHOLD)) };
     let common = common.message(&schema::COMMON_LB)?;
@@ -191,13 +191,14 @@ fn common_balance(message: &Message<'_>) -> Option<(bool, u8)> {
     Some((by_locality, threshold))
 }
 
-/// Rounded, as Envoy does it.
+/// Rounds as Envoy does.
 fn percentage(text: &str) -> Result<u8, Problem> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value.round() as u8),
-        _ => {
-            Err(Problem::new(format!("{} is no percentage", quadrille_config::quote(text)), "write 0 to 100"))
-        }
+        _ => Err(Problem::new(
+            format!("{} is not a percentage", quadrille_config::quote(text)),
+            "write 0 to 100",
+        )),
     }
 }
 
@@ -232,23 +233,23 @@ fn balance(message: &Message<'_>, provided: bool) -> Option<Balance> {
         return Some(balance);
     }
     field.fail(Problem::new(
-        "none of these policies is known",
-        "known are RoundRobin, LeastRequest, Random, RingHash, Maglev",
+        "none of these policies is supported",
+        "supported: RoundRobin, LeastRequest, Random, RingHash, Maglev",
     ))
 }
 
 impl Cluster {
-    /// TLS towards the servers, for which there is one way.
+    /// TLS to the endpoints, if there is a single transport socket.
     pub fn tls(&self) -> Option<&ClusterTls> {
         self.socket.tls.as_ref()
     }
 
-    /// HTTP/2 is spoken, with prior knowledge in plain text.
+    /// Returns whether HTTP/2 is used, with prior knowledge in plain text.
     pub fn speaks_http2(&self) -> bool {
         self.http.protocol == UpstreamProtocol::Http2
     }
 
-    /// Whether it has servers in place, and all of them are Unix sockets.
+    /// Returns whether it has inline endpoints, all on Unix sockets.
     pub(crate) fn is_on_unix_sockets(&self) -> bool {
         let is_pipe = |endpoint: &Endpoint| matches!(endpoint.address, Address::Pipe(_));
         !self.endpoints.is_empty() && self.endpoints.iter().all(is_pipe)
@@ -258,15 +259,15 @@ impl Cluster {
         std::iter::once(&self.socket).chain(self.matches.iter().map(|found| &found.socket))
     }
 
-    /// The secrets that it names.
+    /// Returns the secrets that it names.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretReference> {
         self.sockets().filter_map(|socket| socket.tls.as_ref()).flat_map(ClusterTls::secrets)
     }
 
-    /// The model's form, with these servers.
+    /// Converts the cluster to the model, with these endpoints.
     ///
     /// # Errors
-    /// If a secret is not there.
+    /// If a secret is missing.
     pub(crate) fn resolve(
         &self,
         endpoints: &[Endpoint],
@@ -298,7 +299,7 @@ impl Cluster {
         upstream.protocol = self.http.protocol;
         upstream.host_from_request = self.http.name.sni;
         upstream.proxy_protocol = self.proxy_protocol()?;
-        // Envoy tries nothing again that a route does not ask for.
+        // Envoy retries only as configured by routes.
         upstream.retries = 0;
         let mut transports = self.sockets().map(|socket| self.transport(socket, secrets));
         upstream.tls = transports.next().transpose()?.flatten();
@@ -326,9 +327,9 @@ impl Cluster {
         }))
     }
 
-    /// The header that all servers get.
+    /// Reads the PROXY header sent to all endpoints.
     fn proxy_protocol(&self) -> Result<ProxyProtocolOut, Diagnostic> {
-        // Behind a condition that all servers fit, the cluster's own way leads to none of them.
+        // If a match accepts all endpoints, the cluster's own transport socket is unused.
         let unused = usize::from(self.matches.iter().any(SocketMatch::accepts_all));
         let mut forms = self.sockets().skip(unused).map(|socket| socket.proxy_protocol);
         let first = forms.next().unwrap_or_default();
@@ -337,8 +338,8 @@ impl Cluster {
             false => Err(Diagnostic::new(
                 &self.place,
                 Problem::new(
-                    "refused: some servers get a PROXY header, and others do not",
-                    "make a cluster of each kind",
+                    "refused: some endpoints get a PROXY header, and others do not",
+                    "create a cluster for each kind",
                 ),
             )),
         }

@@ -1,4 +1,4 @@
-//! Messages that stand in many places: bytes, addresses, texts to match, times.
+//! Messages used in several places: bytes, addresses, text matchers, durations.
 
 use crate::{
     reader::{Field, Message, ReadMessage},
@@ -17,12 +17,12 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// Where somebody can be reached.
+/// A network address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// TCP: an IP address or a name, and a port.
     Socket {
-        /// An IP address or a name.
+        /// An IP address or a host name.
         host: String,
         /// The port.
         port: u16,
@@ -32,7 +32,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// `host:port`, with brackets where an IPv6 address needs them; the path of a Unix socket.
+    /// Returns `host:port`, with brackets around an IPv6 address; or the path of a Unix socket.
     pub fn text(&self) -> String {
         match self {
             Self::Socket { host, port } if host.contains(':') => format!("[{host}]:{port}"),
@@ -41,7 +41,7 @@ impl Address {
         }
     }
 
-    /// As the model writes servers.
+    /// Returns the address in the model's format.
     pub(crate) fn as_server(&self) -> String {
         match self {
             Self::Socket { .. } => self.text(),
@@ -50,23 +50,23 @@ impl Address {
     }
 }
 
-/// What is spoken to an address.
+/// Transport protocol of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Tcp,
     Udp,
 }
 
-/// `envoy.config.core.v3.Address` of TCP.
+/// Reads `envoy.config.core.v3.Address`, which must be TCP.
 pub(crate) fn address(field: &Field<'_>) -> Option<Address> {
     let (address, protocol) = any_address(field)?;
     match protocol {
         Protocol::Tcp => Some(address),
-        Protocol::Udp => field.fail(Problem::new("only TCP is spoken here", "say `protocol: TCP`")),
+        Protocol::Udp => field.fail(Problem::new("only TCP is supported here", "write `protocol: TCP`")),
     }
 }
 
-/// `envoy.config.core.v3.Address`.
+/// Reads `envoy.config.core.v3.Address`.
 fn any_address(field: &Field<'_>) -> Option<(Address, Protocol)> {
     let message = field.message(&schema::ADDRESS)?;
     match message.one_of(&["socket_address", "pipe"]) {
@@ -89,17 +89,17 @@ fn socket_address(socket: &Message<'_>) -> Option<(Address, Protocol)> {
     let host = socket.require("address")?.text()?.to_owned();
     let port = socket.require("port_value")?.parse(|text| {
         let port = values::number(text)?;
-        u16::try_from(port).map_err(|_| Problem::new(format!("{port} is no port"), "ports are 0 to 65535"))
+        u16::try_from(port).map_err(|_| Problem::new(format!("{port} is not a port"), "ports are 0 to 65535"))
     })?;
     Some((Address::Socket { host, port }, protocol))
 }
 
-/// A TCP address of this machine.
+/// Reads a TCP address of this machine.
 pub(crate) fn own_address(field: &Field<'_>) -> Option<SocketAddr> {
     own(field, address(field)?)
 }
 
-/// An address of this machine, and what is spoken to it.
+/// Reads an address of this machine, and its protocol.
 pub(crate) fn listener_address(field: &Field<'_>) -> Option<(SocketAddr, Protocol)> {
     let (address, protocol) = any_address(field)?;
     Some((own(field, address)?, protocol))
@@ -108,23 +108,23 @@ pub(crate) fn listener_address(field: &Field<'_>) -> Option<(SocketAddr, Protoco
 fn own(field: &Field<'_>, address: Address) -> Option<SocketAddr> {
     match address {
         Address::Pipe(_) => {
-            field.fail(Problem::new("Unix sockets are not listened on", "write a `socket_address`"))
+            field.fail(Problem::new("listeners cannot use Unix sockets", "write a `socket_address`"))
         }
         Address::Socket { host, port } => match host.parse::<IpAddr>() {
             Ok(ip) => Some((ip, port).into()),
             Err(_) => field.fail(format!(
-                "{} is not an IP address, and a listener needs one",
+                "{} is not an IP address, which a listener requires",
                 quadrille_config::quote(&host)
             )),
         },
     }
 }
 
-/// `envoy.config.core.v3.SocketAddress` from which connections leave.
+/// Reads an `envoy.config.core.v3.SocketAddress` for outgoing connections.
 pub(crate) fn source_address(field: &Field<'_>) -> Option<IpAddr> {
     let message = field.message(&schema::SOCKET_ADDRESS)?;
     if message.number("port_value").is_some_and(|port| port != 0) {
-        return field.fail(Problem::new("refused: one port carries one connection", "write `port_value: 0`"));
+        return field.fail(Problem::new("refused: one port allows one connection", "write `port_value: 0`"));
     }
     message.require("address")?.parse(|text| text.parse().map_err(|_| "not an IP address".into()))
 }
@@ -138,25 +138,25 @@ pub(crate) fn cidr_range(field: &Field<'_>) -> Option<Network> {
     let prefix = message.number("prefix_len").unwrap_or_default();
     match Network::around(address, prefix) {
         Some(network) => Some(network),
-        None => field.fail(format!("an address like {address} has no {prefix} bits")),
+        None => field.fail(format!("an address like {address} does not have {prefix} bits")),
     }
 }
 
-/// The `timeout` of a service that is asked: nobody is waited for without end.
+/// Reads the `timeout` of a service; unlimited waiting is not allowed.
 pub(crate) fn time_limit(message: &Message<'_>, preset: Duration) -> Option<Duration> {
     let Some(field) = message.get("timeout") else { return Some(preset) };
     let time = duration(&field)?;
-    if time.is_zero() { field.fail("a server cannot be waited for without end") } else { Some(time) }
+    if time.is_zero() { field.fail("an unlimited timeout is not supported") } else { Some(time) }
 }
 
-/// `envoy.config.core.v3.DataSource`: bytes that may be a private key.
+/// Reads `envoy.config.core.v3.DataSource`: bytes that may be a private key.
 pub(crate) fn data_source(field: &Field<'_>) -> Option<Source> {
     let message = field.message(&schema::DATA_SOURCE)?;
     match message.one_of(&["filename", "inline_bytes", "inline_string", "environment_variable"]) {
         Some(("filename", file)) => match file.text()? {
             "" => file.fail(Problem::new("the path is empty", "write the path of a file")),
             path if !field.may_name(Path::new(path)) => file.fail(Problem::new(
-                "refused: a control plane names a file of this machine",
+                "refused: a control plane names a local file",
                 "send it as `inline_bytes`, or list its directory: --control-plane-files DIRECTORY",
             )),
             path => Some(Source::File(path.into())),
@@ -167,7 +167,7 @@ pub(crate) fn data_source(field: &Field<'_>) -> Option<Source> {
         }
         Some(("inline_string", text)) => Some(Source::inline(text.text()?)),
         Some((_, variable)) if !field.is_trusted() => variable.fail(Problem::new(
-            "refused: a control plane names an environment variable of this process",
+            "refused: a control plane names an environment variable",
             "send it as `inline_string`",
         )),
         Some((_, variable)) => {
@@ -178,26 +178,26 @@ pub(crate) fn data_source(field: &Field<'_>) -> Option<Source> {
             }
         }
         None => field.fail(Problem::new(
-            "says nothing",
+            "no field is set",
             "write `filename`, `inline_string`, `inline_bytes` or `environment_variable`",
         )),
     }
 }
 
-/// Bytes as protobuf's JSON has them.
+/// Decodes bytes in protobuf's JSON format.
 pub(crate) fn base64(text: &str) -> Result<Zeroizing<Vec<u8>>, Problem> {
-    // BASE64 in YAML is often folded over lines.
+    // Base64 in YAML is often folded over several lines.
     let joined: Zeroizing<String> = Zeroizing::new(text.split_ascii_whitespace().collect());
     Base64::decode_vec(&joined).map(Zeroizing::new).map_err(|_| "not base64".into())
 }
 
-/// `google.protobuf.Duration`, as text or as the message itself.
+/// Reads `google.protobuf.Duration`, as text or as a message.
 pub(crate) fn duration(field: &Field<'_>) -> Option<Duration> {
     if !field.is_mapping() {
         return field.parse(values::duration);
     }
     let part = |name: &str| match field.entry(name) {
-        Some(part) => part.parse(|text| text.parse::<u64>().map_err(|_| "not a time of zero or more".into())),
+        Some(part) => part.parse(|text| text.parse::<u64>().map_err(|_| "not a non-negative number".into())),
         None => Some(0),
     };
     let (seconds, nanos) = (part("seconds")?, part("nanos")?);
@@ -208,22 +208,22 @@ pub(crate) fn duration(field: &Field<'_>) -> Option<Duration> {
     }
 }
 
-/// In seconds: nobody means more, and no deadline overflows by adding it.
+/// Maximum in seconds: larger values are not meaningful, and adding it to a deadline does not overflow.
 const LONGEST: u64 = 366 * 24 * 3600;
 
 impl Message<'_> {
-    /// A time, if it is there.
+    /// Reads an optional duration.
     pub(crate) fn duration(&self, name: &'static str) -> Option<Duration> {
         duration(&self.get(name)?)
     }
 
-    /// A whole number, if it is there.
+    /// Reads an optional whole number.
     pub(crate) fn number(&self, name: &'static str) -> Option<u32> {
         self.read(name, values::number)
     }
 }
 
-/// `envoy.type.matcher.v3.StringMatcher`.
+/// Reads `envoy.type.matcher.v3.StringMatcher`.
 pub(crate) fn string_matcher(field: &Field<'_>) -> Option<TextMatch> {
     let message = field.message(&schema::STRING_MATCHER)?;
     let rule = match message.one_of(&["exact", "prefix", "suffix", "contains", "safe_regex"]) {
@@ -239,7 +239,7 @@ pub(crate) fn string_matcher(field: &Field<'_>) -> Option<TextMatch> {
         }
         None => {
             return field.fail(Problem::new(
-                "says nothing",
+                "no field is set",
                 "write `exact`, `prefix`, `suffix`, `contains` or `safe_regex`",
             ));
         }
@@ -247,13 +247,13 @@ pub(crate) fn string_matcher(field: &Field<'_>) -> Option<TextMatch> {
     Some(TextMatch { rule, ignore_case: message.flag("ignore_case") })
 }
 
-/// `envoy.type.matcher.v3.RegexMatcher`: an expression that matches as a whole.
+/// Reads `envoy.type.matcher.v3.RegexMatcher`: an expression that matches the whole text.
 pub(crate) fn regex_matcher(field: &Field<'_>) -> Option<Expression> {
     let message = field.message(&schema::REGEX_MATCHER)?;
     expression(&message.require("regex")?, whole_within)
 }
 
-/// The expression that `compile` makes of a text, within what the document may cost.
+/// Compiles an expression, within the cost limit of the document.
 pub(crate) fn expression(
     field: &Field<'_>,
     compile: fn(&str, usize) -> Result<Expression, regex::Error>,
@@ -265,8 +265,8 @@ pub(crate) fn expression(
 }
 
 fn not_an_expression(error: &regex::Error) -> Problem {
-    // The last line of the crate's drawing is the reason.
+    // The last line of the crate's diagram is the reason.
     let reason = error.to_string();
     let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
-    format!("not a regular expression that can be served: {reason}").into()
+    format!("not a supported regular expression: {reason}").into()
 }

@@ -1,4 +1,4 @@
-//! The filter that compresses what servers answer.
+//! The response compression filter.
 
 use crate::{
     reader::{Field, Message, ReadMessage},
@@ -10,7 +10,7 @@ use quadrille_config::{
 };
 use std::sync::Arc;
 
-/// What Envoy compresses if nothing is said.
+/// Envoy's default content types.
 const TYPES: [&str; 8] = [
     "application/javascript",
     "application/json",
@@ -21,17 +21,18 @@ const TYPES: [&str; 8] = [
     "text/plain",
     "text/xml",
 ];
-/// From how many bytes on, if nothing is said.
+/// Envoy's default minimum length in bytes.
 const MINIMUM: u32 = 30;
 
-/// Types of the configuration of a filter's library, and what it writes.
+/// Types of compression library configurations, with their codings.
 const LIBRARIES: [(&str, ContentCoding); 3] = [
     ("envoy.extensions.compression.zstd.compressor.v3.Zstd", ContentCoding::Zstd),
     ("envoy.extensions.compression.brotli.compressor.v3.Brotli", ContentCoding::Brotli),
     ("envoy.extensions.compression.gzip.compressor.v3.Gzip", ContentCoding::Gzip),
 ];
 
-/// Adds `envoy.extensions.filters.http.compressor.v3.Compressor` to those before it, which compress in other codings.
+/// Adds `envoy.extensions.filters.http.compressor.v3.Compressor` to the previous compressors, which use other
+/// codings.
 pub(crate) fn compressor(field: &Field<'_>, before: &mut Option<Compression>) -> Option<()> {
     let message = field.message(&schema::COMPRESSOR)?;
     let (coding, first) = (library(&message)?, message.flag("choose_first"));
@@ -40,7 +41,7 @@ pub(crate) fn compressor(field: &Field<'_>, before: &mut Option<Compression>) ->
         None => *before = Some(own),
         Some(all) => {
             if (&all.types, all.minimum) != (&own.types, own.minimum) {
-                let text = "the types and the least length of the first compressor are those of all";
+                let text = "the types and the minimum length of the first compressor apply to all";
                 field.warn("compressors that differ", text);
             }
             let place = if first { 0 } else { all.codings.len() };
@@ -59,19 +60,19 @@ fn library(message: &Message<'_>) -> Option<ContentCoding> {
     match LIBRARIES.iter().find(|(known, _)| *known == kind) {
         Some((_, coding)) => Some(*coding),
         None => config.fail(Problem::new(
-            "Quadrille does not know this library",
+            "this library is not supported",
             "use Envoy's `Gzip`, `Brotli` or `Zstd`, or remove the filter",
         )),
     }
 }
 
-/// Which answers are compressed; `Some(None)` if none are.
+/// Reads which responses are compressed; `Some(None)` if none.
 fn answers(message: &Message<'_>, coding: ContentCoding) -> Option<Option<Compression>> {
     let mut all = Compression {
         codings: vec![coding],
         types: TYPES.map(str::to_owned).to_vec(),
         minimum: MINIMUM.into(),
-        // As in Envoy, which looks at no cookie.
+        // As in Envoy, which ignores cookies.
         personal: true,
     };
     let Some(direction) = message.get("response_direction_config") else { return Some(Some(all)) };
@@ -95,17 +96,17 @@ fn answers(message: &Message<'_>, coding: ContentCoding) -> Option<Option<Compre
     Some(Some(all))
 }
 
-/// Whether this compresses nothing on a part of the routes: `envoy.extensions.filters.http.compressor.v3.CompressorPerRoute`.
+/// Reads `envoy.extensions.filters.http.compressor.v3.CompressorPerRoute`: returns whether compression is disabled.
 pub(crate) fn is_off(field: &Field<'_>) -> Option<bool> {
     Some(field.message(&schema::COMPRESSOR_PER_ROUTE)?.flag("disabled"))
 }
 
-/// What routes have that compress nothing, whatever their filters do.
+/// Returns the compression of routes that disable it.
 pub(crate) fn none() -> Arc<Compression> {
     Arc::new(Compression { codings: Vec::new(), ..Compression::default() })
 }
 
-/// The same routes, on which servers' answers are compressed unless they say otherwise.
+/// Applies a compression to the routes that do not set one.
 pub(crate) fn compressed(routes: Arc<RouteTable>, compression: Option<&Arc<Compression>>) -> Arc<RouteTable> {
     let Some(compression) = compression else { return routes };
     let mut table = RouteTable::clone(&routes);

@@ -1,4 +1,4 @@
-//! Where resources come from.
+//! Sources of resources.
 
 use crate::{
     common::{base64, duration},
@@ -9,43 +9,43 @@ use crate::{
 use quadrille_config::Problem;
 use std::{path::PathBuf, time::Duration};
 
-/// Where resources come from.
+/// Source of resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigSource {
     /// The control plane of `ads_config`.
     Ads,
-    /// A control plane of its own.
+    /// A separate control plane.
     Api(ApiSource),
-    /// A file.
+    /// A resource file.
     File(PathBuf),
 }
 
 /// A control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiSource {
-    /// Only what has changed is sent.
+    /// Whether incremental xDS is used.
     pub delta: bool,
-    /// All kinds of resources come in one stream.
+    /// Whether all resource types are in one stream.
     pub aggregated: bool,
-    /// The cluster that it is.
+    /// Name of its cluster.
     pub cluster: String,
-    /// The HTTP authority; empty: the cluster's name.
+    /// HTTP authority; empty for the cluster's name.
     pub authority: String,
-    /// Sent with each stream.
+    /// Metadata sent with each stream.
     pub metadata: Vec<(String, String)>,
 }
 
-/// What holds when nothing is said.
+/// Default value.
 const INITIAL_FETCH: Duration = Duration::from_secs(15);
 
 const API_VERSIONS: &[(&str, u32, ())] = &[("V3", 2, ()), ("AUTO", 0, ())];
 
-/// `envoy.config.core.v3.ConfigSource`.
+/// Reads `envoy.config.core.v3.ConfigSource`.
 pub(crate) fn config_source(field: &Field<'_>) -> Option<ConfigSource> {
     timed_config_source(field).map(|(source, _)| source)
 }
 
-/// The same, with the time for which the first answer is waited for; zero is for ever.
+/// Reads a source, with the time limit for the first response; zero is unlimited.
 pub(crate) fn timed_config_source(field: &Field<'_>) -> Option<(ConfigSource, Duration)> {
     let message = field.message(&schema::CONFIG_SOURCE)?;
     if let Some(version) = message.get("resource_api_version") {
@@ -65,7 +65,7 @@ pub(crate) fn timed_config_source(field: &Field<'_>) -> Option<(ConfigSource, Du
         Some(_) => ConfigSource::Ads,
         None => {
             return field.fail(Problem::new(
-                "says nothing",
+                "no field is set",
                 "write `ads: {}`, `api_config_source` or `path_config_source`",
             ));
         }
@@ -73,9 +73,9 @@ pub(crate) fn timed_config_source(field: &Field<'_>) -> Option<(ConfigSource, Du
     Some((source, timeout))
 }
 
-/// `envoy.config.core.v3.ApiConfigSource`.
+/// Reads `envoy.config.core.v3.ApiConfigSource`.
 pub(crate) fn api_source(field: &Field<'_>) -> Option<ApiSource> {
-    /// Whether it is delta, and whether it is aggregated.
+    /// Values of `api_type`: whether it is incremental, and whether it is aggregated.
     const TYPES: &[(&str, u32, (bool, bool))] = &[
         ("GRPC", 2, (false, false)),
         ("DELTA_GRPC", 3, (true, false)),
@@ -102,11 +102,11 @@ pub(crate) fn api_source(field: &Field<'_>) -> Option<ApiSource> {
     }
     field.fail(Problem::new(
         "`grpc_services` with `envoy_grpc` is missing",
-        "it names the control plane's cluster",
+        "it sets the control plane's cluster",
     ))
 }
 
-/// `envoy.config.core.v3.HeaderValue`.
+/// Reads `envoy.config.core.v3.HeaderValue`.
 pub(crate) fn header_value(field: &Field<'_>) -> Option<(String, String)> {
     let message = field.message(&schema::HEADER_VALUE)?;
     let key = message.require("key")?.text()?.to_owned();

@@ -1,4 +1,4 @@
-//! The CORS filter's policy for a part of the routes.
+//! The CORS filter's per-route policy.
 
 use crate::{
     common::string_matcher,
@@ -6,16 +6,16 @@ use crate::{
     reader::{Field, ReadMessage},
     schema,
 };
-use quadrille_config::{model::Cors, share};
+use quadrille_config::{fraction, model::Cors};
 
-/// `envoy.extensions.filters.http.cors.v3.CorsPolicy`; `Some(None)` if it is switched off.
+/// Reads `envoy.extensions.filters.http.cors.v3.CorsPolicy`; `Some(None)` if it is disabled.
 pub(crate) fn cors(field: &Field<'_>) -> Option<Option<Cors>> {
     let message = field.message(&schema::CORS_POLICY)?;
     let origins = message.list("allow_origin_string_match");
     let origins = origins.iter().map(string_matcher).collect::<Option<Vec<_>>>()?;
     let enabled = match message.get("filter_enabled") {
         Some(fraction) => runtime_fraction(&fraction)?,
-        None => share::ALL,
+        None => fraction::ALL,
     };
     let forwards = message.get("forward_not_matching_preflights");
     let cors = Cors {

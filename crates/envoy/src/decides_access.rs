@@ -1,9 +1,9 @@
-//! Which mistakes are about who is let in.
+//! Classification of mistakes that affect access control.
 
 use quadrille_config::Diagnostic;
 
-/// Whether what was refused decides, or may decide, who is let in: a filter of connections or of requests, its rules, or
-/// what is asked of clients' certificates. Known by the path of the field.
+/// Returns whether the refused field controls, or may control, access: a filter of connections or of requests, its
+/// rules, or the validation of client certificates. The path of the field determines it.
 pub fn decides_access(diagnostic: &Diagnostic) -> bool {
     const INSIDE: [&str; 7] = [
         "http_filters[",

@@ -1,4 +1,4 @@
-//! What rate limits are counted by: descriptors that are made of requests.
+//! Rate limit descriptors generated from requests.
 
 use crate::{
     common::cidr_range,
@@ -17,16 +17,16 @@ use quadrille_config::{
 
 const LAST_STAGE: u32 = 10;
 
-/// The `rate_limits` of a route or of a host, of which each counts as one request.
+/// Reads the `rate_limits` of a route or of a virtual host, each of which counts as one request.
 pub(crate) fn descriptors(message: &Message<'_>) -> Option<Vec<Descriptor>> {
     let mut read = all(message, |stage| stage.parse(read_stage))?;
     read.iter_mut().for_each(|descriptor| descriptor.hits = None);
     Some(read)
 }
 
-/// The `rate_limits` of a filter, which have no stages.
+/// Reads the `rate_limits` of a filter, which have no stages.
 pub(crate) fn descriptors_of_filter(message: &Message<'_>) -> Option<Vec<Descriptor>> {
-    all(message, |stage| stage.fail("there are no stages within a filter"))
+    all(message, |stage| stage.fail("stages are not supported within a filter"))
 }
 
 fn all(message: &Message<'_>, stage: impl Fn(&Field<'_>) -> Option<u8>) -> Option<Vec<Descriptor>> {
@@ -34,7 +34,7 @@ fn all(message: &Message<'_>, stage: impl Fn(&Field<'_>) -> Option<u8>) -> Optio
     read.collect::<Vec<_>>().into_iter().collect()
 }
 
-/// `envoy.config.route.v3.RateLimit`.
+/// Reads `envoy.config.route.v3.RateLimit`.
 fn descriptor(field: &Field<'_>, stage: impl Fn(&Field<'_>) -> Option<u8>) -> Option<Descriptor> {
     let message = field.message(&schema::RATE_LIMIT)?;
     let actions = message.list("actions");
@@ -46,7 +46,7 @@ fn descriptor(field: &Field<'_>, stage: impl Fn(&Field<'_>) -> Option<u8>) -> Op
     Some(Descriptor { stage, parts, limit: limit(&message)?, hits: hits(&message)? })
 }
 
-/// The `vh_rate_limits` of a filter: which descriptors of hosts it takes.
+/// Reads the `vh_rate_limits` of a filter: the virtual host descriptors that it uses.
 pub(crate) fn host_descriptors(message: &Message<'_>) -> Option<HostDescriptors> {
     const HOSTS: &[(&str, u32, HostDescriptors)] = &[
         ("OVERRIDE", 0, HostDescriptors::UnlessOwn),
@@ -57,13 +57,13 @@ pub(crate) fn host_descriptors(message: &Message<'_>) -> Option<HostDescriptors>
     host.map_or(Some(HostDescriptors::default()), |host| host.parse(enumeration(HOSTS)))
 }
 
-/// Of a filter, or of what it takes.
+/// Reads the stage of a filter or of a descriptor.
 pub(crate) fn read_stage(text: &str) -> Result<u8, Problem> {
     let stage = number(text)?;
     u8::try_from(stage)
         .ok()
         .filter(|_| stage <= LAST_STAGE)
-        .ok_or_else(|| Problem::new(format!("{stage} is no stage"), format!("write 0 to {LAST_STAGE}")))
+        .ok_or_else(|| Problem::new(format!("{stage} is not a stage"), format!("write 0 to {LAST_STAGE}")))
 }
 
 fn limit(message: &Message<'_>) -> Option<Option<DescriptorLimit>> {
@@ -86,7 +86,7 @@ fn hits(message: &Message<'_>) -> Option<Option<u64>> {
     let Some(count) = field.message(&schema::RATE_LIMIT_HITS)?.get("number") else { return Some(None) };
     match count.parse(number)? {
         0..=MOST => count.parse(number).map(|hits| Some(hits.into())),
-        _ => count.fail(format!("write {MOST} at most")),
+        _ => count.fail(format!("write at most {MOST}")),
     }
 }
 
@@ -103,11 +103,12 @@ const ACTIONS: &[&str] = &[
     "remote_address_match",
 ];
 
-/// `envoy.config.route.v3.RateLimit.Action`.
+/// Reads `envoy.config.route.v3.RateLimit.Action`.
 fn part(field: &Field<'_>) -> Option<DescriptorPart> {
     let message = field.message(&schema::RATE_LIMIT_ACTION)?;
     let Some((kind, field)) = message.one_of(ACTIONS) else {
-        return field.fail(Problem::new("makes nothing", "write one action, such as `remote_address: {}`"));
+        return field
+            .fail(Problem::new("no action is set", "write one action, such as `remote_address: {}`"));
     };
     match kind {
         "destination_cluster" => bare(&field, kind, DescriptorValue::Upstream),
@@ -157,7 +158,7 @@ fn network(field: &Field<'_>) -> Option<DescriptorPart> {
     let bits = |name: &'static str, most: u8| match message.get(name) {
         Some(bits) => bits.parse(|text| match u8::try_from(number(text)?) {
             Ok(bits) if bits <= most => Ok(bits),
-            _ => Err(format!("such an address has {most} bits").into()),
+            _ => Err(format!("this type of address has {most} bits").into()),
         }),
         None => Some(most),
     };
@@ -188,7 +189,7 @@ fn query(field: &Field<'_>) -> Option<DescriptorPart> {
     })
 }
 
-/// `envoy.config.route.v3.RateLimit.Action.MetaData`.
+/// Reads `envoy.config.route.v3.RateLimit.Action.MetaData`.
 fn metadata(field: &Field<'_>) -> Option<DescriptorPart> {
     const SOURCES: &[(&str, u32, ())] = &[("DYNAMIC", 0, ())];
     let message = field.message(&schema::RATE_LIMIT_METADATA)?;
@@ -197,7 +198,7 @@ fn metadata(field: &Field<'_>) -> Option<DescriptorPart> {
     }
     let key = message.require("descriptor_key")?.text()?.to_owned();
     let place = message.require("metadata_key")?.message(&schema::METADATA_KEY)?;
-    let filter = writer(&place.require("key")?, "nothing would be counted")?;
+    let filter = writer(&place.require("key")?, "no requests would be counted")?;
     let segment = |segment: &Field<'_>| {
         let key = segment.message(&schema::METADATA_KEY_SEGMENT)?.require("key")?;
         key.text().map(str::to_owned)
@@ -207,23 +208,23 @@ fn metadata(field: &Field<'_>) -> Option<DescriptorPart> {
     Some(DescriptorPart { key, value, optional: message.flag("skip_if_absent") })
 }
 
-/// The key, or this one.
+/// Reads the key, or returns the default.
 fn key(message: &Message<'_>, preset: &str) -> String {
     let key = message.string("descriptor_key");
     if key.is_empty() { preset.to_owned() } else { key }
 }
 
-/// As it is written: the stock Envoy 1.40 puts nothing in for `%...%` either.
+/// Reads a literal value: stock Envoy 1.40 does not expand `%...%` either.
 fn text(message: &Message<'_>) -> Option<String> {
     message.require("descriptor_value")?.text().map(str::to_owned)
 }
 
-/// It is a wrapper: true when nothing is said.
+/// Reads a wrapped boolean, which defaults to true.
 fn expected(message: &Message<'_>) -> bool {
     message.get("expect_match").is_none() || message.flag("expect_match")
 }
 
-/// At least one.
+/// Reads a list of at least one condition.
 fn conditions<T>(
     message: &Message<'_>,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! The servers of clusters.
+//! Endpoints of clusters.
 
 use crate::{
     common::{Address, address},
@@ -22,35 +22,35 @@ pub struct Endpoints {
     pub(crate) endpoints: Vec<Endpoint>,
 }
 
-/// A server.
+/// An endpoint.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// Where it is.
+    /// Address of the endpoint.
     pub address: Address,
     pub(crate) weight: NonZeroUsize,
-    /// What it says of the way to it, for `transport_socket_matches`.
+    /// Metadata matched by `transport_socket_matches`.
     pub(crate) labels: Labels,
     pub(crate) priority: u32,
-    /// What its locality gets, for clusters whose load is shared by localities.
+    /// Load share of its locality, for clusters with locality weights.
     pub(crate) locality: LocalityShare,
     pub(crate) place: Place,
 }
 
-/// What the servers of a locality get together, relative to other localities of their priority.
+/// Load share of a locality, relative to other localities of the same priority.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalityShare {
-    /// 0 if it has none: it gets nothing beside others that have one.
+    /// Weight of the locality; 0 if it has none, and then it gets no load if others have a weight.
     weight: u32,
-    /// The sum of its servers' own weights.
+    /// Sum of its endpoints' own weights.
     servers: usize,
 }
 
-/// So many units of weight are one of a locality's.
+/// Units of weight per unit of a locality's weight.
 const LOCALITY_UNIT: usize = 1000;
 
 impl Endpoint {
-    /// Its weight among all servers of its priority, where localities share the load by theirs; `None` if its locality
-    /// gets nothing.
+    /// Returns its weight among all endpoints of its priority with locality weights; `None` if its locality gets no
+    /// load.
     fn weight_in_locality(&self) -> Option<NonZeroUsize> {
         let LocalityShare { weight, servers } = self.locality;
         let weight = NonZeroU32::new(weight)?;
@@ -59,8 +59,8 @@ impl Endpoint {
     }
 }
 
-/// The servers that get something, with their weights, where localities share the load. Those of a priority in which no
-/// locality has a weight share it by their own.
+/// Returns the endpoints that get load, with their weights, for locality weights. In a priority without locality
+/// weights, the endpoints' own weights apply.
 pub(crate) fn shared_by_locality(endpoints: &[Endpoint]) -> impl Iterator<Item = (&Endpoint, NonZeroUsize)> {
     let weighted: BTreeSet<u32> =
         endpoints.iter().filter(|server| server.locality.weight > 0).map(|server| server.priority).collect();
@@ -73,13 +73,13 @@ pub(crate) fn shared_by_locality(endpoints: &[Endpoint]) -> impl Iterator<Item =
     })
 }
 
-/// Single values by name, of the metadata of a server or of a condition on it.
+/// Scalar values by name, from the metadata of an endpoint or of a condition on it.
 pub(crate) type Labels = BTreeMap<String, String>;
 
-/// Which of the metadata says how a server is reached.
+/// Metadata key of the labels that select a transport socket.
 const TRANSPORT_MATCH: &str = "envoy.transport_socket_match";
 
-/// Reads servers, with the name that they are asked for by.
+/// Reads endpoints, with the resource name.
 pub(crate) fn assigned_endpoints(field: &Field<'_>) -> Option<(String, Endpoints)> {
     let message = field.message(&schema::LOAD_ASSIGNMENT)?;
     let name = message.string("cluster_name");
@@ -91,7 +91,7 @@ pub(crate) fn assigned_endpoints(field: &Field<'_>) -> Option<(String, Endpoints
     Some((name, Endpoints { endpoints }))
 }
 
-/// The servers of a locality that are in service.
+/// Reads the endpoints of a locality that are in service.
 fn locality_endpoints(locality: &Message<'_>) -> Option<Vec<Endpoint>> {
     let shared = labels_of(locality);
     let priority = locality.number("priority").unwrap_or_default();
@@ -108,7 +108,7 @@ fn locality_endpoints(locality: &Message<'_>) -> Option<Vec<Endpoint>> {
     Some(servers)
 }
 
-/// `Some(None)` is a server that is out of service. `shared` is what its locality says of all its servers.
+/// Reads an endpoint; `Some(None)` if it is out of service. `shared` are the labels of its locality.
 fn endpoint(field: &Field<'_>, shared: &Labels) -> Option<Option<Endpoint>> {
     const OUT: &[(&str, u32, bool)] = &[
         ("UNKNOWN", 0, false),
@@ -144,21 +144,21 @@ fn endpoint(field: &Field<'_>, shared: &Labels) -> Option<Option<Endpoint>> {
     Some((!out).then_some(endpoint))
 }
 
-/// Of a server. Whatever listens on a Unix socket of this machine has reckoned with its users, and not with those of a
-/// control plane.
+/// Reads an endpoint's address. A service on a Unix socket of this machine is meant for its local users, and not for
+/// those of a control plane.
 fn server_address(field: &Field<'_>) -> Option<Address> {
     let address = address(field)?;
     let Address::Pipe(path) = &address else { return Some(address) };
     if !field.may_name(path) {
         return field.fail(Problem::new(
-            "refused: a control plane names a Unix socket of this machine",
+            "refused: a control plane names a local Unix socket",
             "list its directory: --control-plane-files DIRECTORY",
         ));
     }
     Some(address)
 }
 
-/// What the `metadata` of a server or of a locality says of the way to servers.
+/// Reads the transport socket labels in the `metadata` of an endpoint or of a locality.
 fn labels_of(message: &Message<'_>) -> Labels {
     let metadata = message.get("metadata");
     let filters = metadata.as_ref().and_then(|metadata| {
@@ -167,7 +167,7 @@ fn labels_of(message: &Message<'_>) -> Labels {
     filters.and_then(|filters| filters.get(TRANSPORT_MATCH)).map(labels).unwrap_or_default()
 }
 
-/// The single values of a mapping; others match nothing.
+/// Returns the scalar values of a mapping; others match nothing.
 pub(crate) fn labels(node: &Node) -> Labels {
     let Value::Mapping(entries) = &node.value else { return Labels::new() };
     let single = entries.iter().filter_map(|entry| {

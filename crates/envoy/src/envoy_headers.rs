@@ -1,4 +1,4 @@
-//! What the HTTP connection manager says of `x-envoy-*` and of `x-forwarded-client-cert`.
+//! The HTTP connection manager's settings for `x-envoy-*` and `x-forwarded-client-cert`.
 
 use crate::{
     common::cidr_range,
@@ -8,7 +8,7 @@ use crate::{
 };
 use quadrille_config::model::{CertificateDetails, EnvoyHeaders, ForwardedCertificate};
 
-/// Whose `x-envoy-*` are taken. `suppress` is what the router says.
+/// Reads which clients' `x-envoy-*` are accepted. `suppress` is the router's setting.
 pub(crate) fn envoy_headers(message: &Message<'_>, suppress: bool) -> Option<EnvoyHeaders> {
     let mut internal = Vec::new();
     if let Some(config) = message.get("internal_address_config") {
@@ -19,7 +19,7 @@ pub(crate) fn envoy_headers(message: &Message<'_>, suppress: bool) -> Option<Env
     Some(EnvoyHeaders { edge: message.flag("use_remote_address"), trusted_hops, internal, suppress })
 }
 
-/// What servers are told of clients' certificates.
+/// Reads which client certificate details are forwarded to upstreams.
 pub(crate) fn forwarded_certificate(message: &Message<'_>) -> Option<ForwardedCertificate> {
     type Make = fn(CertificateDetails) -> ForwardedCertificate;
     const KINDS: &[(&str, u32, Make)] = &[

@@ -1,4 +1,4 @@
-//! The filter that asks an authorization server.
+//! The external authorization filter.
 
 use crate::{
     common::{string_matcher, time_limit},
@@ -17,14 +17,14 @@ use quadrille_config::{
 };
 use std::time::Duration;
 
-/// What Envoy takes when nothing is said.
+/// Envoy's default timeout.
 const TIMEOUT: Duration = Duration::from_millis(200);
 const STATUS_ON_ERROR: u16 = 403;
 
-/// Bytes of a body that may be kept until the server has answered.
+/// Maximum number of body bytes buffered until the server has responded.
 const LARGEST_BODY: usize = 16 << 20;
 
-/// `envoy.extensions.filters.http.ext_authz.v3.ExtAuthz`.
+/// Reads `envoy.extensions.filters.http.ext_authz.v3.ExtAuthz`.
 pub(crate) fn ext_authz(field: &Field<'_>) -> Option<Authorization> {
     const V3: &[(&str, u32, ())] = &[("V3", 2, ()), ("AUTO", 0, ())];
     let message = field.message(&schema::EXT_AUTHZ)?;
@@ -34,7 +34,7 @@ pub(crate) fn ext_authz(field: &Field<'_>) -> Option<Authorization> {
     let (upstream, timeout, service) = match message.one_of(&["grpc_service", "http_service"]) {
         Some(("grpc_service", service)) => grpc_service(&service)?,
         Some((_, service)) => http_service(&service)?,
-        None => return field.fail("`grpc_service` is missing, and so is `http_service`"),
+        None => return field.fail("`grpc_service` or `http_service` is missing"),
     };
     let status_on_error = match message.get("status_on_error") {
         Some(status) => status_code(&status)?,
@@ -59,7 +59,7 @@ pub(crate) fn ext_authz(field: &Field<'_>) -> Option<Authorization> {
     })
 }
 
-/// What the server is told of bodies.
+/// Reads the settings for request bodies sent to the server.
 fn body(message: &Message<'_>) -> Option<Option<AuthorizationBody>> {
     let Some(settings) = message.get("with_request_body") else { return Some(None) };
     let settings = settings.message(&schema::AUTHZ_BODY)?;
@@ -67,7 +67,7 @@ fn body(message: &Message<'_>) -> Option<Option<AuthorizationBody>> {
     let most = most_field.parse(number)? as usize;
     if !(1..=LARGEST_BODY).contains(&most) {
         return most_field.fail(Problem::new(
-            format!("{most} bytes of each request are not kept"),
+            format!("buffering {most} bytes of each request is not supported"),
             format!("write 1 to {LARGEST_BODY}"),
         ));
     }
@@ -91,7 +91,7 @@ fn http_service(field: &Field<'_>) -> Option<Service> {
         let text = prefix.text()?;
         if !text.is_empty() && (!text.starts_with('/') || text.parse::<::http::uri::PathAndQuery>().is_err())
         {
-            return prefix.fail(format!("{} is not the beginning of a path", quote(text)));
+            return prefix.fail(format!("{} is not a path prefix", quote(text)));
         }
         service.path_prefix = text.to_owned();
     }
@@ -123,7 +123,7 @@ fn header(field: &Field<'_>) -> Option<(HeaderName, HeaderValue)> {
     let value = message.require("value")?;
     let text = value.text()?;
     if text.contains('%') {
-        return value.fail("refused: variables are not put in here");
+        return value.fail("refused: variables are not substituted here");
     }
     let (name_text, parsed) = (name.text()?, HeaderValue::from_str(text));
     match (HeaderName::try_from(name_text), parsed) {

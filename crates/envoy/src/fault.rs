@@ -1,4 +1,4 @@
-//! The fault filter's settings for a part of the routes.
+//! The fault filter's per-route settings.
 
 use crate::{
     fraction::fraction,
@@ -8,7 +8,7 @@ use crate::{
 use quadrille_config::{Problem, model::Fault, values::status};
 use std::time::Duration;
 
-/// `envoy.extensions.filters.http.fault.v3.HTTPFault`; `Some(None)` if it does nothing.
+/// Reads `envoy.extensions.filters.http.fault.v3.HTTPFault`; `Some(None)` if it has no effect.
 pub(crate) fn fault(field: &Field<'_>) -> Option<Option<Fault>> {
     let message = field.message(&schema::HTTP_FAULT)?;
     let fault = Fault {
@@ -40,7 +40,7 @@ fn read_abort(field: &Field<'_>) -> Option<(u16, u32)> {
     }
 }
 
-/// Without a percentage, no request.
+/// Reads the percentage; without it, no request is affected.
 fn share(message: &Message<'_>) -> Option<u32> {
     match message.get("percentage") {
         Some(percentage) => fraction(&percentage),

@@ -1,10 +1,10 @@
-//! What of Envoy's and Istio's features is served, and the test that shows it.
+//! Supported features of Envoy and Istio, with the tests that show them.
 
-/// What becomes of a feature.
+/// Support for a feature.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Works,
-    /// It is an error that says so, and whoever depends on it is let in nowhere.
+    /// Refused with this error; access that depends on it is denied.
     Refused(&'static str),
 }
 
@@ -12,11 +12,11 @@ pub(crate) enum Outcome {
 pub(crate) struct Feature {
     pub(crate) name: &'static str,
     pub(crate) outcome: Outcome,
-    /// The file of its test, from the folder of the crates, and the test's function.
+    /// The file of its test, relative to the crates' folder, and the test's function.
     pub(crate) test: (&'static str, &'static str),
 }
 
-/// The features that ingress gateways are asked for.
+/// The features required of ingress gateways.
 pub(crate) const FEATURES: &[Feature] = &[
     // Gateways and their agent.
     works(
@@ -25,52 +25,52 @@ pub(crate) const FEATURES: &[Feature] = &[
         "requests_are_answered_and_nothing_is_refused",
     ),
     works(
-        "Secrets that change while the gateway serves",
+        "Secret updates under load",
         XDS,
         "secrets_and_listeners_are_swapped_under_load_state_of_the_world",
     ),
     works("Incremental xDS", XDS, "secrets_and_listeners_are_swapped_under_load_delta"),
     works(
-        "The agent's readiness and its pages",
+        "The agent's readiness and admin pages",
         DEFAULTS,
         "the_agent_finds_the_pages_that_it_asks_envoy_for",
     ),
     works("`/drain_listeners`", DEFAULTS, "the_agent_drains_the_gateway_as_it_drains_envoy"),
-    works("Istiod that ends and comes back", DEFAULTS, "istiod_may_go_and_come_back"),
+    works("Restart of istiod", DEFAULTS, "istiod_may_stop_and_restart"),
     works(
-        "`privateKeyProvider` with its delay",
+        "`privateKeyProvider` with `pollDelay`",
         "cli/tests/gateway/istio/delay.rs",
         "a_lone_client_waits_for_the_meshs_delay",
     ),
     works(
         "Gateway: client certificates (`MUTUAL`)",
         "cli/tests/gateway/envoy/rbac.rs",
-        "both_let_in_the_same_certificates",
+        "both_allow_the_same_certificates",
     ),
     works("Gateway: `httpsRedirect`", ROUTES, CHANGED),
     // VirtualServices.
-    works("Conditions on paths: exact, prefix, regular expression, in either case", ROUTES, CHANGED),
+    works("Conditions on paths: exact, prefix, regular expression, case-insensitive", ROUTES, CHANGED),
     works("Conditions on methods and headers (`headers`, `withoutHeaders`)", ROUTES, CHANGED),
     works("Conditions on queries", ROUTES, CHANGED),
     works("`directResponse`", ROUTES, CHANGED),
     works("`redirect`", ROUTES, CHANGED),
     works("`rewrite` of path and authority", ROUTES, CHANGED),
-    works("Changes to the headers of requests and answers", ROUTES, CHANGED),
+    works("Changes to request and response headers", ROUTES, CHANGED),
     works("`weight`", ROUTES, CHANGED),
     works("`timeout`", ROUTES, CHANGED),
     works("`retries`", DIFFERENTIAL, "both_answer_the_same_way"),
     works("`mirrors`", ROUTES, CHANGED),
-    works("`corsPolicy`", TRAFFIC, "pages_of_other_origins_are_told_what_they_may_do"),
+    works("`corsPolicy`", TRAFFIC, "pages_of_other_origins_receive_cors_headers"),
     works("`fault`", TRAFFIC, "faults_are_injected"),
     // DestinationRules and services.
     works(
-        "What istiod makes of a Gateway and a VirtualService, beside the stock Envoy",
+        "istiod's configuration for a Gateway and a VirtualService, compared with stock Envoy",
         "cli/tests/gateway/istio/differential.rs",
         "both_serve_what_istiod_makes",
     ),
     works("Subsets", ROUTES, CHANGED),
     works(
-        "Servers on Unix sockets",
+        "Endpoints on Unix sockets",
         "cli/tests/gateway/envoy/unix_sockets.rs",
         "both_ask_servers_on_unix_sockets",
     ),
@@ -86,12 +86,12 @@ pub(crate) const FEATURES: &[Feature] = &[
         "envoy/src/tests/traffic.rs",
         "requests_keep_to_servers_by_what_routes_say",
     ),
-    works("Automatic mutual TLS towards workloads", MTLS, "a_workload_that_speaks_mutual_tls_is_reached"),
-    works("Workloads that let in others only", MTLS, "a_workload_that_lets_in_others_only_is_not_reached"),
-    works("Localities with weights", CLUSTERS, "localities_share_the_load_by_their_weights"),
+    works("Automatic mutual TLS to workloads", MTLS, "a_workload_that_speaks_mutual_tls_is_reached"),
+    works("Workloads that deny the gateway", MTLS, "a_workload_that_rejects_the_gateway_is_not_reached"),
+    works("Locality weights", CLUSTERS, "localities_share_the_load_by_their_weights"),
     works(
         "Priorities",
-        "gateway/src/upstream/balancer.rs",
+        "gateway/src/upstream/balance/balancer.rs",
         "servers_of_the_next_priority_wait_until_none_of_the_first_is_healthy",
     ),
     works(
@@ -99,28 +99,24 @@ pub(crate) const FEATURES: &[Feature] = &[
         "cli/tests/gateway/envoy/panic.rs",
         "both_panic_at_the_same_threshold",
     ),
-    works("The PROXY protocol towards servers", CLUSTERS, "servers_get_a_proxy_header"),
+    works("The PROXY protocol to upstreams", CLUSTERS, "servers_get_a_proxy_header"),
     works("`auto_sni` with `auto_san_validation`", CLUSTERS, "the_host_of_a_request_is_sent_and_verified"),
-    // Who is let in.
+    // Access control.
     works("RequestAuthentication", ACCESS, "tokens_and_what_they_say_let_clients_in"),
     works(
         "AuthorizationPolicy by paths, headers and addresses",
         "cli/tests/gateway/envoy/rbac.rs",
-        "both_let_in_the_same_requests",
+        "both_allow_the_same_requests",
     ),
     works(
-        "AuthorizationPolicy by what tokens say",
+        "AuthorizationPolicy by token claims",
         ACCESS,
-        "who_brings_no_token_is_denied_and_tokens_of_two_issuers_do",
+        "requests_without_a_token_are_denied_and_tokens_of_two_issuers_are_accepted",
     ),
-    works(
-        "Keys of tokens that the gateway fetches",
-        "cli/tests/gateway/envoy/remote_jwks.rs",
-        "both_fetch_keys",
-    ),
+    works("JWKS fetched by the gateway", "cli/tests/gateway/envoy/remote_jwks.rs", "both_fetch_keys"),
     works("AuthorizationPolicy with `CUSTOM`: gRPC and HTTP", ACCESS, "an_authorization_server_decides"),
     works(
-        "Bodies for authorization servers",
+        "Request bodies for authorization servers",
         "cli/tests/gateway/envoy/authorization.rs",
         "both_tell_of_bodies",
     ),
@@ -131,12 +127,8 @@ pub(crate) const FEATURES: &[Feature] = &[
         "both_count_by_descriptors",
     ),
     works("Global rate limits", "cli/tests/gateway/envoy/rate_limit_service.rs", "both_ask_and_obey"),
-    works("`basic_auth`", "cli/tests/gateway/envoy/basic_auth.rs", "both_let_in_the_same_users"),
-    works(
-        "Compression of answers",
-        "cli/tests/gateway/envoy/compressor.rs",
-        "both_compress_the_same_answers",
-    ),
+    works("`basic_auth`", "cli/tests/gateway/envoy/basic_auth.rs", "both_accept_the_same_users"),
+    works("Response compression", "cli/tests/gateway/envoy/compressor.rs", "both_compress_the_same_answers"),
     works("`x-request-id`", "cli/tests/gateway/envoy/request_id.rs", "both_name_requests_the_same_way"),
     works(
         "`x-forwarded-client-cert`",
@@ -144,7 +136,7 @@ pub(crate) const FEATURES: &[Feature] = &[
         "both_tell_the_same_of_certificates",
     ),
     works(
-        "Limits of requests' bodies (`buffer`)",
+        "Request body limits (`buffer`)",
         "cli/tests/gateway/envoy/request_limits.rs",
         "both_refuse_what_is_too_large",
     ),
@@ -160,34 +152,34 @@ pub(crate) const FEATURES: &[Feature] = &[
     ),
     works("`x-envoy-*`", "cli/tests/gateway/envoy/envoy_headers.rs", "both_tell_the_same"),
     works(
-        "Access that cannot be decided closes its listener",
+        "Listeners with unsupported access rules are closed",
         "control-plane/src/tests.rs",
-        "what_cannot_decide_who_is_let_in_is_closed",
+        "a_listener_whose_access_rules_are_rejected_is_closed",
     ),
     works(
-        "What was refused, on the page of readiness",
+        "Refused configuration on the readiness page",
         XDS,
         "what_is_refused_stands_on_the_page_of_readiness",
     ),
-    // Not served.
-    refused("WebAssembly and Lua", "what its code does cannot be known", REFUSED, NOT_SERVED),
+    // Unsupported features.
+    refused("WebAssembly and Lua", "the behavior of its code is unknown", REFUSED, NOT_SERVED),
     works(
-        "Traces for OpenTelemetry, by gRPC and HTTP, with sampling and custom tags",
+        "OpenTelemetry tracing, by gRPC and HTTP, with sampling and custom tags",
         "cli/tests/gateway/envoy/tracing.rs",
         "both_describe_requests_and_attempts",
     ),
     works(
-        "Sidecars: redirected connections, out and in (`use_original_dst`, `bind_to_port: false`, `ORIGINAL_DST`)",
+        "Sidecars: redirected connections, outbound and inbound (`use_original_dst`, `bind_to_port: false`, `ORIGINAL_DST`)",
         SIDECAR,
         "redirected_connections_go_where_they_belong",
     ),
     works(
-        "Sidecars: PERMISSIVE and STRICT mutual TLS, as istiod sends them",
+        "Sidecars: PERMISSIVE and STRICT mutual TLS as configured by istiod",
         "cli/tests/gateway/istio/sidecar.rs",
         "a_sidecar_serves_what_istiod_sends_it",
     ),
     refused(
-        "Sidecars whose connections are redirected by `TPROXY` (`transparent`)",
+        "Sidecars with connections redirected by `TPROXY` (`transparent`)",
         "connections are redirected by `REDIRECT`",
         "envoy/src/tests/sidecar.rs",
         "what_cannot_be_meant_is_refused",
@@ -221,7 +213,7 @@ const fn refused(
     Feature { name, outcome: Outcome::Refused(message), test: (file, test) }
 }
 
-/// All of them, in Markdown.
+/// Returns the table of features in Markdown.
 pub(crate) fn features() -> String {
     let rows: String = FEATURES
         .iter()
@@ -236,8 +228,8 @@ pub(crate) fn features() -> String {
     let works = FEATURES.iter().filter(|feature| feature.outcome == Outcome::Works).count();
     let all = FEATURES.len();
     format!(
-        "\n## Features\n\nOf the {all} features that are named here, {works} work. The others are refused with a message, and \
-         what decides who is let in\ncloses its listener. [What works under Istio](under-istio.md) says more of those that \
-         istiod delivers.\n\n| Feature | | Shown by |\n|---|---|---|\n{rows}"
+        "\n## Features\n\nOf the {all} features listed here, {works} work. The others are refused with an error, and a \
+         refused access rule\ncloses its listener. [What works under Istio](under-istio.md) describes those configured \
+         by istiod.\n\n| Feature | | Shown by |\n|---|---|---|\n{rows}"
     )
 }

@@ -1,4 +1,4 @@
-//! Filters: a few are served, some change nothing here, and whoever is let in by the others is not let in here.
+//! Filters: some are supported, some have no effect here, and filters that control access are refused.
 
 use crate::{
     reader::{Field, Message, ReadMessage},
@@ -7,72 +7,69 @@ use crate::{
 use FieldPolicy::{Accepted, Ignored, Read, Refused, RefusedWith};
 use quadrille_config::{Problem, quote};
 
-/// A filter that has its effect, with its own configuration.
+/// A filter with an effect, with its configuration.
 pub(crate) struct Filter<'a> {
-    /// The type of its configuration, or the filter's name if it has none.
+    /// Type of its configuration, or the filter's name if it has none.
     pub(crate) kind: &'a str,
-    /// Its own name.
+    /// Name of the filter.
     pub(crate) name: &'a str,
-    /// It does something on routes that say nothing of it.
+    /// Whether it is active on routes without per-route settings.
     pub(crate) is_on: bool,
-    /// Its configuration, if it has one.
+    /// Configuration, if any.
     pub(crate) config: Option<Field<'a>>,
-    /// For which connections a listener's filter is left out.
+    /// Connections to which a listener filter does not apply.
     pub(crate) disabled_at: Option<Field<'a>>,
-    /// Where it stands.
+    /// The filter's field.
     pub(crate) field: Field<'a>,
 }
 
-/// What becomes of filters, by the type of their configuration or by their name. A final `*` stands for any ending.
+/// Policies of filters, by the type of their configuration or by their name. A final `*` matches any suffix.
 pub(crate) type Known = &'static [(&'static str, FieldPolicy)];
 
-const METADATA: FieldPolicy = Accepted("it tells Istio's telemetry who is who");
+const METADATA: FieldPolicy = Accepted("only for Istio's telemetry");
 const TELEMETRY: FieldPolicy = Accepted("telemetry; Quadrille has its own");
-const LETS_IN: FieldPolicy = RefusedWith(
-    "it decides who is let in, and ignoring it would let everybody in",
-    "remove it, or decide behind Quadrille",
+const GRANTS_ACCESS: FieldPolicy = RefusedWith(
+    "it controls access, and ignoring it would allow all requests",
+    "remove it, or control access behind Quadrille",
 );
-const RUNS_CODE: FieldPolicy = Refused("what its code does cannot be known: it may decide who is let in");
+const RUNS_CODE: FieldPolicy = Refused("the behavior of its code is unknown: it may control access");
 const LIMITS: FieldPolicy = RefusedWith(
     "it limits clients, and ignoring it would lift the limit",
     "remove it, or limit behind Quadrille",
 );
 
-/// Filters of listeners.
+/// Listener filters.
 pub(crate) const LISTENER_FILTERS: Known = &[
-    (TLS_INSPECTOR, Read("as far as chains are told apart by SNI, ALPN or TLS itself")),
-    (TLS_INSPECTOR_NAME, Read("the same")),
-    (HTTP_INSPECTOR, Read("as far as chains are told apart by `http/1.0`, `http/1.1` or `h2c`")),
-    (HTTP_INSPECTOR_NAME, Read("the same")),
-    (ORIGINAL_DST, Read("where a redirected connection was going is its destination")),
-    (ORIGINAL_DST_NAME, Read("the same")),
+    (TLS_INSPECTOR, Read("for chains that match SNI, ALPN or TLS")),
+    (TLS_INSPECTOR_NAME, Read("as above")),
+    (HTTP_INSPECTOR, Read("for chains that match `http/1.0`, `http/1.1` or `h2c`")),
+    (HTTP_INSPECTOR_NAME, Read("as above")),
+    (ORIGINAL_DST, Read("restores the original destination of redirected connections")),
+    (ORIGINAL_DST_NAME, Read("as above")),
     (
         "envoy.extensions.filters.listener.original_src.v3.OriginalSrc",
-        Ignored("servers see Quadrille's address; use the PROXY protocol"),
+        Ignored("upstreams see Quadrille's address; use the PROXY protocol"),
     ),
     ("envoy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit", LIMITS),
 ];
 
-/// Filters of connections.
+/// Network filters.
 pub(crate) const NETWORK_FILTERS: Known = &[
     ("envoy.tcp.metadataexchange.config.MetadataExchange", METADATA),
     ("istio.metadata_exchange", METADATA),
     ("io.istio.http.peer_metadata.Config", METADATA),
     ("stats.PluginConfig", TELEMETRY),
     ("istio.stats", TELEMETRY),
-    (
-        "envoy.extensions.filters.network.sni_cluster.v3.SniCluster",
-        Refused("the cluster is named in `tcp_proxy`"),
-    ),
+    ("envoy.extensions.filters.network.sni_cluster.v3.SniCluster", Refused("set the cluster in `tcp_proxy`")),
     ("envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit", LIMITS),
     ("envoy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit", LIMITS),
     ("envoy.extensions.filters.network.ratelimit.v3.RateLimit", LIMITS),
-    ("envoy.extensions.filters.network.ext_authz.v3.ExtAuthz", LETS_IN),
+    ("envoy.extensions.filters.network.ext_authz.v3.ExtAuthz", GRANTS_ACCESS),
     ("envoy.extensions.filters.network.wasm.v3.Wasm", RUNS_CODE),
     ("envoy.extensions.filters.network.ext_proc.v3.NetworkExternalProcessor", RUNS_CODE),
 ];
 
-/// Filters of HTTP requests.
+/// HTTP filters.
 pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.tcp.metadataexchange.config.MetadataExchange", METADATA),
     ("istio.metadata_exchange", METADATA),
@@ -81,37 +78,37 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("istio.stats", TELEMETRY),
     (
         "istio.envoy.config.filter.http.alpn.v2alpha1.FilterConfig",
-        Accepted("the protocol towards servers follows from the cluster"),
+        Accepted("the cluster determines the upstream protocol"),
     ),
-    ("istio.alpn", Accepted("the protocol towards servers follows from the cluster")),
+    ("istio.alpn", Accepted("the cluster determines the upstream protocol")),
     (
         "istio.envoy.config.filter.http.authn.v2alpha1.FilterConfig",
-        Accepted("the RBAC filter asks the connection itself"),
+        Accepted("the RBAC filter uses the connection itself"),
     ),
-    ("istio_authn", Accepted("the RBAC filter asks the connection itself")),
+    ("istio_authn", Accepted("the RBAC filter uses the connection itself")),
     ("envoy.extensions.filters.http.grpc_stats.v3.FilterConfig", TELEMETRY),
     ("envoy.extensions.filters.http.tap.v3.Tap", Ignored("requests are not recorded")),
-    ("envoy.filters.http.fault", Accepted("routes say what is done")),
-    ("envoy.extensions.filters.http.cors.v3.Cors", Accepted("routes say who may")),
-    ("envoy.filters.http.cors", Accepted("routes say who may")),
+    ("envoy.filters.http.fault", Accepted("configured by routes")),
+    ("envoy.extensions.filters.http.cors.v3.Cors", Accepted("configured by routes")),
+    ("envoy.filters.http.cors", Accepted("configured by routes")),
     (
         "envoy.extensions.filters.http.decompressor.v3.Decompressor",
-        Ignored("bodies are passed on as they are"),
+        Ignored("request bodies are forwarded unchanged"),
     ),
-    ("envoy.extensions.filters.http.grpc_web.v3.GrpcWeb", Ignored("gRPC-Web is passed on as it is")),
+    ("envoy.extensions.filters.http.grpc_web.v3.GrpcWeb", Ignored("gRPC-Web is forwarded unchanged")),
     ("envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec", Accepted("")),
     (
         "envoy.extensions.filters.http.alternate_protocols_cache.v3.FilterConfig",
-        Ignored("HTTP/3 is not spoken towards servers"),
+        Ignored("HTTP/3 to upstreams is not supported"),
     ),
-    ("envoy.extensions.filters.http.cache.v3.CacheConfig", Ignored("nothing is cached")),
-    ("envoy.filters.http.rbac", LETS_IN),
-    ("envoy.filters.http.ext_authz", LETS_IN),
-    ("envoy.filters.http.jwt_authn", LETS_IN),
-    ("envoy.extensions.filters.http.oauth2.v3.OAuth2", LETS_IN),
-    ("envoy.filters.http.basic_auth", LETS_IN),
-    ("envoy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth", LETS_IN),
-    ("envoy.extensions.filters.http.csrf.v3.CsrfPolicy", LETS_IN),
+    ("envoy.extensions.filters.http.cache.v3.CacheConfig", Ignored("caching is not supported")),
+    ("envoy.filters.http.rbac", GRANTS_ACCESS),
+    ("envoy.filters.http.ext_authz", GRANTS_ACCESS),
+    ("envoy.filters.http.jwt_authn", GRANTS_ACCESS),
+    ("envoy.extensions.filters.http.oauth2.v3.OAuth2", GRANTS_ACCESS),
+    ("envoy.filters.http.basic_auth", GRANTS_ACCESS),
+    ("envoy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth", GRANTS_ACCESS),
+    ("envoy.extensions.filters.http.csrf.v3.CsrfPolicy", GRANTS_ACCESS),
     ("envoy.filters.http.local_ratelimit", LIMITS),
     ("envoy.filters.http.ratelimit", LIMITS),
     ("envoy.extensions.filters.http.admission_control.v3.AdmissionControl", LIMITS),
@@ -120,8 +117,8 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor", RUNS_CODE),
 ];
 
-/// Filters of a chain or of an HTTP connection manager that are left when those of `known` have gone their way.
-/// `served` are the ones that the caller understands.
+/// Returns the filters of a chain or of an HTTP connection manager that remain after applying the policies of
+/// `known`. `served` are the types that the caller supports.
 pub(crate) fn filters<'a>(
     fields: Vec<Field<'a>>,
     schema: &'static Schema,
@@ -139,7 +136,7 @@ pub(crate) fn filters<'a>(
     good.then_some(left)
 }
 
-/// `None` is a mistake, `Some(None)` a filter without effect.
+/// Reads a filter; `None` if it is invalid, `Some(None)` if it has no effect.
 fn filter<'a>(
     field: &Field<'a>,
     schema: &'static Schema,
@@ -162,7 +159,7 @@ fn filter<'a>(
         let disabled_at = has_condition.then(|| message.get("filter_disabled")).flatten();
         return Some(Some(Filter { kind, name, is_on: true, config, disabled_at, field: field.clone() }));
     }
-    // Istio's own are Wasm in some versions, built into its Envoy: no code is fetched.
+    // Some of Istio's own filters are Wasm in some versions and built into its Envoy: no code is fetched.
     let known_as = if kind.ends_with(".Wasm") && name.starts_with("istio.") { name } else { kind };
     let policy = known.iter().find(|(known, _)| *known == known_as).map(|(_, policy)| *policy);
     let shown = shown(kind);
@@ -177,33 +174,28 @@ fn filter<'a>(
             field.fail(Problem::new(format!("the filter {shown} is refused: {why}"), remedy))
         }
         None if optional => {
-            field.warn(
-                &format!("filter {known_as}"),
-                format!("the filter {shown} is unknown, and it is optional"),
-            );
+            field.warn(&format!("filter {known_as}"), format!("the filter {shown} is unknown but optional"));
             Some(None)
         }
         None => field.fail(Problem::new(
-            format!(
-                "the filter {shown} is refused: Quadrille does not know it, and it may decide who is let in"
-            ),
-            "remove it, or say `is_optional: true`",
+            format!("the filter {shown} is refused: Quadrille does not know it, and it may control access"),
+            "remove it, or set `is_optional: true`",
         )),
     }
 }
 
-/// A filter that routes may switch on is left.
+/// Reads a disabled filter. A filter that routes may enable is kept.
 fn disabled<'a>(field: &Field<'a>, message: &Message<'a>) -> Option<Option<Filter<'a>>> {
     let Some(config) = message.get("typed_config") else { return Some(None) };
     let (kind, config) = config.any()?;
-    // What a service is asked about stands in the filter, and what a bucket holds in the route.
+    // The rate limit service is configured in the filter, and local buckets in the route.
     let config = (kind == RATE_LIMIT_SERVICE).then_some(config);
     let left =
         Filter { kind, name: name(message)?, is_on: false, config, disabled_at: None, field: field.clone() };
     Some([LOCAL_RATE_LIMIT, RATE_LIMIT_SERVICE].contains(&kind).then_some(left))
 }
 
-/// A type's name is longer than what is quoted elsewhere, and never a key.
+/// Shortens a type for messages. Its name is longer than what is quoted elsewhere, and never a key.
 fn shown(kind: &str) -> String {
     let plain =
         kind.len() <= 200 && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
@@ -217,17 +209,17 @@ fn name<'a>(message: &Message<'a>) -> Option<&'a str> {
     }
 }
 
-/// The filters of a connection.
+/// Reads the network filters.
 pub(crate) fn network<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
     filters(fields, &FILTER, NETWORK_FILTERS, &[HTTP_MANAGER, TCP_PROXY, NETWORK_RBAC])
 }
 
-/// The filters of connections to servers, of which none is served.
+/// Reads the upstream filters, which are not supported.
 pub(crate) fn cluster(fields: Vec<Field<'_>>) -> Option<()> {
     filters(fields, &FILTER, NETWORK_FILTERS, &[]).map(drop)
 }
 
-/// The filters of requests.
+/// Reads the HTTP filters.
 pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
     filters(
         fields,
@@ -249,7 +241,7 @@ pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
     )
 }
 
-/// The filters of a listener.
+/// Reads the listener filters.
 pub(crate) fn listener<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
     filters(
         fields,

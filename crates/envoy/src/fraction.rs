@@ -1,13 +1,13 @@
-//! Shares of the requests.
+//! Fractions of requests.
 
 use crate::{
     reader::{Field, ReadMessage},
     schema,
     values::{enumeration, number},
 };
-use quadrille_config::share;
+use quadrille_config::fraction;
 
-/// `envoy.type.v3.FractionalPercent`, as so many of a million.
+/// Reads `envoy.type.v3.FractionalPercent`, in parts per million.
 pub(crate) fn fraction(field: &Field<'_>) -> Option<u32> {
     const DENOMINATORS: &[(&str, u32, u32)] =
         &[("HUNDRED", 0, 10_000), ("TEN_THOUSAND", 1, 100), ("MILLION", 2, 1)];
@@ -20,10 +20,10 @@ pub(crate) fn fraction(field: &Field<'_>) -> Option<u32> {
         Some(denominator) => denominator.parse(enumeration(DENOMINATORS))?,
         None => 10_000,
     };
-    Some(numerator.saturating_mul(unit).min(share::ALL))
+    Some(numerator.saturating_mul(unit).min(fraction::ALL))
 }
 
-/// `envoy.config.core.v3.RuntimeFractionalPercent`: what holds without a runtime.
+/// Reads `envoy.config.core.v3.RuntimeFractionalPercent`: its default value.
 pub(crate) fn runtime_fraction(field: &Field<'_>) -> Option<u32> {
     let message = field.message(&schema::RUNTIME_FRACTION)?;
     match message.get("default_value") {

@@ -1,4 +1,4 @@
-//! Services of gRPC that filters ask.
+//! gRPC services called by filters.
 
 use crate::{
     reader::{Message, ReadMessage},
@@ -6,7 +6,7 @@ use crate::{
 };
 use quadrille_config::{Problem, quote};
 
-/// The cluster of an `envoy.config.core.v3.GrpcService`, and its servers' authority.
+/// Reads the cluster of an `envoy.config.core.v3.GrpcService`, and its authority.
 pub(crate) fn envoy_grpc(service: &Message<'_>) -> Option<(String, String)> {
     let envoy = service.require("envoy_grpc")?.message(&schema::ENVOY_GRPC)?;
     let cluster = envoy.require("cluster_name")?.text()?.to_owned();
@@ -14,8 +14,8 @@ pub(crate) fn envoy_grpc(service: &Message<'_>) -> Option<(String, String)> {
     let authority = if authority.is_empty() { cluster.clone() } else { authority };
     if authority.parse::<::http::uri::Authority>().is_err() {
         return service.field().fail(Problem::new(
-            format!("{} is no authority", quote(&authority)),
-            "write the server's name as `authority` of `envoy_grpc`",
+            format!("{} is not an authority", quote(&authority)),
+            "set the server's name as `authority` of `envoy_grpc`",
         ));
     }
     Some((cluster, authority))

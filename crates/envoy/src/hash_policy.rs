@@ -1,4 +1,4 @@
-//! By what requests keep to a server.
+//! Hash policies for consistent hashing.
 
 use crate::{
     reader::{Field, Message, ReadMessage},
@@ -9,7 +9,7 @@ use quadrille_config::{
     values::header_name,
 };
 
-/// A route's policies; those that are not understood are left out with a warning, since they spread load alone.
+/// Reads a route's policies; unsupported ones are skipped with a warning, since they only affect load balancing.
 pub(crate) fn hash_policies(route: &Message<'_>) -> Option<Vec<HashPolicy>> {
     let mut policies = Vec::new();
     for field in route.list("hash_policy") {
@@ -33,7 +33,7 @@ pub(crate) fn hash_policies(route: &Message<'_>) -> Option<Vec<HashPolicy>> {
         };
         match on {
             Some(on) => policies.push(HashPolicy { on, terminal }),
-            None => field.warn("hash_policy", "ignored: it names nothing that is looked at"),
+            None => field.warn("hash_policy", "ignored: no supported attribute is set"),
         }
     }
     Some(policies)

@@ -1,4 +1,4 @@
-//! Changes to headers, and Envoy's `%...%` in their values.
+//! Header mutations, with Envoy's `%...%` command operators in their values.
 
 use crate::{
     config_source::header_value,
@@ -13,14 +13,14 @@ use quadrille_config::{
     quote,
 };
 
-/// What one message changes.
+/// Header mutations of one message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) request: Vec<HeaderChange>,
     pub(crate) response: Vec<HeaderChange>,
 }
 
-/// In which order the changes of a route, its host and its configuration are made.
+/// Order in which the mutations of a route, its virtual host and its route configuration are applied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
     SpecificFirst,
@@ -28,14 +28,14 @@ pub(crate) enum Order {
 }
 
 impl Changes {
-    /// The changes of a message that has them under their usual names.
+    /// Reads the mutations of a message that has them under the usual names.
     pub(crate) fn read(message: &Message<'_>) -> Option<Self> {
         let request = changes(message, "request_headers_to_add", "request_headers_to_remove");
         let response = changes(message, "response_headers_to_add", "response_headers_to_remove");
         Some(Self { request: request?, response: response? })
     }
 
-    /// Those of a request and those of an answer, `all` from the most specific on.
+    /// Combines the mutations of requests and of responses; `all` starts with the most specific.
     pub(crate) fn together(all: [&Self; 3], order: Order) -> (Vec<HeaderChange>, Vec<HeaderChange>) {
         let mut all = all;
         if matches!(order, Order::SpecificLast) {
@@ -46,12 +46,12 @@ impl Changes {
     }
 }
 
-/// What a message adds under this name.
+/// Reads the headers that a message adds under this name.
 pub(crate) fn additions(message: &Message<'_>, add: &'static str) -> Option<Vec<HeaderChange>> {
     message.list(add).iter().map(addition).collect::<Vec<_>>().into_iter().collect()
 }
 
-/// What is removed comes before what is added, as in Envoy.
+/// Removals come before additions, as in Envoy.
 fn changes(message: &Message<'_>, add: &'static str, remove: &'static str) -> Option<Vec<HeaderChange>> {
     let removed = message.list(remove).into_iter().map(|field| field.parse(name).map(HeaderChange::Remove));
     let removed: Option<Vec<_>> = removed.collect::<Vec<_>>().into_iter().collect();
@@ -90,14 +90,14 @@ fn addition(field: &Field<'_>) -> Option<HeaderChange> {
 fn name(text: &str) -> Result<HeaderName, Problem> {
     if text.starts_with(':') || text.eq_ignore_ascii_case("host") {
         return Err(Problem::new(
-            format!("{} cannot be changed like a header", quote(text)),
+            format!("{} cannot be changed as a header", quote(text)),
             "use the route's rewrites",
         ));
     }
-    HeaderName::try_from(text).map_err(|_| format!("{} is no name of a header", quote(text)).into())
+    HeaderName::try_from(text).map_err(|_| format!("{} is not a header name", quote(text)).into())
 }
 
-/// A value with Envoy's formats in it.
+/// Parses a value with Envoy's command operators.
 pub(crate) fn format(text: &str) -> Result<HeaderText, Problem> {
     let mut parts = Vec::new();
     let mut literal = String::new();
@@ -107,8 +107,8 @@ pub(crate) fn format(text: &str) -> Result<HeaderText, Problem> {
         rest = &rest[at + 1..];
         let Some(end) = rest.find('%') else {
             return Err(Problem::new(
-                format!("a `%` without its second one in {}", quote(text)),
-                "write `%%` for one",
+                format!("unterminated `%` in {}", quote(text)),
+                "write `%%` for a literal `%`",
             ));
         };
         if end == 0 {
@@ -135,7 +135,7 @@ fn push_literal(parts: &mut Vec<HeaderPart>, literal: &mut String) -> Result<(),
     Ok(())
 }
 
-/// What stands between two `%`.
+/// Parses the text between two `%`.
 fn command(text: &str) -> Result<HeaderPart, Problem> {
     let argument = |prefix: &str| text.strip_prefix(prefix)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(header) = argument("REQ") {
@@ -151,13 +151,13 @@ fn command(text: &str) -> Result<HeaderPart, Problem> {
     known.map(|(_, part)| part.clone()).ok_or_else(|| {
         let known: Vec<_> = COMMANDS.iter().map(|(known, _)| format!("%{known}%")).collect();
         Problem::new(
-            format!("`%{text}%` is not known"),
-            format!("known are %REQ(name)%, %RESP(name)%, {}", known.join(", ")),
+            format!("`%{text}%` is not supported"),
+            format!("supported: %REQ(name)%, %RESP(name)%, {}", known.join(", ")),
         )
     })
 }
 
-/// The formats without arguments.
+/// Command operators without arguments.
 pub(crate) const COMMANDS: &[(&str, HeaderPart)] = &[
     ("DOWNSTREAM_REMOTE_ADDRESS", HeaderPart::Client),
     ("DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", HeaderPart::ClientIp),

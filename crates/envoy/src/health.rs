@@ -1,4 +1,4 @@
-//! Health checks of a cluster's servers.
+//! Health checks of a cluster's endpoints.
 
 use crate::{
     common::duration,
@@ -13,7 +13,7 @@ use quadrille_config::{
 };
 use std::{num::NonZeroUsize, time::Duration};
 
-/// The cluster's health check; several are a mistake.
+/// Reads the cluster's health check; more than one is an error.
 pub(crate) fn health(cluster: &Message<'_>, protocol: UpstreamProtocol) -> Option<Option<Health>> {
     let checks = cluster.list("health_checks");
     let field = match checks.as_slice() {
@@ -39,7 +39,7 @@ pub(crate) fn health(cluster: &Message<'_>, protocol: UpstreamProtocol) -> Optio
         let field = message.require(name)?;
         match duration(&field)? {
             Duration::ZERO => {
-                field.fail(Problem::new("zero would end every check at once", "write a longer time"))
+                field.fail(Problem::new("zero would time out every check immediately", "write a longer time"))
             }
             time => Some(time),
         }
@@ -57,18 +57,18 @@ pub(crate) fn health(cluster: &Message<'_>, protocol: UpstreamProtocol) -> Optio
     }))
 }
 
-/// `envoy.config.core.v3.HealthCheck.GrpcHealthCheck`.
+/// Reads `envoy.config.core.v3.HealthCheck.GrpcHealthCheck`.
 fn grpc_probe(field: &Field<'_>, protocol: UpstreamProtocol) -> Option<HealthProbe> {
     let message = field.message(&schema::GRPC_HEALTH_CHECK)?;
     if matches!(protocol, UpstreamProtocol::Http1 | UpstreamProtocol::OfRequest) {
         return field.fail(Problem::new(
-            "refused: gRPC needs HTTP/2, and the cluster speaks HTTP/1.1",
+            "refused: gRPC requires HTTP/2, and the cluster uses HTTP/1.1",
             "write `http2_protocol_options` in the cluster's `HttpProtocolOptions`",
         ));
     }
     let authority = message.string("authority");
     if authority.parse::<http::uri::Authority>().is_err() && !authority.is_empty() {
-        return field.fail(Problem::new("`authority` is no host", "write `example.com`, or leave it out"));
+        return field.fail(Problem::new("`authority` is not a host", "write `example.com`, or omit it"));
     }
     let authority = Some(authority).filter(|authority| !authority.is_empty());
     Some(HealthProbe::Grpc { service: message.string("service_name"), authority })

@@ -41,41 +41,41 @@ pub(crate) struct HttpManager {
     pub(crate) limits: RequestLimits,
     pub(crate) local_replies: Option<Arc<LocalReplies>>,
     pub(crate) paths: Paths,
-    /// Who may ask for what.
+    /// Access control steps.
     pub(crate) access: Vec<AccessStep>,
-    /// Where that asks for the address of whoever stands directly before us.
+    /// Place of a rule that uses the address of the direct peer.
     pub(crate) direct: Option<Place>,
-    /// How long a client may keep an idle connection.
+    /// Idle timeout of client connections.
     pub(crate) idle: Option<Duration>,
-    /// How long a client may take for a request's header.
+    /// Time limit for a request's header.
     pub(crate) header_timeout: Option<Duration>,
-    /// How long a client may take for a request's body.
+    /// Time limit for a request's body.
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) access_log: Option<AccessLog>,
     pub(crate) request_ids: Option<RequestIds>,
-    /// Of what servers answer.
+    /// Compression of upstream responses.
     pub(crate) compression: Option<Arc<Compression>>,
     pub(crate) forwarded_certificate: ForwardedCertificate,
     pub(crate) envoy_headers: EnvoyHeaders,
     pub(crate) strip_port: StripPort,
-    /// Whether WebSockets go upstream, where routes say nothing of them.
+    /// Whether WebSocket requests are forwarded if routes do not configure it.
     pub(crate) websocket: bool,
     pub(crate) tracing: Option<HttpTracing>,
 }
 
-/// Routes that are written in place, or come by name.
+/// Inline routes, or the name of a route configuration.
 #[derive(Debug)]
 pub(crate) enum Routes {
     Here(Arc<RouteTable>),
     Named(RoutesReference),
 }
 
-/// A route configuration that comes by RDS.
+/// A route configuration delivered by RDS.
 #[derive(Clone, Debug)]
 pub struct RoutesReference {
-    /// Its name.
+    /// Name of the route configuration.
     pub name: String,
-    /// Where it comes from.
+    /// Source of the route configuration.
     pub source: ConfigSource,
     pub(crate) place: Place,
 }
@@ -87,10 +87,10 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
         access(&message)?;
     let mut limits = RequestLimits { body: body_limit, ..RequestLimits::default() };
     if let Some(kibibytes) = message.number("max_request_headers_kb") {
-        // Envoy takes no more either.
+        // Envoy has the same maximum.
         limits.header = kibibytes.min(8192) as usize * 1024;
     }
-    believes_nobody(&message, behind_proxies.as_ref())?;
+    trusts_no_proxy(&message, behind_proxies.as_ref())?;
     let mut idle = None;
     if let Some(common) = message.get("common_http_protocol_options") {
         const UNDERSCORES: &[(&str, u32, ())] = &[("ALLOW", 0, ())];
@@ -116,7 +116,7 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
                 place: rds.place(),
             })
         }
-        None => return field.fail("`route_config` is missing, and so is `rds`"),
+        None => return field.fail("`route_config` or `rds` is missing"),
     };
     Some(HttpManager {
         stat_prefix: message.string("stat_prefix"),
@@ -151,32 +151,32 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
     })
 }
 
-/// What the filters say of who is let in and of answers, and where they take something for granted of the listener.
+/// Filters that affect access control and responses, and places where they depend on the listener.
 #[derive(Default)]
 struct Access {
     steps: Vec<AccessStep>,
     direct: Option<Place>,
     behind_proxies: Option<Place>,
     compression: Option<Compression>,
-    /// Of requests.
+    /// Maximum size of request bodies.
     body_limit: Option<u64>,
-    /// The router adds no `x-envoy-*`.
+    /// Whether the router omits `x-envoy-*`.
     suppresses_headers: bool,
-    /// It has a span for each attempt.
+    /// Whether the router creates a span for each attempt.
     child_spans: bool,
 }
 
 fn access(message: &Message<'_>) -> Option<Access> {
     let mut access = Access::default();
     let filters = filters::http(message.list("http_filters"))?;
-    // Whoever may look at what the rules would do.
+    // Filters that may read the metadata of shadow rules.
     const LOOKERS: [&str; 3] = [filters::EXT_AUTHZ, filters::RATE_LIMIT_SERVICE, filters::LOCAL_RATE_LIMIT];
-    let somebody_looks = filters.iter().any(|filter| LOOKERS.contains(&filter.kind));
+    let is_watched = filters.iter().any(|filter| LOOKERS.contains(&filter.kind));
     for filter in filters {
         match (&filter.config, filter.kind) {
             (config, filters::LOCAL_RATE_LIMIT) => access.limit(&filter.field, config.as_ref())?,
             (Some(config), filters::HTTP_RBAC) => {
-                if somebody_looks && let Some((read, name)) = rbac::shadow(config)? {
+                if is_watched && let Some((read, name)) = rbac::shadow(config)? {
                     access.add(read, |rules| AccessStep::Shadow(rules, name));
                 }
                 if let Some(read) = rbac::rbac(config, rbac::Of::Requests)? {
@@ -198,7 +198,7 @@ fn access(message: &Message<'_>) -> Option<Access> {
             }
             (Some(config), filters::COMPRESSOR) => compressor(config, &mut access.compression)?,
             (Some(config), filters::BUFFER) => {
-                // Of several, the smallest is the one that is met.
+                // The smallest of several limits applies.
                 let (own, before) = (buffer(config)?, access.body_limit);
                 access.body_limit = Some(before.map_or(own, |before| before.min(own)));
             }
@@ -215,12 +215,12 @@ fn access(message: &Message<'_>) -> Option<Access> {
 }
 
 impl Access {
-    /// Without its configuration, limits are what routes say.
+    /// Reads a local rate limit; without its configuration, only routes define limits.
     fn limit(&mut self, field: &Field<'_>, config: Option<&Field<'_>>) -> Option<()> {
         if self.steps.iter().any(|step| matches!(step, AccessStep::RateLimits(_))) {
             return field.fail(Problem::new(
-                "refused: there is such a filter already, and routes could mean either",
-                "write one, and other limits for routes",
+                "refused: there is another filter of this type, and per-route settings would be ambiguous",
+                "use one filter, and per-route limits",
             ));
         }
         let limits = config.map_or_else(|| Some(Vec::new()), local_rate_limit)?;
@@ -235,25 +235,25 @@ impl Access {
     }
 }
 
-/// The client behind proxies is known only where it is the one that is connected.
-fn believes_nobody(message: &Message<'_>, behind_proxies: Option<&Place>) -> Option<()> {
+/// Rejects rules on the client behind proxies unless the client is the direct peer.
+fn trusts_no_proxy(message: &Message<'_>, behind_proxies: Option<&Place>) -> Option<()> {
     let hops = message.get("xff_num_trusted_hops").filter(|hops| hops.text() != Some("0"));
     match (&hops, behind_proxies) {
         (None, Some(_)) if message.flag("use_remote_address") => {}
         (_, Some(place)) => {
-            // At the rule, by whose place the listener is known to guard something.
+            // Reported at the rule, whose path marks the listener as access-controlled.
             message.field().report(Diagnostic::new(
                 place,
                 Problem::new(
-                    "`remote_ip` is refused: `x-forwarded-for` is not believed by this connection manager",
-                    "say `use_remote_address: true` without `xff_num_trusted_hops`, or ask for `direct_remote_ip`",
+                    "`remote_ip` is refused: this connection manager does not trust `x-forwarded-for`",
+                    "set `use_remote_address: true` and no `xff_num_trusted_hops`, or use `direct_remote_ip`",
                 ),
             ));
             return None;
         }
         (Some(hops), None) => {
             let text =
-                "of no effect on `x-forwarded-for` and `x-forwarded-proto`, which are set to what is known";
+                "no effect on `x-forwarded-for` and `x-forwarded-proto`, which are set from the connection";
             hops.warn("xff_num_trusted_hops", text);
         }
         (None, None) => {}
@@ -261,24 +261,24 @@ fn believes_nobody(message: &Message<'_>, behind_proxies: Option<&Place>) -> Opt
     Some(())
 }
 
-/// How many fields a request's header may have.
+/// Parses the maximum number of header fields in a request.
 fn header_count(text: &str) -> Result<NonZeroUsize, Problem> {
     let count = usize::try_from(number(text)?).ok().and_then(NonZeroUsize::new);
     count.filter(|count| count.get() <= 10_000).ok_or_else(|| {
-        Problem::new(format!("{} is no count from 1 to 10000", quadrille_config::quote(text)), "write one")
+        Problem::new(format!("{} is not a count from 1 to 10000", quadrille_config::quote(text)), "write one")
     })
 }
 
-/// Those that a filter brings for all routes have no effect.
+/// Warns about faults in the filter for all routes, which have no effect.
 fn warn_of_faults(config: &Field<'_>) -> Option<()> {
     let found = fault(config)?;
     if found.is_some() {
-        config.warn("filter fault", "ignored: what is done to requests is said for routes");
+        config.warn("filter fault", "ignored: faults are configured by routes");
     }
     Some(())
 }
 
-/// What must be one of a few values, and is served in one way.
+/// Checks fields with only one supported value.
 fn fixed(message: &Message<'_>, protocol: Protocol) -> Option<()> {
     const OVER_TCP: &[(&str, u32, ())] = &[("AUTO", 0, ()), ("HTTP1", 1, ()), ("HTTP2", 2, ())];
     const OVER_UDP: &[(&str, u32, ())] = &[("AUTO", 0, ()), ("HTTP3", 3, ())];

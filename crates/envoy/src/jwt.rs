@@ -1,4 +1,4 @@
-//! The filter for JSON Web Tokens.
+//! The JSON Web Token authentication filter.
 
 use crate::{
     common::{data_source, duration, time_limit},
@@ -15,14 +15,14 @@ use quadrille_config::{
 };
 use std::{collections::HashMap, time::Duration};
 
-/// What Envoy takes when nothing is said.
+/// Envoy's default clock skew.
 const LEEWAY: Duration = Duration::from_secs(60);
 const KEYS_LIFETIME: Duration = Duration::from_secs(600);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// Envoy has it said.
+/// Default used here; Envoy requires an explicit value.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication`.
+/// Reads `envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication`.
 pub(crate) fn jwt_authentication(field: &Field<'_>) -> Option<JwtAuthentication> {
     let message = field.message(&schema::JWT_AUTHENTICATION)?;
     let providers = entries(&message, "providers")?;
@@ -43,14 +43,14 @@ pub(crate) fn jwt_authentication(field: &Field<'_>) -> Option<JwtAuthentication>
     })
 }
 
-/// Of a mapping from names.
+/// Reads the entries of a mapping by name.
 fn entries<'a>(message: &Message<'a>, name: &'static str) -> Option<Vec<(&'a str, Field<'a>)>> {
     let Some(field) = message.get(name) else { return Some(Vec::new()) };
     match &field.node().value {
         Value::Mapping(entries) => {
             Some(entries.iter().map(|entry| (entry.key.as_str(), field.child(entry))).collect())
         }
-        _ => field.fail("expected a mapping of names"),
+        _ => field.fail("expected a mapping by name"),
     }
 }
 
@@ -104,7 +104,7 @@ fn keys(provider: &Message<'_>) -> Option<JwtKeys> {
     match provider.one_of(&["remote_jwks", "local_jwks"]) {
         Some(("remote_jwks", field)) => remote_keys(&field).map(JwtKeys::Remote),
         Some((_, field)) => data_source(&field).map(JwtKeys::Local),
-        None => provider.field().fail("`local_jwks` is missing, and so is `remote_jwks`"),
+        None => provider.field().fail("`local_jwks` or `remote_jwks` is missing"),
     }
 }
 
@@ -126,12 +126,12 @@ fn remote_keys(field: &Field<'_>) -> Option<RemoteKeys> {
     Some(RemoteKeys { upstream, uri, timeout, lifetime, retry_after, outlive: background.is_some() })
 }
 
-/// Whose servers have the keys, for what they are asked, and how long that may take.
+/// Reads the cluster of the JWKS server, the URI, and the timeout.
 fn http_uri(message: &Message<'_>) -> Option<(String, Uri, Duration)> {
     let uri = message.require("uri")?.parse(|text| match text.parse::<Uri>() {
         Ok(uri) if uri.scheme().is_some() && uri.authority().is_some() => Ok(uri),
         _ => Err(Problem::new(
-            format!("{} is no absolute URI", quote(text)),
+            format!("{} is not an absolute URI", quote(text)),
             "write `https://issuer.example/.well-known/jwks.json`",
         )),
     })?;
@@ -145,7 +145,7 @@ fn text(field: &Field<'_>) -> Option<String> {
 
 fn header_name(field: &Field<'_>) -> Option<HeaderName> {
     field.parse(|text| {
-        HeaderName::try_from(text).map_err(|_| format!("{} is not the name of a header", quote(text)).into())
+        HeaderName::try_from(text).map_err(|_| format!("{} is not a header name", quote(text)).into())
     })
 }
 
@@ -163,7 +163,7 @@ fn rule(field: &Field<'_>, providers: &[&str], named: &HashMap<&str, JwtRequirem
         Some(("requires", field)) => Some(requirement(&field, providers)?),
         Some((_, field)) => match named.get(field.text()?) {
             Some(requirement) => Some(requirement.clone()),
-            None => return field.fail("`requirement_map` has no such requirement"),
+            None => return field.fail("`requirement_map` does not contain this requirement"),
         },
         None => None,
     };
@@ -202,7 +202,7 @@ fn requirement(field: &Field<'_>, providers: &[&str]) -> Option<JwtRequirement> 
         }
         Some(("allow_missing_or_failed", _)) => Some(JwtRequirement::AllowMissingOrFailed),
         Some(_) => Some(JwtRequirement::AllowMissing),
-        None => field.fail(Problem::new("says nothing", "write `provider_name`")),
+        None => field.fail(Problem::new("no field is set", "write `provider_name`")),
     }
 }
 
@@ -218,6 +218,6 @@ fn known(field: &Field<'_>, providers: &[&str]) -> Option<usize> {
     let name = field.text()?;
     match providers.iter().position(|known| *known == name) {
         Some(index) => Some(index),
-        None => field.fail(format!("there is no provider {}", quote(name))),
+        None => field.fail(format!("unknown provider {}", quote(name))),
     }
 }

@@ -1,15 +1,23 @@
-//! Envoy's and Istio's configuration as front ends onto the model of `quadrille_config`.
+//! Front ends that translate Envoy's and Istio's configuration to the model of `quadrille_config`.
 //!
 //! ```text
 //!  bootstrap.yaml ── tree ─┐                                     ┌─> Gateway (the gateway's model)
 //!  files of resources ─────┼─> reader + schema ─> Resources ─────┤
-//!  xDS (as the same tree) ─┘        │             by name        └─> References (what to ask for)
+//!  xDS (as the same tree) ─┘        │             by name        └─> References (names to request)
 //!                                   └─> errors and warnings with path and line
 //! ```
 //!
-//! Each resource is read once and validated by itself; names are resolved when a gateway is made of all of them. What
-//! would weaken security if it were ignored is refused with its path; what is harmless and unknown is ignored with one
-//! warning. Nothing here opens a socket: whoever has resources brings them.
+//! Each resource is read once and validated by itself; names are resolved when a gateway is built from all of them. A
+//! field that would weaken security if it were ignored is refused with its path; harmless unknown fields are ignored
+//! with one warning. The crate opens no sockets: the caller provides the resources.
+//!
+//! - `schema`: the effect of every field of every message; `reader` walks a tree by it, `reference` writes the
+//!   pages.
+//! - `bootstrap`, `resource`, `resources`: the file, one resource, and the gateway built from all of them.
+//! - `settings`: settings of a listener in Envoy that are process-wide here.
+//! - `listener`, `listener_filters`, `chain_match`, `filters`, `http`, `route`: listeners and requests.
+//! - `cluster`, `endpoints`, `original_destination`, `transport_socket`, `upstream_http`: upstreams.
+//! - `tls`, `istio`: certificates and secrets, and private key providers; `redaction` hides secrets.
 
 mod access_log;
 mod basic_auth;

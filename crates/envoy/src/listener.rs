@@ -1,4 +1,4 @@
-//! Listeners, their chains, and what happens inside.
+//! Listeners, their filter chains, and the terminal filters.
 
 use crate::{
     access_log::access_log,
@@ -27,19 +27,19 @@ use std::{
     time::Duration,
 };
 
-/// `envoy.config.listener.v3.Listener`; secrets and routes are still by name.
+/// `envoy.config.listener.v3.Listener`, with unresolved secrets and routes.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) name: String,
     pub(crate) address: SocketAddr,
-    /// It is at these too.
+    /// Additional addresses.
     pub(crate) more_addresses: Vec<SocketAddr>,
-    /// Over UDP there is HTTP/3 alone.
+    /// Transport protocol; over UDP only HTTP/3 is served.
     pub(crate) protocol: Protocol,
-    /// Without, it takes what others hand over.
+    /// Whether it has a socket; otherwise it accepts connections passed by other listeners.
     pub(crate) bound: bool,
     pub(crate) redirected: Redirected,
-    /// What somebody here asks of others comes in here.
+    /// Whether its connections are outbound requests of local processes.
     pub(crate) outbound: bool,
     pub(crate) chains: Vec<Chain>,
     pub(crate) default_chain: Option<Chain>,
@@ -50,7 +50,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Where it is. On `::` are both families, so that `0.0.0.0` beside it says nothing more.
+    /// Returns its addresses. `::` covers both families, which makes an additional `0.0.0.0` redundant.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let all = || std::iter::once(self.address).chain(self.more_addresses.iter().copied());
         let is_said_twice = move |address: &SocketAddr| {
@@ -60,13 +60,13 @@ impl Listener {
         all().filter(move |address| !is_said_twice(address))
     }
 
-    /// All chains, the one for the others last.
+    /// Returns all filter chains, the default chain last.
     pub(crate) fn chains(&self) -> impl Iterator<Item = &Chain> {
         self.chains.iter().chain(&self.default_chain)
     }
 
-    /// The `stat_prefix` of each chain's connection manager, the chain for the others last; `None` for chains without
-    /// one.
+    /// Returns the `stat_prefix` of each chain's connection manager, the default chain last; `None` for chains
+    /// without one.
     pub fn stat_prefixes(&self) -> impl Iterator<Item = Option<&str>> {
         self.chains().map(|chain| match &chain.serve {
             Serve::Http(manager) => Some(manager.stat_prefix.as_str()),
@@ -82,22 +82,22 @@ pub(crate) struct Chain {
     pub(crate) accepts: ChainMatch,
     pub(crate) tls: Option<DownstreamTls>,
     pub(crate) serve: Serve,
-    /// Who may connect.
+    /// Access rules for connections.
     pub(crate) access: Vec<Access>,
     pub(crate) timeouts: Timeouts,
     pub(crate) access_log: Option<AccessLog>,
     pub(crate) place: Place,
 }
 
-/// What happens inside a chain.
+/// Terminal filter of a chain.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "there is one for each filter chain, and most are HTTP")]
+#[allow(clippy::large_enum_variant, reason = "there is one per filter chain, and most are HTTP")]
 pub(crate) enum Serve {
     Http(HttpManager),
     Tcp(Vec<Weighted>),
 }
 
-/// What Envoy takes when nothing is said.
+/// Envoy's default listener filter timeout.
 const INSPECTION: Duration = Duration::from_secs(15);
 const HTTP_IDLE: Duration = Duration::from_secs(3600);
 const TCP_IDLE: Duration = Duration::from_secs(3600);
@@ -112,7 +112,7 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
         Some((_, Protocol::Udp)) => Some(quic_options(&message)?),
         _ => {
             if let Some(ignored) = message.get("udp_listener_config") {
-                ignored.warn("udp_listener_config", "ignored: the address is one of TCP");
+                ignored.warn("udp_listener_config", "ignored: the address is a TCP address");
             }
             None
         }
@@ -126,13 +126,13 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
     let more_addresses = more_addresses(&message)?;
     if quic.is_some() && !(binds && redirected == Redirected::Unasked && more_addresses.is_empty()) {
         return field.fail(Problem::new(
-            "refused: over UDP nothing is redirected, and there is one address",
+            "refused: UDP listeners support neither redirection nor additional addresses",
             "remove `bind_to_port`, `use_original_dst`, `additional_addresses` and the filter for original destinations",
         ));
     }
     if proxy_protocol == ProxyProtocolIn::Required && redirected != Redirected::Unasked {
         return field.fail(Problem::new(
-            "refused: the PROXY protocol announces another destination than the one that is asked of the kernel",
+            "refused: the destination of the PROXY protocol differs from the kernel's original destination",
             "remove the listener filter, or `use_original_dst` and the filter for original destinations",
         ));
     }
@@ -151,7 +151,7 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
         None => None,
     };
     if good && chains.is_empty() && default_chain.is_none() {
-        return field.fail(Problem::new("`filter_chains` is missing", "a listener needs one"));
+        return field.fail(Problem::new("`filter_chains` is missing", "a listener requires one"));
     }
     let timeout = match message.get("listener_filters_timeout") {
         Some(field) => duration(&field)?,
@@ -160,11 +160,11 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
     if proxy_protocol == ProxyProtocolIn::Required {
         if quic.is_some() {
             return field.fail(Problem::new(
-                "refused: the PROXY protocol announces no clients of HTTP/3",
+                "refused: the PROXY protocol is not supported for HTTP/3",
                 "remove the listener filter",
             ));
         }
-        knows_who_stands_before(&message, chains.iter().chain(&default_chain))?;
+        knows_preceding_proxies(&message, chains.iter().chain(&default_chain))?;
     }
     let (address, (bound, protocol)) = (address?, bound?);
     if !good {
@@ -174,7 +174,7 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
     let tls = tls
         .unwrap_or_else(|| if all_chains().any(needs_tls_inspector) { Ports::all() } else { Ports::none() });
     let inspection = Inspection {
-        // Zero means no limit there; here nobody may hold a connection for ever without saying a word.
+        // Zero means no limit in Envoy; here a client must not hold an idle connection forever.
         timeout: if timeout.is_zero() { HTTP_IDLE } else { timeout },
         continues: message.flag("continue_on_listener_filters_timeout"),
         tls,
@@ -214,7 +214,7 @@ fn more_addresses(message: &Message<'_>) -> Option<Vec<SocketAddr>> {
     message.list("additional_addresses").iter().map(read).collect()
 }
 
-/// Whether Envoy would look for TLS without being told to.
+/// Returns whether Envoy would enable the TLS inspector automatically.
 fn needs_tls_inspector(chain: &Chain) -> bool {
     let ChainMatch { server_names, transport, application_protocols, .. } = &chain.accepts;
     match transport {
@@ -223,8 +223,8 @@ fn needs_tls_inspector(chain: &Chain) -> bool {
     }
 }
 
-/// The address that a load balancer announces takes the place of its own.
-fn knows_who_stands_before<'a>(
+/// Rejects rules on the direct peer if a load balancer announces the client's address instead.
+fn knows_preceding_proxies<'a>(
     message: &Message<'_>,
     mut chains: impl Iterator<Item = &'a Chain>,
 ) -> Option<()> {
@@ -237,12 +237,12 @@ fn knows_who_stands_before<'a>(
     };
     match chains.find_map(asks) {
         Some(place) => {
-            // At the rule, by whose place the listener is known to guard something.
+            // Reported at the rule, whose path marks the listener as access-controlled.
             message.field().report(Diagnostic::new(
                 place,
                 Problem::new(
-                    "`direct_remote_ip` beside the PROXY protocol is refused",
-                    "ask for `source_ip`, which is the client that is announced",
+                    "`direct_remote_ip` with the PROXY protocol is refused",
+                    "use `source_ip`, which is the announced client",
                 ),
             ));
             None
@@ -251,12 +251,12 @@ fn knows_who_stands_before<'a>(
     }
 }
 
-/// What chains are read with: what the listener says.
+/// Listener settings needed to read the chains.
 #[derive(Clone, Copy)]
 struct Surroundings {
-    /// The only one that connections come to; `None` if they are redirected.
+    /// The only destination port of connections; `None` if they are redirected.
     port: Option<u16>,
-    /// If it is on UDP.
+    /// QUIC options of a UDP listener.
     quic: Option<QuicOptions>,
 }
 
@@ -324,13 +324,13 @@ fn transport_socket(message: &Message<'_>, protocol: Protocol) -> Option<Option<
                 Protocol::Udp => QUIC,
             };
             let problem =
-                format!("refused: there is no transport socket {kind} towards clients of this listener");
+                format!("refused: transport socket {kind} is not supported for clients of this listener");
             config.fail(Problem::new(problem, remedy))
         }
     }
 }
 
-/// What a chain does, and for whom, how long its connections may be idle, and where its log is.
+/// Terminal filter of a chain, with its access rules, idle timeout and access log.
 struct TerminalFilter {
     serve: Serve,
     access: Vec<Access>,
@@ -348,9 +348,9 @@ fn serve(message: &Message<'_>, chain: &Field<'_>, protocol: Protocol) -> Option
     }
     let [filter] = filters.as_slice() else {
         return match filters.get(1) {
-            Some(second) => second
-                .field
-                .fail(Problem::new("a second filter that ends the chain", "one of them never runs")),
+            Some(second) => {
+                second.field.fail(Problem::new("a second terminal filter", "only one can be used"))
+            }
             None => chain.fail(Problem::new(
                 "`filters` is missing",
                 "write an HTTP connection manager or a TCP proxy",
@@ -368,14 +368,14 @@ fn serve(message: &Message<'_>, chain: &Field<'_>, protocol: Protocol) -> Option
     }
     if protocol == Protocol::Udp {
         return filter.field.fail(Problem::new(
-            "refused: bytes are not passed over UDP",
+            "refused: raw UDP is not proxied",
             "write an HTTP connection manager with `codec_type: HTTP3`",
         ));
     }
     tcp_proxy(config).map(|tcp| TerminalFilter { access, ..tcp })
 }
 
-/// `envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy`.
+/// Reads `envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy`.
 fn tcp_proxy(field: &Field<'_>) -> Option<TerminalFilter> {
     let message = field.message(&schema::TCP_PROXY)?;
     let idle = match message.get("idle_timeout") {
@@ -399,7 +399,7 @@ fn tcp_proxy(field: &Field<'_>) -> Option<TerminalFilter> {
         None => return field.fail("`cluster` is missing"),
     };
     if to.is_empty() {
-        return field.fail("every weight is zero, so no connection goes anywhere");
+        return field.fail("all weights are zero, so connections cannot be forwarded");
     }
     Some(TerminalFilter {
         serve: Serve::Tcp(to),
@@ -409,5 +409,5 @@ fn tcp_proxy(field: &Field<'_>) -> Option<TerminalFilter> {
     })
 }
 
-/// In place of none.
+/// Replaces an unlimited timeout.
 const LONGEST_IDLE: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -1,5 +1,5 @@
-//! What a listener's own filters do: who announces clients, whether connections were redirected, and at which
-//! destinations is looked at what clients say first.
+//! Listener filters: the PROXY protocol, the original destination, and the inspectors with the destination ports at
+//! which they run.
 
 use crate::{
     filters::{self, Filter},
@@ -12,14 +12,14 @@ use quadrille_config::{
     model::{Ports, ProxyProtocolIn},
 };
 
-/// What the filters of a listener do together.
+/// Combined effect of a listener's filters.
 pub(crate) struct ListenerFilters {
     pub(crate) proxy_protocol: ProxyProtocolIn,
-    /// Connections were redirected here, and the kernel is asked where they were going.
+    /// Whether the kernel is queried for the original destination of redirected connections.
     pub(crate) original_destination: bool,
-    /// Where TLS is looked for; `None` if nothing is said of it.
+    /// Destination ports for TLS detection; `None` if not configured.
     pub(crate) tls: Option<Ports>,
-    /// Where HTTP without TLS is looked for.
+    /// Destination ports for plaintext HTTP detection.
     pub(crate) http: Ports,
 }
 
@@ -55,13 +55,13 @@ fn always_enabled(filter: &Filter<'_>) -> Option<()> {
     match &filter.disabled_at {
         None => Some(()),
         Some(condition) => condition.fail(Problem::new(
-            "refused: only inspectors are left out for some connections",
-            "make a listener without the filter",
+            "refused: only inspectors can be disabled for some connections",
+            "create a listener without the filter",
         )),
     }
 }
 
-/// The destination ports at which a filter runs.
+/// Returns the destination ports at which a filter runs.
 fn enabled(filter: &Filter<'_>) -> Option<Ports> {
     let disabled = match &filter.disabled_at {
         Some(condition) => matching_ports(condition)?,
@@ -70,7 +70,7 @@ fn enabled(filter: &Filter<'_>) -> Option<Ports> {
     Some(disabled.complement().into_ports())
 }
 
-/// The destination ports for which an `envoy.config.listener.v3.ListenerFilterChainMatchPredicate` holds.
+/// Returns the destination ports that match an `envoy.config.listener.v3.ListenerFilterChainMatchPredicate`.
 fn matching_ports(field: &Field<'_>) -> Option<PortSet> {
     let message = field.message(&schema::LISTENER_PREDICATE)?;
     let kinds = ["or_match", "and_match", "not_match", "any_match", "destination_port_range"];
@@ -86,7 +86,7 @@ fn matching_ports(field: &Field<'_>) -> Option<PortSet> {
         Some(("not_match", rule)) => matching_ports(&rule)?.complement(),
         Some(("any_match", _)) => match message.flag("any_match") {
             true => PortSet::default().complement(),
-            false => return field.fail("`any_match` is `true`, or is left out"),
+            false => return field.fail("`any_match` must be `true` or omitted"),
         },
         Some((_, range)) => {
             let range = range.message(&schema::INT32_RANGE)?;
@@ -97,7 +97,7 @@ fn matching_ports(field: &Field<'_>) -> Option<PortSet> {
     })
 }
 
-/// Ranges of ports in order, apart from each other; the second number is not one of them.
+/// Port ranges, ordered and disjoint; the end is exclusive.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct PortSet(Vec<(u32, u32)>);
 
@@ -144,7 +144,7 @@ mod tests {
     use super::{END, PortSet};
 
     #[test]
-    fn ranges_are_joined_and_turned_round() {
+    fn ranges_are_merged_and_inverted() {
         let set = PortSet::range(8080, 8081).or(PortSet::range(80, 90)).or(PortSet::range(85, 100));
         assert_eq!(set.0, [(80, 100), (8080, 8081)]);
         let others = set.complement();

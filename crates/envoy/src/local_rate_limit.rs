@@ -1,4 +1,4 @@
-//! The filter that limits how many requests are served in a time.
+//! The local rate limit filter.
 
 use crate::{
     descriptor::{descriptors_of_filter, host_descriptors, read_stage},
@@ -22,14 +22,15 @@ use std::{
     time::Duration,
 };
 
-/// What Envoy takes when nothing is said.
+/// Envoy's default status.
 const STATUS: u16 = 429;
-/// Lists of values that have buckets of their own.
+/// Default number of dynamic descriptors with their own bucket.
 const DYNAMIC: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
-/// Envoy fills no bucket faster.
+/// Envoy's minimum fill interval.
 const FASTEST: Duration = Duration::from_millis(50);
 
-/// `envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit`; none if it has no buckets, or counts no request.
+/// Reads `envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit`; empty if it has no buckets, or is
+/// disabled.
 pub(crate) fn local_rate_limit(field: &Field<'_>) -> Option<Vec<RateLimit>> {
     let message = field.message(&schema::LOCAL_RATE_LIMIT)?;
     let changes = additions(&message, "response_headers_to_add")?;
@@ -40,7 +41,7 @@ pub(crate) fn local_rate_limit(field: &Field<'_>) -> Option<Vec<RateLimit>> {
     let counted = share(&message, "filter_enabled")?;
     let enforced = share(&message, "filter_enforced")?;
     let answer = RateLimitAnswer::Envoy(RateLimitReply {
-        // As Envoy takes what is no error.
+        // As in Envoy, a status that is not an error is replaced.
         status: if status < 400 { STATUS } else { status },
         headers: changes,
         resource_exhausted: message.flag("rate_limited_as_resource_exhausted"),
@@ -74,20 +75,20 @@ pub(crate) fn local_rate_limit(field: &Field<'_>) -> Option<Vec<RateLimit>> {
     if counted == 0 {
         field.warn(
             "local_ratelimit off",
-            "limits nothing: `filter_enabled` says no request, or is left out, which is the same",
+            "no effect: `filter_enabled` is zero or omitted, which selects no requests",
         );
         return Some(Vec::new());
     }
     if enforced == 0 {
         field.warn(
             "local_ratelimit not enforced",
-            "only counts: `filter_enforced` says no request, or is left out, which is the same",
+            "only counts: `filter_enforced` is zero or omitted, which enforces no requests",
         );
     }
     Some(limits)
 }
 
-/// A bucket, and which requests take from it.
+/// A token bucket, and the requests that it limits.
 struct Bucket {
     rate: Rate,
     burst: NonZeroU32,
@@ -99,7 +100,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// One for all of these requests together.
+    /// Reads a bucket shared by all these requests.
     fn of(field: &Field<'_>, place: Place, of: RateLimited) -> Option<Self> {
         let (rate, burst) = token_bucket(field)?;
         let (by, keys) = (RateLimitBy::All, NonZeroUsize::MIN);
@@ -107,11 +108,11 @@ impl Bucket {
     }
 }
 
-/// The buckets of descriptors.
+/// Reads the buckets of descriptors.
 fn described(message: &Message<'_>) -> Option<Vec<Bucket>> {
     let own = descriptors_of_filter(message)?;
     if own.iter().any(|descriptor| descriptor.hits.is_some()) {
-        return message.field().fail("`hits_addend` is refused: each request takes one token here");
+        return message.field().fail("`hits_addend` is refused: each request uses one token here");
     }
     let made = Arc::new(MadeDescriptors {
         own,
@@ -126,7 +127,7 @@ fn described(message: &Message<'_>) -> Option<Vec<Bucket>> {
     buckets.collect::<Vec<_>>().into_iter().collect()
 }
 
-/// `envoy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor`.
+/// Reads `envoy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor`.
 fn of_descriptor(field: &Field<'_>, made: &Arc<MadeDescriptors>, keys: NonZeroUsize) -> Option<Bucket> {
     let message = field.message(&schema::LOCAL_DESCRIPTOR)?;
     let entry = |field: &Field<'_>| {
@@ -149,7 +150,7 @@ fn of_descriptor(field: &Field<'_>, made: &Arc<MadeDescriptors>, keys: NonZeroUs
     })
 }
 
-/// Without it, no request.
+/// Reads a fraction; zero if omitted.
 fn share(message: &Message<'_>, name: &'static str) -> Option<u32> {
     match message.get(name) {
         Some(fraction) => runtime_fraction(&fraction),
@@ -157,7 +158,7 @@ fn share(message: &Message<'_>, name: &'static str) -> Option<u32> {
     }
 }
 
-/// `envoy.type.v3.TokenBucket`.
+/// Reads `envoy.type.v3.TokenBucket`.
 fn token_bucket(field: &Field<'_>) -> Option<(Rate, NonZeroU32)> {
     let message = field.message(&schema::TOKEN_BUCKET)?;
     let burst = message.require("max_tokens")?.parse(tokens)?;
@@ -168,19 +169,18 @@ fn token_bucket(field: &Field<'_>) -> Option<(Rate, NonZeroU32)> {
     let interval = message.require("fill_interval")?;
     let per = crate::common::duration(&interval)?;
     if per < FASTEST {
-        return interval
-            .fail(Problem::new("a bucket is filled every 50 ms at most", "write `0.05s` or more"));
+        return interval.fail(Problem::new("the minimum fill interval is 50 ms", "write at least `0.05s`"));
     }
     let rate = Rate { requests, per };
     if !RateLimit::is_served(rate, burst) {
         return field.fail(Problem::new(
-            "one token would come back in less than a nanosecond, or all of them in more than a year",
-            "write fewer tokens, or another `fill_interval`",
+            "refilling takes less than a nanosecond per token, or more than a year for all",
+            "use fewer tokens, or another `fill_interval`",
         ));
     }
     Some((rate, burst))
 }
 
 fn tokens(text: &str) -> Result<NonZeroU32, Problem> {
-    NonZeroU32::new(number(text)?).ok_or_else(|| "a bucket needs tokens".into())
+    NonZeroU32::new(number(text)?).ok_or_else(|| "a bucket requires tokens".into())
 }

@@ -1,4 +1,4 @@
-//! What becomes of local replies.
+//! Local reply modification.
 
 use crate::{
     common::data_source,
@@ -20,14 +20,14 @@ use quadrille_config::{
 };
 use std::collections::BTreeMap;
 
-/// `envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig`.
+/// Reads `envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig`.
 pub(crate) fn local_replies(field: &Field<'_>) -> Option<LocalReplies> {
     let message = field.message(&schema::LOCAL_REPLY)?;
     let mappers = all(message.list("mappers").iter().map(mapper))?;
     Some(LocalReplies { mappers, format: optional(message.get("body_format"), format)? })
 }
 
-/// Every mistake is noted.
+/// Collects all items, after every mistake has been reported.
 fn all<T>(read: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
     read.collect::<Vec<_>>().into_iter().collect()
 }
@@ -53,14 +53,14 @@ fn mapper(field: &Field<'_>) -> Option<ReplyMapper> {
 fn status(text: &str) -> Result<u16, Problem> {
     let status = u16::try_from(number(text)?).ok().filter(|status| (200..600).contains(status));
     status
-        .ok_or_else(|| Problem::new(format!("{} is no status of an answer", quote(text)), "write 200 to 599"))
+        .ok_or_else(|| Problem::new(format!("{} is not a response status", quote(text)), "write 200 to 599"))
 }
 
-/// Text that stands in the configuration itself.
+/// Reads inline text.
 fn written(field: &Field<'_>) -> Option<Vec<u8>> {
     let source = data_source(field)?;
     match source.path() {
-        Some(_) => field.fail(Problem::new("refused: no file is read for it", "write `inline_string`")),
+        Some(_) => field.fail(Problem::new("refused: files are not supported here", "write `inline_string`")),
         None => source.read().ok().map(|bytes| bytes.to_vec()),
     }
 }
@@ -79,7 +79,7 @@ fn filter(field: &Field<'_>) -> Option<ReplyFilter> {
         Some((_, of)) => {
             all(of.message(&schema::OR_FILTER)?.list("filters").iter().map(filter)).map(ReplyFilter::Any)
         }
-        None => field.fail(Problem::new("says nothing", format!("write `{}`", kinds.join("`, `")))),
+        None => field.fail(Problem::new("no field is set", format!("write `{}`", kinds.join("`, `")))),
     }
 }
 
@@ -101,7 +101,7 @@ fn by_status(field: &Field<'_>) -> Option<ReplyFilter> {
     Some(ReplyFilter::Status(operation, u16::try_from(value).unwrap_or(u16::MAX)))
 }
 
-/// `envoy.config.core.v3.SubstitutionFormatString`.
+/// Reads `envoy.config.core.v3.SubstitutionFormatString`.
 fn format(field: &Field<'_>) -> Option<ReplyFormat> {
     let message = field.message(&schema::SUBSTITUTION_FORMAT)?;
     let kinds = ["text_format", "text_format_source", "json_format"];
@@ -116,7 +116,8 @@ fn format(field: &Field<'_>) -> Option<ReplyFormat> {
         }
         Some((_, object)) => (ReplyBody::Json(json(&object)?), "application/json"),
         None => {
-            return field.fail(Problem::new("says nothing", "write `text_format_source` or `json_format`"));
+            return field
+                .fail(Problem::new("no field is set", "write `text_format_source` or `json_format`"));
         }
     };
     let own = message.string("content_type");
@@ -136,7 +137,7 @@ fn json(field: &Field<'_>) -> Option<ReplyJson> {
     }
 }
 
-/// A text with Envoy's commands in it.
+/// Parses a text with Envoy's command operators.
 fn parts(text: &str) -> Result<Vec<ReplyPart>, Problem> {
     let mut found = Vec::new();
     for (index, piece) in text.split('%').enumerate() {
@@ -149,14 +150,13 @@ fn parts(text: &str) -> Result<Vec<ReplyPart>, Problem> {
     }
     match text.matches('%').count() % 2 {
         0 => Ok(found),
-        _ => Err(Problem::new(
-            format!("a `%` without its second one in {}", quote(text)),
-            "write `%%` for one",
-        )),
+        _ => {
+            Err(Problem::new(format!("unterminated `%` in {}", quote(text)), "write `%%` for a literal `%`"))
+        }
     }
 }
 
-/// What stands between two `%`.
+/// Parses the text between two `%`.
 fn part(command: &str) -> Result<ReplyPart, Problem> {
     let argument = |prefix: &str| command.strip_prefix(prefix)?.strip_prefix('(')?.strip_suffix(')');
     let is_name = |name: &str| name.trim_start_matches(':').parse::<HeaderName>().is_ok();
@@ -175,9 +175,9 @@ fn part(command: &str) -> Result<ReplyPart, Problem> {
     known.map(|(_, part)| ReplyPart::Known(part.clone())).ok_or_else(|| {
         let known: Vec<_> = COMMANDS.iter().map(|(known, _)| format!("%{known}%")).collect();
         Problem::new(
-            format!("`%{command}%` is not known"),
+            format!("`%{command}%` is not supported"),
             format!(
-                "known are %LOCAL_REPLY_BODY%, %RESPONSE_CODE%, %REQ(name)%, %RESP(name)%, {}",
+                "supported: %LOCAL_REPLY_BODY%, %RESPONSE_CODE%, %REQ(name)%, %RESP(name)%, {}",
                 known.join(", ")
             ),
         )

@@ -1,4 +1,4 @@
-//! Conditions on what filters have found out about a request.
+//! Conditions on dynamic metadata that filters attach to a request.
 
 use crate::{
     common::string_matcher,
@@ -11,25 +11,25 @@ use quadrille_config::{
     quote,
 };
 
-/// Filters that leave something for those behind them.
+/// Filters that write metadata.
 const WRITERS: &[&str] = &["envoy.filters.http.jwt_authn", "envoy.filters.http.rbac"];
 
-/// The name of a filter that leaves something, without which `consequence`.
+/// Reads the name of a filter that writes metadata; for any other filter, `consequence` follows.
 pub(crate) fn writer(field: &Field<'_>, consequence: &str) -> Option<String> {
     let filter = field.text()?;
     if !WRITERS.contains(&filter) {
         return field.fail(Problem::new(
-            format!("refused: {} leaves nothing here, so that {consequence}", quote(filter)),
-            format!("there is `{}`", WRITERS.join("`, `")),
+            format!("refused: {} writes no metadata here, so that {consequence}", quote(filter)),
+            format!("supported: `{}`", WRITERS.join("`, `")),
         ));
     }
     Some(filter.to_owned())
 }
 
-/// `envoy.type.matcher.v3.MetadataMatcher`.
+/// Reads `envoy.type.matcher.v3.MetadataMatcher`.
 pub(crate) fn metadata_matcher(field: &Field<'_>) -> Option<MetadataMatch> {
     let message = field.message(&schema::METADATA_MATCHER)?;
-    let filter = writer(&message.require("filter")?, "nobody would match")?;
+    let filter = writer(&message.require("filter")?, "the rule would never match")?;
     let path = message.list("path");
     if path.is_empty() {
         return field.fail("`path` is missing");
@@ -46,7 +46,7 @@ pub(crate) fn metadata_matcher(field: &Field<'_>) -> Option<MetadataMatch> {
     })
 }
 
-/// `envoy.type.matcher.v3.ValueMatcher`.
+/// Reads `envoy.type.matcher.v3.ValueMatcher`.
 fn value_matcher(field: &Field<'_>) -> Option<ValueMatch> {
     const KINDS: &[&str] =
         &["null_match", "string_match", "bool_match", "present_match", "list_match", "or_match"];
@@ -57,7 +57,7 @@ fn value_matcher(field: &Field<'_>) -> Option<ValueMatch> {
         Some(("bool_match", value)) => ValueMatch::Bool(value.parse(crate::values::boolean)?),
         Some(("present_match", value)) => match value.text()? {
             "true" => ValueMatch::Present,
-            _ => return value.fail("`present_match` is `true`, or is left out"),
+            _ => return value.fail("`present_match` must be `true` or omitted"),
         },
         Some(("list_match", list)) => {
             let one = list.message(&schema::LIST_MATCHER)?.require("one_of")?;
@@ -70,6 +70,6 @@ fn value_matcher(field: &Field<'_>) -> Option<ValueMatch> {
             }
             ValueMatch::Any(matchers.iter().map(value_matcher).collect::<Option<_>>()?)
         }
-        None => return field.fail("says nothing that is supported here"),
+        None => return field.fail("no supported field is set"),
     })
 }

@@ -1,13 +1,13 @@
-//! Who gets copies of requests.
+//! Request mirroring.
 
 use crate::{
     fraction::runtime_fraction,
     reader::{Field, Message, ReadMessage},
     schema,
 };
-use quadrille_config::{model::Mirror, share};
+use quadrille_config::{fraction, model::Mirror};
 
-/// The policies of a route, of a virtual host or of a route configuration; `None` if there are none.
+/// Reads the policies of a route, of a virtual host or of a route configuration; `Some(None)` if unset.
 pub(crate) fn mirrors(message: &Message<'_>) -> Option<Option<Vec<Mirror>>> {
     let fields = message.list("request_mirror_policies");
     if fields.is_empty() {
@@ -20,7 +20,7 @@ fn mirror(field: &Field<'_>) -> Option<Mirror> {
     let message = field.message(&schema::REQUEST_MIRROR_POLICY)?;
     let parts = match message.get("runtime_fraction") {
         Some(fraction) => runtime_fraction(&fraction)?,
-        None => share::ALL,
+        None => fraction::ALL,
     };
     Some(Mirror {
         upstream: message.require("cluster")?.text()?.to_owned(),

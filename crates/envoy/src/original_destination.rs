@@ -1,5 +1,5 @@
-//! Clusters whose server is where a connection was going before it was redirected here, and the addresses from which
-//! connections to servers leave.
+//! Clusters whose endpoint is the original destination of a redirected connection, and the source addresses of
+//! upstream connections.
 
 use crate::{
     common::source_address,
@@ -10,20 +10,20 @@ use crate::{
 use quadrille_config::{Problem, model::OriginalDestination};
 use std::net::IpAddr;
 
-/// What a cluster of type `ORIGINAL_DST` says of its servers.
+/// Reads the settings of a cluster of type `ORIGINAL_DST`.
 pub(crate) fn original_destination(message: &Message<'_>) -> Option<OriginalDestination> {
     let refuse = |field: Field<'_>, problem: &str, remedy: &str| field.fail(Problem::new(problem, remedy));
     if message.get("lb_policy").is_none_or(|policy| !matches!(policy.text(), Some("CLUSTER_PROVIDED" | "6")))
     {
-        let problem = "a cluster of type ORIGINAL_DST has one server for each connection";
+        let problem = "a cluster of type ORIGINAL_DST has one endpoint for each connection";
         return refuse(message.field().clone(), problem, "write `lb_policy: CLUSTER_PROVIDED`");
     }
     if let Some(servers) = message.get("load_assignment") {
-        return refuse(servers, "connections themselves say where they were going", "remove it");
+        return refuse(servers, "the destination is determined by the connection", "remove it");
     }
     for name in ["health_checks", "outlier_detection"] {
         if let Some(field) = message.get(name) {
-            field.warn(name, "ignored: servers of type ORIGINAL_DST are not known beforehand");
+            field.warn(name, "ignored: endpoints of type ORIGINAL_DST are not known in advance");
         }
     }
     let Some(config) = message.get("original_dst_lb_config") else {
@@ -35,7 +35,7 @@ pub(crate) fn original_destination(message: &Message<'_>) -> Option<OriginalDest
             let port = field.parse(number)?;
             match u16::try_from(port) {
                 Ok(port) if port != 0 => Some(port),
-                _ => return refuse(field, &format!("{port} is no port"), "ports are 1 to 65535"),
+                _ => return refuse(field, &format!("{port} is not a port"), "ports are 1 to 65535"),
             }
         }
         None => None,
@@ -43,7 +43,7 @@ pub(crate) fn original_destination(message: &Message<'_>) -> Option<OriginalDest
     Some(OriginalDestination { port })
 }
 
-/// Where connections to servers leave from: the first of these addresses that is of the server's family.
+/// Source addresses of upstream connections: the first one of the endpoint's family is used.
 pub(crate) fn source_addresses(message: &Message<'_>) -> Option<Vec<IpAddr>> {
     let Some(bind) = message.get("upstream_bind_config") else { return Some(Vec::new()) };
     let bind = bind.message(&schema::BIND_CONFIG)?;

@@ -1,4 +1,4 @@
-//! What is said of filters for a part of the routes.
+//! Per-route filter settings.
 
 use crate::{
     buffer, compressor,
@@ -16,21 +16,21 @@ use quadrille_config::{
 };
 use std::sync::Arc;
 
-/// What the filters that have an effect do on a part of the routes: nothing is said of them, or they are off, or on.
+/// Per-route settings of supported filters: unset, disabled, or overridden.
 #[derive(Clone, Default)]
 pub(crate) struct PerRoute {
     pub(crate) cors: Option<Option<Cors>>,
     pub(crate) fault: Option<Option<Fault>>,
     limits: Option<Vec<RateLimit>>,
-    /// Whether a compressor is off.
+    /// Whether compression is disabled.
     uncompressed: Option<bool>,
     body: Option<RouteBodyLimit>,
-    /// Of filters that ask services how many requests are served, by the filter's name.
+    /// Settings of rate limit service filters, by filter name.
     services: Vec<(String, FilterOnRoute)>,
 }
 
 impl PerRoute {
-    /// This, and what is said above of filters that it says nothing of.
+    /// Returns these settings, with those of the level above for filters that are unset here.
     pub(crate) fn or(self, above: &Self) -> Self {
         Self {
             cors: self.cors.or_else(|| above.cors.clone()),
@@ -51,47 +51,47 @@ impl PerRoute {
         self.cors.is_none() && self.fault.is_none()
     }
 
-    /// Something, if answers are not compressed whatever the filters do.
+    /// Returns the compression that disables all others, if compression is disabled here.
     pub(crate) fn compression(&self) -> Option<Arc<Compression>> {
         (self.uncompressed == Some(true)).then(compressor::none)
     }
 
-    /// How large bodies may be.
+    /// Returns the request body limit.
     pub(crate) fn body_limit(&self) -> RouteBodyLimit {
         self.body.unwrap_or_default()
     }
 
-    /// Whether it says how many requests are served.
+    /// Returns whether local rate limits are set.
     pub(crate) fn limits(&self) -> bool {
         self.limits.is_some() || !self.services.is_empty()
     }
 
-    /// What is said of filters that ask services how many requests are served.
+    /// Returns the settings of rate limit service filters.
     pub(crate) fn services(&self) -> &[(String, FilterOnRoute)] {
         &self.services
     }
 
-    /// What counts in the place of the filter's own limits, if anything is said.
+    /// Returns the limits that replace the filter's own, if any are set.
     pub(crate) fn rate_limits(&self) -> RouteRateLimits {
         self.limits.clone().map_or_else(RouteRateLimits::default, RouteRateLimits::InPlace)
     }
 }
 
-/// Who is let in to a part of the routes is refused: to leave it out could let somebody in. What is said of other
-/// filters has no effect, as these have none.
+/// Reads the settings. Per-route access control is refused: ignoring it could allow unauthorized requests. Settings
+/// of filters without effect have no effect either.
 pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
     let mut found = PerRoute::default();
     let Some(field) = message.get("typed_per_filter_config") else { return Some(found) };
     let Value::Mapping(entries) = &field.node().value else {
-        return field.fail("expected a mapping of filters' names to their settings");
+        return field.fail("expected a mapping of filter names to settings");
     };
     for entry in entries {
         let settings = field.child(entry);
         let (kind, config) = settings.any()?;
         if may_decide(&entry.key, kind, &config)? {
             return settings.fail(Problem::new(
-                "refused: it may say who is let in to a part of the routes, and leaving it out could let somebody in",
-                "say it in the filter's own rules, by host and path",
+                "refused: it may control access to some routes, and ignoring it could grant access",
+                "use the filter's own rules, by host and path",
             ));
         }
         if kind == schema::CORS_POLICY.name {
@@ -111,26 +111,26 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
         } else if let Some(said) = rate_limit_service(&entry.key, kind, &config)? {
             found.services.push((entry.key.clone(), said));
         } else {
-            let text = "ignored: it configures a filter that has no effect here";
+            let text = "ignored: it configures a filter without effect here";
             settings.warn("typed_per_filter_config", text);
         }
     }
     Some(found)
 }
 
-/// Whether it says of a filter of any kind that it is off.
+/// Returns whether it disables a filter of any type.
 fn is_switched_off(kind: &str, config: &Field<'_>) -> bool {
     kind == FILTER_CONFIG && config.entry("disabled").and_then(|field| field.text()) == Some("true")
 }
 
-/// Settings of a filter of any kind in a wrapper, which may be empty and switch the filter off or on.
+/// Settings of a filter in a wrapper, which may be empty and disable or enable the filter.
 struct Wrapper<'a> {
     off: bool,
-    /// By their type.
+    /// The wrapped settings, with their type.
     settings: Option<(&'a str, Field<'a>)>,
 }
 
-/// `Some(None)` is no wrapper.
+/// Reads a wrapper; `Some(None)` if it is not one.
 fn wrapper<'a>(kind: &str, config: &Field<'a>) -> Option<Option<Wrapper<'a>>> {
     if kind != FILTER_CONFIG {
         return Some(None);
@@ -144,8 +144,8 @@ fn wrapper<'a>(kind: &str, config: &Field<'a>) -> Option<Option<Wrapper<'a>>> {
 
 const FILTER_CONFIG: &str = "envoy.config.route.v3.FilterConfig";
 
-/// What is said of limits, if it is about them: by their filter's settings, by these in a wrapper, or by switching the
-/// filter off.
+/// Reads local rate limits, if it configures them: by the filter's settings, by these in a wrapper, or by disabling
+/// the filter.
 fn limits(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<Vec<RateLimit>>> {
     const SETTINGS: &str = schema::LOCAL_RATE_LIMIT.name;
     if kind == SETTINGS {
@@ -160,8 +160,8 @@ fn limits(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<Vec<RateL
     }
 }
 
-/// What is said of a filter that asks a service, if it is about one: by its own message, by this in a wrapper, or by
-/// switching it off or on.
+/// Reads the settings of a rate limit service filter, if it configures one: by its own message, by this in a wrapper,
+/// or by disabling or enabling it.
 fn rate_limit_service(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<FilterOnRoute>> {
     const SETTINGS: &str = schema::RATE_LIMIT_PER_ROUTE.name;
     let on = |settings: &Field<'_>| {
@@ -183,7 +183,8 @@ fn rate_limit_service(name: &str, kind: &str, config: &Field<'_>) -> Option<Opti
     }
 }
 
-/// Whether it may be about a filter that decides who is let in: RBAC, tokens, passwords, or somebody who is asked.
+/// Returns whether it may configure a filter that controls access: RBAC, tokens, passwords, or external
+/// authorization.
 fn may_decide(name: &str, kind: &str, config: &Field<'_>) -> Option<bool> {
     let decides = |name: &str| {
         let name = name.to_ascii_lowercase();
@@ -192,7 +193,8 @@ fn may_decide(name: &str, kind: &str, config: &Field<'_>) -> Option<bool> {
     if decides(name) || decides(kind) {
         return Some(true);
     }
-    // It wraps another, or switches a filter of any kind on or off; one that stays on is asked here all the same.
+    // A wrapper configures another filter, or disables or enables any filter; an enabled filter still controls access
+    // here.
     if !kind.ends_with(".FilterConfig") || kind.starts_with("istio.") {
         return Some(false);
     }

@@ -1,4 +1,4 @@
-//! Listeners on UDP: HTTP/3, with TLS inside QUIC.
+//! UDP listeners: HTTP/3, with TLS inside QUIC.
 
 use crate::{
     common::duration,
@@ -10,32 +10,32 @@ use crate::{
 use quadrille_config::{Problem, model::Timeouts};
 use std::time::Duration;
 
-/// What a listener on UDP says of all its chains.
+/// Settings of a UDP listener for all its chains.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuicOptions {
     idle: Duration,
     handshake: Duration,
 }
 
-/// What Envoy takes when nothing is said.
+/// Envoy's default idle timeout.
 const IDLE: Duration = Duration::from_secs(300);
 const HANDSHAKE: Duration = Duration::from_secs(20);
-/// What Envoy takes if less is said.
+/// Envoy's minimum handshake timeout.
 const SHORTEST_HANDSHAKE: Duration = Duration::from_secs(5);
 
 impl QuicOptions {
-    /// What of it holds for a chain that says this itself.
+    /// Applies the settings to a chain, which may have its own.
     pub(crate) fn limit(self, timeouts: &mut Timeouts) {
         timeouts.idle = timeouts.idle.min(self.idle);
     }
 
-    /// How long a handshake may take where the chain says nothing.
+    /// Returns the handshake timeout for chains without their own.
     pub(crate) fn handshake(self) -> Duration {
         self.handshake
     }
 }
 
-/// What is said of QUIC by the message of a listener on UDP.
+/// Reads the QUIC settings of a UDP listener's message.
 pub(crate) fn quic_options(listener: &Message<'_>) -> Option<QuicOptions> {
     let udp = match listener.get("udp_listener_config") {
         Some(field) => Some(field.message(&schema::UDP_LISTENER)?),
@@ -43,8 +43,8 @@ pub(crate) fn quic_options(listener: &Message<'_>) -> Option<QuicOptions> {
     };
     let Some(options) = udp.and_then(|udp| udp.get("quic_options")) else {
         return listener.field().fail(Problem::new(
-            "refused: bytes are not passed over UDP",
-            "for HTTP/3, write `udp_listener_config: { quic_options: {} }`; for others, use TCP",
+            "refused: raw UDP is not proxied",
+            "for HTTP/3, write `udp_listener_config: { quic_options: {} }`; otherwise, use TCP",
         ));
     };
     let options = options.message(&schema::QUIC_OPTIONS)?;
@@ -56,7 +56,7 @@ pub(crate) fn quic_options(listener: &Message<'_>) -> Option<QuicOptions> {
     Some(QuicOptions { idle: time("idle_timeout", IDLE)?, handshake })
 }
 
-/// `QuicDownstreamTransport`.
+/// Reads `QuicDownstreamTransport`.
 pub(crate) fn quic_transport(field: &Field<'_>) -> Option<DownstreamTls> {
     let message = field.message(&schema::QUIC_TRANSPORT)?;
     let mut tls = downstream(&message.require("downstream_tls_context")?)?;

@@ -1,4 +1,4 @@
-//! The filter that asks a service whether a request is one too many.
+//! The rate limit filter with an external service.
 
 use crate::{
     common::time_limit,
@@ -12,24 +12,23 @@ use crate::{
     values::enumeration,
 };
 use quadrille_config::{
-    Problem,
+    Problem, fraction,
     model::{Descriptor, RateLimitService, RateLimitedClients, RouteRateLimitService},
-    share,
 };
 use std::time::Duration;
 
-/// What Envoy takes when nothing is said.
+/// Envoy's default timeout.
 const TIMEOUT: Duration = Duration::from_millis(20);
 const STATUS: u16 = 429;
 const STATUS_ON_ERROR: u16 = 500;
 
-/// `envoy.extensions.filters.http.ratelimit.v3.RateLimit`, of the filter with this name. One that is off is switched on by
-/// routes.
+/// Reads `envoy.extensions.filters.http.ratelimit.v3.RateLimit` of the filter with this name. A disabled filter can
+/// be enabled by routes.
 pub(crate) fn rate_limit_service(field: &Field<'_>, filter: &str, on: bool) -> Option<RateLimitService> {
     const RFC: &[(&str, u32, bool)] = &[("OFF", 0, false), ("DRAFT_VERSION_03", 1, true)];
     let message = field.message(&schema::RATE_LIMIT_SERVICE)?;
     let (upstream, authority) = service(&message.require("rate_limit_service")?)?;
-    let denied = if message.flag("failure_mode_deny") { share::ALL } else { 0 };
+    let denied = if message.flag("failure_mode_deny") { fraction::ALL } else { 0 };
     let status = status(&message, "rate_limited_status", STATUS)?;
     let own = descriptors_of_filter(&message)?;
     if own.iter().any(Descriptor::tells_upstream) {
@@ -50,10 +49,10 @@ pub(crate) fn rate_limit_service(field: &Field<'_>, filter: &str, on: bool) -> O
         clients: message
             .get("request_type")
             .map_or(Some(RateLimitedClients::All), |kind| kind.parse(clients))?,
-        asked: part(&message, "filter_enabled", share::ALL)?,
-        enforced: part(&message, "filter_enforced", share::ALL)?,
+        asked: part(&message, "filter_enabled", fraction::ALL)?,
+        enforced: part(&message, "filter_enforced", fraction::ALL)?,
         denied_on_failure: part(&message, "failure_mode_deny_percent", denied)?,
-        // As Envoy takes what is no error.
+        // As in Envoy, a status that is not an error is replaced.
         status: if status < 400 { STATUS } else { status },
         status_on_error: self::status(&message, "status_on_error", STATUS_ON_ERROR)?,
         resource_exhausted: message.flag("rate_limited_as_resource_exhausted"),
@@ -67,7 +66,7 @@ pub(crate) fn rate_limit_service(field: &Field<'_>, filter: &str, on: bool) -> O
     })
 }
 
-/// `envoy.config.ratelimit.v3.RateLimitServiceConfig`: the cluster, and its servers' authority.
+/// Reads `envoy.config.ratelimit.v3.RateLimitServiceConfig`: the cluster, and its authority.
 fn service(field: &Field<'_>) -> Option<(String, String)> {
     const V3: &[(&str, u32, ())] = &[("V3", 2, ()), ("AUTO", 0, ())];
     let message = field.message(&schema::RATE_LIMIT_SERVICE_CONFIG)?;
@@ -92,13 +91,13 @@ fn clients(text: &str) -> Result<RateLimitedClients, Problem> {
         "external" => Ok(RateLimitedClients::External),
         "both" | "" => Ok(RateLimitedClients::All),
         _ => Err(Problem::new(
-            format!("{} is no kind of requests", quadrille_config::quote(text)),
+            format!("{} is not a request type", quadrille_config::quote(text)),
             "write `internal`, `external` or `both`",
         )),
     }
 }
 
-/// `envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute`.
+/// Reads `envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute`.
 pub(crate) fn on_route(field: &Field<'_>) -> Option<RouteRateLimitService> {
     let message = field.message(&schema::RATE_LIMIT_PER_ROUTE)?;
     let domain = message.string("domain");

@@ -1,6 +1,6 @@
-//! Messages in the tree of a configuration: which fields they have, and what becomes of each.
+//! Messages in the configuration tree: their fields, and the policy for each.
 //!
-//! Lenient where people are: names may be written as in the protocol (`poll_delay`) or as in its JSON (`pollDelay`).
+//! Names may be written as in the protocol (`poll_delay`) or as in its JSON format (`pollDelay`).
 
 use crate::schema::{FieldPolicy, Schema};
 pub(crate) use quadrille_config::Field;
@@ -11,18 +11,17 @@ use quadrille_config::{
 };
 use std::borrow::Cow;
 
-/// A reader of what Envoy or Istio would read, with this origin.
+/// Creates a reader for Envoy's and Istio's format, with this origin.
 pub(crate) fn reader(origin: Origin) -> Reader {
     Reader::new(origin, Dialect::Protobuf)
 }
 
-/// Fields that hold messages.
+/// Fields that contain messages.
 pub(crate) trait ReadMessage<'a>: Sized {
-    /// A message of this schema; fields that it does not know are refused or ignored, as the schema says.
+    /// Reads a message of this schema; unknown fields are refused or ignored per the schema.
     fn message(&self, schema: &'static Schema) -> Option<Message<'a>>;
 
-    /// A message that carries the name of its type (`google.protobuf.Any`), out of the wrappers that some put around
-    /// it.
+    /// Reads a message with a type name (`google.protobuf.Any`), unwrapping typed structs.
     fn any(&self) -> Option<(&'a str, Self)>;
 }
 
@@ -42,28 +41,28 @@ impl<'a> ReadMessage<'a> for Field<'a> {
 
     fn any(&self) -> Option<(&'a str, Self)> {
         let Some(url) = self.entry(TYPE) else {
-            return self.fail(Problem::new("`@type` is missing", "it says which message this is"));
+            return self.fail(Problem::new("`@type` is missing", "it sets the message type"));
         };
         let name = type_name(url.text()?);
         if !name.ends_with(".TypedStruct") {
             return Some((name, self.clone()));
         }
         let Some(inner) = self.entry("type_url").or_else(|| self.entry("typeUrl")) else {
-            return self.fail(Problem::new("`type_url` is missing", "it says which message this is"));
+            return self.fail(Problem::new("`type_url` is missing", "it sets the message type"));
         };
         let name = type_name(inner.text()?);
         Some((name, self.entry("value").unwrap_or_else(|| self.clone())))
     }
 }
 
-/// The key under which JSON has the type of an `Any`.
+/// JSON key of an `Any`'s type.
 const TYPE: &str = "@type";
 
 fn type_name(url: &str) -> &str {
     url.rsplit_once('/').map_or(url, |(_, name)| name)
 }
 
-/// A message whose fields are known.
+/// A message whose fields have been checked.
 pub(crate) struct Message<'a> {
     field: Field<'a>,
     schema: &'static Schema,
@@ -75,7 +74,7 @@ impl<'a> Message<'a> {
         let field = self.field.child(entry);
         let name = snake_case(&entry.key);
         if self.entries.iter().any(|(known, _)| *known == name) {
-            field.error(Problem::new("written twice", "remove one"));
+            field.error(Problem::new("set twice", "remove one"));
             return;
         }
         let known = self.schema.field(&name);
@@ -95,7 +94,7 @@ impl<'a> Message<'a> {
         self.entries.push((name, field));
     }
 
-    /// The value of this field, if it is there.
+    /// Returns the value of a field, if set.
     pub(crate) fn get(&self, name: &'static str) -> Option<Field<'a>> {
         debug_assert!(
             matches!(self.schema.field(name), Some(FieldPolicy::Read(_))),
@@ -108,7 +107,7 @@ impl<'a> Message<'a> {
         (!matches!(field.node().value, Value::Null)).then(|| field.clone())
     }
 
-    /// The value of this field; its absence is a mistake.
+    /// Returns the value of a required field.
     pub(crate) fn require(&self, name: &'static str) -> Option<Field<'a>> {
         let field = self.get(name);
         if field.is_none() {
@@ -117,7 +116,7 @@ impl<'a> Message<'a> {
         field
     }
 
-    /// What `parser` makes of the value of this field, if it is there.
+    /// Returns the value of a field parsed by `parser`, if set.
     pub(crate) fn read<T>(
         &self,
         name: &'static str,
@@ -126,41 +125,41 @@ impl<'a> Message<'a> {
         self.get(name)?.parse(parser)
     }
 
-    /// The items of a repeated field.
+    /// Returns the items of a repeated field.
     pub(crate) fn list(&self, name: &'static str) -> Vec<Field<'a>> {
         self.get(name).map(|field| field.items()).unwrap_or_default()
     }
 
-    /// A text field; absent is empty.
+    /// Returns a text field; empty if omitted.
     pub(crate) fn string(&self, name: &'static str) -> String {
         self.get(name).and_then(|field| field.text()).unwrap_or_default().to_owned()
     }
 
-    /// A boolean, wrapped or not; absent is false.
+    /// Returns a boolean field, wrapped or not; false if omitted.
     pub(crate) fn flag(&self, name: &'static str) -> bool {
         self.read(name, crate::values::boolean).unwrap_or_default()
     }
 
-    /// The only one of these fields that is there, with its name; two are a mistake.
+    /// Returns the only one of these fields that is set, with its name; two are an error.
     pub(crate) fn one_of(&self, names: &[&'static str]) -> Option<(&'static str, Field<'a>)> {
         let mut given = names.iter().filter_map(|&name| Some((name, self.get(name)?)));
         let first = given.next()?;
         if let Some((second, field)) = given.next() {
             field.error(Problem::new(
-                format!("`{}` is given too, and only one of them can hold", first.0),
-                format!("remove `{second}` or it"),
+                format!("`{}` is also set, and only one of them is allowed", first.0),
+                format!("remove `{second}` or the other"),
             ));
         }
         Some(first)
     }
 
-    /// The message itself.
+    /// Returns the field that contains the message.
     pub(crate) fn field(&self) -> &Field<'a> {
         &self.field
     }
 }
 
-/// The name as the protocol has it, of one that may be written as its JSON has it.
+/// Converts a name from its JSON format to that of the protocol.
 pub(crate) fn snake_case(name: &str) -> Cow<'_, str> {
     if !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return name.into();
@@ -175,8 +174,7 @@ pub(crate) fn snake_case(name: &str) -> Cow<'_, str> {
     snake.into()
 }
 
-/// Whether a value is the one that holds when nothing is said: writing it out changes nothing. A limit of zero may be
-/// one.
+/// Returns whether a value is the default: writing it explicitly has no effect. A limit of zero may be one.
 fn is_default(node: &Node, policy: FieldPolicy) -> bool {
     match &node.value {
         Value::Null => true,

@@ -1,15 +1,15 @@
-//! Configuration as it was written, without secrets: what `/config_dump` shows.
+//! Configuration as written, with secrets redacted, for `/config_dump`.
 
 use crate::reader::snake_case;
 use quadrille_config::yaml::{Node, Value as Yaml};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// What stands in place of a secret, as in Envoy.
+/// Replacement for a secret, as in Envoy.
 const REDACTED: &str = "[redacted]";
 const REDACTED_BYTES: &str = "W3JlZGFjdGVkXQ==";
 
-/// Fields whose texts are secret, wherever they stand.
+/// Fields whose texts are secret, wherever they occur.
 const SECRET: [&str; 7] = [
     "private_key",
     "password",
@@ -20,7 +20,7 @@ const SECRET: [&str; 7] = [
     "users",
 ];
 
-/// A tree as JSON, its secrets replaced. Where a secret is (a file's name) is none.
+/// Converts a tree to JSON with secrets redacted. The location of a secret (a file name) is not secret.
 pub(crate) fn redacted(node: &Node) -> Value {
     convert(node, false)
 }
@@ -33,7 +33,7 @@ fn convert(node: &Node, secret: bool) -> Value {
         Yaml::Scalar(text) => text.as_str().into(),
         Yaml::Sequence(items) => items.iter().map(|item| convert(item, secret)).collect(),
         Yaml::Mapping(entries) => {
-            // The service that spans are sent to, and not the headers that routes add.
+            // The service that receives spans, as opposed to headers that routes add.
             let is_collector = entries.iter().any(|entry| shown(&entry.key) == "http_uri");
             let mut object = Map::new();
             for entry in entries {
@@ -56,8 +56,8 @@ fn convert(node: &Node, secret: bool) -> Value {
     }
 }
 
-/// The name of a field as the protocol has it. What begins with a capital letter is no field but a key of a map, such as
-/// the node's metadata, and stays as it is.
+/// Returns the name of a field as in the protocol. A name that starts with a capital letter is a map key, such as in
+/// the node's metadata, and is not converted.
 fn shown(key: &str) -> Cow<'_, str> {
     if key.starts_with(|first: char| first.is_ascii_lowercase()) { snake_case(key) } else { key.into() }
 }

@@ -1,4 +1,4 @@
-//! `docs/reference/envoy.md` and the pages below it, made from the schema and the tables of filters.
+//! Generator of `docs/reference/envoy.md` and its subpages, from the schema and the filter tables.
 
 use crate::{
     features::features,
@@ -6,16 +6,16 @@ use crate::{
     schema::{ALL, FieldPolicy, Group, Schema},
 };
 
-/// A page in Markdown; its file is relative to the folder of the references.
+/// A Markdown page; its file is relative to the reference folder.
 pub struct Page {
-    /// The file's name, with `/` between folders.
+    /// File name, with `/` between folders.
     pub file: String,
-    /// All of it.
+    /// Contents of the page.
     pub text: String,
 }
 
-/// The reference of what is read of Envoy's and Istio's configuration: a contents page, a page for each group of messages, and
-/// one for filters.
+/// Generates the reference of supported Envoy and Istio configuration: a contents page, a page for each group of
+/// messages, and one for filters.
 pub fn reference() -> Vec<Page> {
     let contents = Page { file: "envoy.md".to_owned(), text: contents() };
     let filters = Page { file: "envoy/filters.md".to_owned(), text: filters() };
@@ -28,14 +28,14 @@ fn contents() -> String {
         let links: Vec<_> = messages.iter().map(|message| link(page, message)).collect();
         text.push_str(&format!("| [{title}](envoy/{page}.md) | {} |\n", links.join(", ")));
     }
-    text + "| [Filters](envoy/filters.md) | of listeners, of connections and of requests |\n" + &features()
+    text + "| [Filters](envoy/filters.md) | listener, network and HTTP filters |\n" + &features()
 }
 
 fn link(page: &str, message: &Schema) -> String {
     format!("[`{}`](envoy/{page}.md#{})", message.short_name(), anchor(message.name))
 }
 
-/// The anchor that forges, and mdBook, make of a heading.
+/// Returns the anchor that forges and mdBook generate for a heading.
 fn anchor(heading: &str) -> String {
     let heading = heading.to_lowercase().replace(' ', "-");
     heading.chars().filter(|&c| c.is_alphanumeric() || c == '-' || c == '_').collect()
@@ -50,7 +50,8 @@ fn group(group: &Group) -> Page {
 const GENERATED: &str = "<!-- Made from the schema in crates/envoy/src/schema and crates/envoy/src/filters.rs. After a change there:
      QUADRILLE_BLESS=1 cargo test -p quadrille-envoy reference -->";
 
-const WORDS: &str = "What *read*, *accepted*, *ignored* and *refused* mean: [the contents](../envoy.md).\n";
+const WORDS: &str =
+    "For the meaning of *read*, *accepted*, *ignored* and *refused* see [the contents](../envoy.md).\n";
 
 const INTRODUCTION: &str = r#"# Reference: Envoy's configuration
 
@@ -58,26 +59,26 @@ const INTRODUCTION: &str = r#"# Reference: Envoy's configuration
      QUADRILLE_BLESS=1 cargo test -p quadrille-envoy reference -->
 
 `quadrille serve --envoy-config bootstrap.yaml` serves Envoy's v3 bootstrap, in YAML or JSON; `quadrille check --envoy-config`
-reads it and reports every mistake with file, line and field. [The guide](../guide/envoy.md) shows how to come from Envoy or Istio.
+reads it and reports every mistake with file, line and field. [The guide](../guide/envoy.md) describes the migration from Envoy or Istio.
 
-Each field of each message that is read is here. A field is
+This page lists all fields of the supported messages. A field is
 
-- **read**: it has its effect, with the limits that are noted;
-- **accepted**: nothing needs to be done for it;
-- **ignored**: it has no effect, and one warning says so, with the number of places;
-- **refused**: it is an error, with its path, because ignoring it would weaken security or serve something else than was meant.
+- **read**: it takes effect, within the limits noted;
+- **accepted**: it requires no action;
+- **ignored**: it has no effect, and one warning is issued, with the number of places;
+- **refused**: it is an error, with its path, because ignoring it would weaken security or change the intended behavior.
 
-Names may be written as in the protocol (`poll_delay`) or as in its JSON (`pollDelay`); a single value may stand where the schema has a
-list; times are `10ms` or `0.010s`. A value that only says the default (`false`, an empty text or list) is no field at all. Relative
+Names may be written as in the protocol (`poll_delay`) or as in its JSON format (`pollDelay`); a single value may replace a list;
+durations are `10ms` or `0.010s`. A field set to its default (`false`, an empty text or list) is treated as omitted. Relative
 paths start at the working directory, as in Envoy.
 "#;
 
 const FILTERS: &str = "
-Filters are known by the type of their configuration, or by their name if they have none. The router
-(`envoy.extensions.filters.http.router.v3.Router`), the HTTP connection manager, the TCP proxy, RBAC ([of which](rbac.md)),
+Filters are identified by the type of their configuration, or by their name if they have none. The router
+(`envoy.extensions.filters.http.router.v3.Router`), the HTTP connection manager, the TCP proxy, [RBAC](rbac.md),
 [tokens](jwt.md), [authorization servers](ext-authz.md), [passwords](basic-auth.md), [local rate limits](local-rate-limit.md),
-[rate limit services](rate-limit-service.md), [buffers](buffer.md), [compressors](compressor.md) and the PROXY protocol are served.
-A filter that is not here is refused, unless it says `is_optional: true`.
+[rate limit services](rate-limit-service.md), [buffers](buffer.md), [compressors](compressor.md) and the PROXY protocol are
+supported. A filter that is not listed is refused, unless it sets `is_optional: true`.
 ";
 
 fn message(schema: &Schema) -> String {
@@ -88,9 +89,9 @@ fn message(schema: &Schema) -> String {
 
 fn filters() -> String {
     let tables = [
-        ("Of listeners", LISTENER_FILTERS),
-        ("Of connections", NETWORK_FILTERS),
-        ("Of requests", HTTP_FILTERS),
+        ("Listener filters", LISTENER_FILTERS),
+        ("Network filters", NETWORK_FILTERS),
+        ("HTTP filters", HTTP_FILTERS),
     ];
     let tables: String = tables.into_iter().map(|(title, known)| table(title, known)).collect();
     format!("# Envoy: Filters\n\n{GENERATED}\n\n{WORDS}{FILTERS}{tables}")

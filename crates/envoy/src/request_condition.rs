@@ -1,4 +1,4 @@
-//! Which requests a route is for.
+//! Request matching of routes.
 
 use crate::{
     common::{regex_matcher, string_matcher},
@@ -20,15 +20,15 @@ pub(crate) fn path_match(condition: &Message<'_>) -> Option<PathMatch> {
             text if text.starts_with('/') && !text.ends_with('/') && !text.contains(['?', '#']) => {
                 PathRule::Segments(text.to_owned())
             }
-            _ => return prefix.fail("begins with a slash, ends without one, and has no `?` or `#`"),
+            _ => return prefix.fail("must start with a slash, not end with one, and not contain `?` or `#`"),
         },
         None => {
             return condition
                 .field()
-                .fail(Problem::new("says nothing of the path", "write `prefix: \"/\"` for all"));
+                .fail(Problem::new("no path condition is set", "write `prefix: \"/\"` for all"));
         }
     };
-    // It is a wrapper: true when nothing is said.
+    // Wrapped boolean, which defaults to true.
     let ignore_case = condition.get("case_sensitive").is_some() && !condition.flag("case_sensitive");
     Some(PathMatch { rule, ignore_case })
 }
@@ -42,7 +42,7 @@ pub(crate) fn header_matchers(condition: &Message<'_>) -> Option<Vec<HeaderMatch
 }
 
 fn grpc() -> HeaderMatch {
-    // A constant expression; were it none, it would match nothing rather than everything.
+    // A constant expression; if it were invalid, it would match nothing rather than everything.
     let regex = whole(r"application/grpc(\+.*)?");
     let rule = regex.map_or(TextRule::Exact("application/grpc".into()), TextRule::Regex);
     HeaderMatch {
@@ -60,8 +60,8 @@ pub(crate) fn header_matcher(field: &Field<'_>) -> Option<HeaderMatch> {
     let known = [":method", ":path", ":authority", ":scheme"].contains(&name.as_str());
     if !known && name.starts_with(':') {
         return name_field.fail(Problem::new(
-            "no request has it",
-            "there are `:method`, `:path`, `:authority` and `:scheme`",
+            "requests do not have this pseudo-header",
+            "use `:method`, `:path`, `:authority` or `:scheme`",
         ));
     }
     let name = if name == "host" { ":authority".to_owned() } else { name };
@@ -114,7 +114,7 @@ pub(crate) fn query_matcher(field: &Field<'_>) -> Option<QueryMatch> {
     let value = match message.one_of(&["string_match", "present_match"]) {
         Some(("string_match", matcher)) => Some(string_matcher(&matcher)?),
         Some((_, present)) if !message.flag("present_match") => {
-            return present.fail("refused: a parameter cannot be asked to be absent");
+            return present.fail("refused: matching the absence of a parameter is not supported");
         }
         _ => None,
     };

@@ -1,9 +1,9 @@
-//! What the HTTP connection manager says of `x-request-id`.
+//! The HTTP connection manager's settings for `x-request-id`.
 
 use crate::{reader::Message, values::boolean};
 use quadrille_config::model::{RequestIdOrigin, RequestIds};
 
-/// Made for each request unless that is switched off; only a gateway at the edge replaces what clients say.
+/// Reads whether ids are generated (by default); only an edge gateway replaces ids from clients.
 pub(crate) fn request_ids(message: &Message<'_>) -> Option<RequestIds> {
     let generates = message.read("generate_request_id", boolean).unwrap_or(true);
     let is_edge = message.flag("use_remote_address");

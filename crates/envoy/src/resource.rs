@@ -31,18 +31,18 @@ pub enum Resource {
 /// A resource that was read.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// By which others name it.
+    /// Name by which it is referenced.
     pub name: String,
     /// The resource.
     pub resource: Resource,
-    /// What is worth knowing about it.
+    /// Warnings about it.
     pub warnings: Warnings,
-    /// As it was written, without secrets, for `/config_dump`.
+    /// The resource as written, without secrets, for `/config_dump`.
     pub dump: Arc<serde_json::Value>,
 }
 
 impl Resource {
-    /// Which kind it is.
+    /// Returns the resource type.
     pub fn kind(&self) -> ResourceType {
         match self {
             Self::Listener(_) => ResourceType::Listener,
@@ -54,19 +54,19 @@ impl Resource {
     }
 }
 
-/// Reads a resource. `origin` stands where a file's name would, in errors and warnings.
+/// Reads a resource. `origin` replaces the file name in errors and warnings.
 ///
 /// # Errors
-/// Everything that is wrong with it, with the path of the field.
+/// Every mistake in it, with the path of the field.
 pub fn read(kind: ResourceType, node: &Node, origin: Origin) -> Result<Read, Diagnostics> {
     read_at(kind, node, origin, "")
 }
 
-/// As [`read`], of a resource that a control plane has sent: it may name files below these directories only, and no
-/// environment variables, and costs no more than its response is allowed.
+/// Like [`read`], for a resource sent by a control plane: it may name only files below these directories and no
+/// environment variables, and its cost is limited to that allowed for its response.
 ///
 /// # Errors
-/// As [`read`].
+/// See [`read`].
 pub fn read_remote(
     kind: ResourceType,
     node: &Node,
@@ -77,7 +77,7 @@ pub fn read_remote(
     finish(kind, node, reader(origin).of_stranger(Arc::clone(directories), Rc::clone(allowance)), "")
 }
 
-/// As [`read`], of a resource that stands at `path` in a larger document.
+/// Like [`read`], for a resource at `path` in a larger document.
 pub(crate) fn read_at(
     kind: ResourceType,
     node: &Node,

@@ -2,8 +2,8 @@
 
 use crate::schema;
 
-/// A type of resource. The order is that in which they are asked for: what others refer to comes first, so that a
-/// connection is never sent to what is not there yet.
+/// A resource type. The order is that of requests: referenced types come first, so that connections are never sent to
+/// resources that have not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ResourceType {
     /// `Cluster` (CDS).
@@ -19,10 +19,10 @@ pub enum ResourceType {
 }
 
 impl ResourceType {
-    /// In their order.
+    /// All types in order.
     pub const ALL: [Self; 5] = [Self::Cluster, Self::Endpoints, Self::Listener, Self::Routes, Self::Secret];
 
-    /// The full name of the message.
+    /// Returns the full name of the message.
     pub fn message(self) -> &'static str {
         match self {
             Self::Cluster => schema::CLUSTER.name,
@@ -33,18 +33,18 @@ impl ResourceType {
         }
     }
 
-    /// As it is written in requests.
+    /// Returns the type URL used in requests.
     pub fn type_url(self) -> String {
         format!("type.googleapis.com/{}", self.message())
     }
 
-    /// The type with this URL, whatever stands before its name.
+    /// Returns the type with this URL, ignoring the prefix of its name.
     pub fn from_type_url(url: &str) -> Option<Self> {
         let name = url.rsplit_once('/').map_or(url, |(_, name)| name);
         Self::ALL.into_iter().find(|kind| kind.message() == name)
     }
 
-    /// The field that holds a resource's name.
+    /// Returns the field that contains the resource's name.
     pub const fn name_field(self) -> &'static str {
         match self {
             Self::Endpoints => "cluster_name",
@@ -52,7 +52,7 @@ impl ResourceType {
         }
     }
 
-    /// As people and statistics name the service.
+    /// Returns the service's name in logs and statistics.
     pub const fn service(self) -> &'static str {
         match self {
             Self::Cluster => "cds",
@@ -63,8 +63,8 @@ impl ResourceType {
         }
     }
 
-    /// Whether a server's list of them is complete, so that what it leaves out is gone. The others are asked for by
-    /// name.
+    /// Returns whether a server's list of this type is complete, so that omitted resources are removed. Other types
+    /// are requested by name.
     pub const fn is_complete(self) -> bool {
         matches!(self, Self::Cluster | Self::Listener)
     }

@@ -1,6 +1,7 @@
-//! All resources of a process, by name, and the gateway that they make together.
+//! All resources of a process, by name, and the gateway built from them.
 //!
-//! Static and dynamic resources go this one way. Each is read once and judged alone; names are resolved here.
+//! Static and dynamic resources are treated alike. Each is read and validated once by itself; names are resolved
+//! here.
 
 use crate::{
     cluster::Cluster,
@@ -27,48 +28,48 @@ use std::{
     sync::Arc,
 };
 
-/// Resources by name. What has not changed between two sets should be the same `Arc` in both.
+/// Resources by name. Resources unchanged between two sets should be the same `Arc` in both.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
-    /// By LDS, or static.
+    /// Listeners, from LDS or static.
     pub listeners: BTreeMap<String, Arc<Listener>>,
-    /// By RDS.
+    /// Route configurations from RDS.
     pub routes: BTreeMap<String, Arc<RouteConfiguration>>,
-    /// By CDS, or static.
+    /// Clusters, from CDS or static.
     pub clusters: BTreeMap<String, Arc<Cluster>>,
-    /// By EDS.
+    /// Endpoints from EDS.
     pub endpoints: BTreeMap<String, Arc<Endpoints>>,
-    /// By SDS, or static.
+    /// Secrets, from SDS or static.
     pub secrets: BTreeMap<String, Arc<Secret>>,
-    /// Those that came one by one, as they were written, without secrets.
+    /// Individually received resources as written, without secrets.
     dumps: BTreeMap<(ResourceType, String), Arc<serde_json::Value>>,
 }
 
-/// What is named and comes from elsewhere, with the place it comes from.
+/// Referenced resources that come from elsewhere, with their sources.
 #[derive(Clone, Debug, Default)]
 pub struct References {
     /// Route configurations.
     pub routes: BTreeMap<String, ConfigSource>,
-    /// Servers of clusters.
+    /// Endpoints of clusters.
     pub endpoints: BTreeMap<String, ConfigSource>,
     /// Secrets.
     pub secrets: BTreeMap<String, ConfigSource>,
 }
 
 impl Resources {
-    /// Adds a resource that was read, or replaces the one of its name.
+    /// Adds a resource that was read, replacing one with the same name.
     pub fn insert(&mut self, read: Read) {
         self.dumps.insert((read.resource.kind(), read.name.clone()), read.dump);
         self.insert_resource(read.name, read.resource);
     }
 
-    /// Adds a resource that is part of the bootstrap, whose dump shows it.
+    /// Adds a resource that is part of the bootstrap, and of its dump.
     pub(crate) fn insert_static(&mut self, name: String, resource: Resource) {
         self.dumps.remove(&(resource.kind(), name.clone()));
         self.insert_resource(name, resource);
     }
 
-    /// Adds a resource of another set as it is there; whether it is there.
+    /// Copies a resource from another set. Returns whether it exists there.
     pub fn copy(&mut self, from: &Self, kind: ResourceType, name: &str) -> bool {
         let Some(resource) = from.get(kind, name) else { return false };
         let key = (kind, name.to_owned());
@@ -90,7 +91,7 @@ impl Resources {
         }
     }
 
-    /// Takes a resource out; whether it was there.
+    /// Removes a resource. Returns whether it was present.
     pub fn remove(&mut self, kind: ResourceType, name: &str) -> bool {
         self.dumps.remove(&(kind, name.to_owned()));
         match kind {
@@ -112,7 +113,7 @@ impl Resources {
         })
     }
 
-    /// Whether there is a resource of this name.
+    /// Returns whether there is a resource of this name.
     pub fn contains(&self, kind: ResourceType, name: &str) -> bool {
         match kind {
             ResourceType::Listener => self.listeners.contains_key(name),
@@ -123,14 +124,14 @@ impl Resources {
         }
     }
 
-    /// The names of one kind's resources that came one by one, with each as it was written, without secrets.
+    /// Returns the individually received resources of a type, by name, as written, without secrets.
     pub fn dumps(&self, kind: ResourceType) -> impl Iterator<Item = (&str, &serde_json::Value)> {
         let dumps =
             self.dumps.range((kind, String::new())..).take_while(move |((other, _), _)| *other == kind);
         dumps.map(|((_, name), dump)| (name.as_str(), &**dump))
     }
 
-    /// What is named, is not here, and comes from no control plane, is a mistake.
+    /// Fails if a referenced resource is missing and does not come from a control plane.
     pub(crate) fn refuse_never_coming(&self) -> Result<(), Diagnostics> {
         let mut never = Vec::new();
         let static_only =
@@ -156,7 +157,7 @@ impl Resources {
         if never.is_empty() { Ok(()) } else { Err(Diagnostics::new(never)) }
     }
 
-    /// What the resources that are here name, and do not bring themselves.
+    /// Returns the resources that are referenced but not contained in this set.
     pub fn references(&self) -> References {
         let mut references = References::default();
         for chain in self.listeners.values().flat_map(|listener| listener.chains()) {
@@ -184,7 +185,7 @@ impl Resources {
         references
     }
 
-    /// What a listener names and is not here: until it is, the listener cannot serve.
+    /// Returns the missing resources of a listener, which it needs to serve.
     pub fn missing(&self, listener: &Listener) -> Vec<String> {
         let mut missing = BTreeSet::new();
         for chain in listener.chains() {
@@ -201,11 +202,11 @@ impl Resources {
         missing.into_iter().collect()
     }
 
-    /// The gateway that these make. Listeners that name something that is not here are left out, and so are clusters
-    /// whose secrets are not here: requests to them are answered with 503.
+    /// Builds the gateway. Listeners that reference missing resources are omitted, and so are clusters with missing
+    /// secrets: requests to them get 503.
     ///
     /// # Errors
-    /// Everything that contradicts itself, with its place.
+    /// Every contradiction, with its place.
     pub fn model(&self, process: &ProcessSettings) -> Result<(Gateway, Warnings), Diagnostics> {
         let mut problems = Vec::new();
         let mut warnings = Warnings::default();
@@ -246,7 +247,7 @@ impl Resources {
         listener: &Listener,
         settings: &mut ContextSettings,
     ) -> Result<model::Listener, Diagnostic> {
-        // Whoever is there knows of it already; others are told by a header that the routes add.
+        // Clients on UDP already use HTTP/3; others learn of it from a header that the routes add.
         let http3 = (listener.protocol == Protocol::Udp).then_some(Http3 { alt_svc: AltSvc::Off });
         let chain = |chain: &Chain, settings: &mut ContextSettings| {
             Ok::<_, Diagnostic>(model::Chain {
@@ -341,7 +342,7 @@ impl Resources {
         })
     }
 
-    /// `None` if its secret is not here.
+    /// Returns `None` if its secret is missing.
     fn upstream(&self, cluster: &Cluster) -> Result<Option<Upstream>, Diagnostic> {
         let mut secrets = cluster.secrets();
         if secrets.any(|secret| !self.secrets.contains_key(&secret.name)) {
@@ -355,13 +356,13 @@ impl Resources {
     }
 }
 
-/// Two listeners cannot have one address, but one on TCP and one on UDP; ports that the kernel chooses are all different.
+/// Reports duplicate addresses. A TCP and a UDP listener may share one; ports chosen by the kernel never conflict.
 fn same_address(listeners: &[model::Listener]) -> Vec<Diagnostic> {
     let mut known: BTreeMap<(SocketAddr, bool), &model::Listener> = BTreeMap::new();
     let mut problems = Vec::new();
     for listener in listeners.iter().filter(|listener| listener.address.port() != 0) {
         if let Some(first) = known.insert((listener.address, listener.tcp), listener) {
-            let text = format!("`{}` has this address already", first.name);
+            let text = format!("`{}` already has this address", first.name);
             problems.push(Diagnostic::new(&listener.place, text));
         }
     }

@@ -1,4 +1,4 @@
-//! What Envoy says for each context, and Quadrille for the whole process.
+//! Settings per context in Envoy that are process-wide in Quadrille.
 
 use crate::tls::{Resolved, Sessions};
 use quadrille_config::{
@@ -7,27 +7,27 @@ use quadrille_config::{
 };
 use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
 
-/// The settings of the process that do not come from resources.
+/// Process settings that are not part of resources.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessSettings {
-    /// The admin address; `None` has none.
+    /// The admin listener, if any.
     pub admin: Option<Admin>,
-    /// Clusters that are control planes: requests do not go there.
+    /// Clusters of control planes, which receive no requests.
     pub control_planes: BTreeSet<String>,
-    /// Event loops; `None` is one for each CPU.
+    /// Number of event loops; `None` for one per CPU.
     pub threads: Option<NonZeroUsize>,
 }
 
 impl ProcessSettings {
-    /// A gateway without listeners.
+    /// Returns a gateway without listeners.
     pub(crate) fn gateway(&self) -> Gateway {
-        // Whoever manages an Envoy has it leave the balancers before the signal.
+        // The manager of an Envoy removes it from load balancers before it sends the signal.
         let lame_duck = Duration::ZERO;
         Gateway { admin: self.admin.clone(), threads: self.threads, lame_duck, ..Gateway::default() }
     }
 }
 
-/// What all TLS contexts and filter chains together say of what Quadrille has once for the process.
+/// Combined settings of all TLS contexts and filter chains that are process-wide in Quadrille.
 #[derive(Default)]
 pub(crate) struct ContextSettings {
     ticket_keys: Vec<(Vec<Source>, Place)>,
@@ -41,7 +41,7 @@ impl ContextSettings {
         self.sessions.push(sessions.clone());
     }
 
-    /// The first that is given counts.
+    /// Sets the access log; the first one applies.
     pub(crate) fn access_log(&mut self, log: &AccessLog) {
         self.access_log.get_or_insert_with(|| log.clone());
     }
@@ -64,7 +64,7 @@ impl ContextSettings {
         let Some((keys, place)) = self.ticket_keys.first() else { return Ok(()) };
         if let Some((_, other)) = self.ticket_keys.iter().find(|(other, _)| keys != other) {
             let text = format!(
-                "refused: these session ticket keys are not those of {place}, and the keys are the process's"
+                "refused: these session ticket keys differ from those of {place}, and keys are process-wide"
             );
             return Err(Diagnostic::new(other, text).contradicting(place));
         }
@@ -73,5 +73,5 @@ impl ContextSettings {
     }
 }
 
-/// RFC 8446 section 4.6.1.
+/// Maximum ticket lifetime (RFC 8446 section 4.6.1).
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);

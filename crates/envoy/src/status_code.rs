@@ -1,4 +1,4 @@
-//! Statuses that Envoy has names for.
+//! Status codes with names in Envoy.
 
 use crate::{
     reader::{Field, ReadMessage},
@@ -6,7 +6,7 @@ use crate::{
     values::enumeration,
 };
 
-/// Of `envoy.type.v3.StatusCode`, those with which a request can be answered.
+/// Values of `envoy.type.v3.StatusCode` that are valid for responses.
 const STATUS_CODES: &[(&str, u32, u16)] = &[
     ("OK", 200, 200),
     ("BadRequest", 400, 400),
@@ -28,7 +28,7 @@ const STATUS_CODES: &[(&str, u32, u16)] = &[
     ("GatewayTimeout", 504, 504),
 ];
 
-/// `envoy.type.v3.HttpStatus`.
+/// Reads `envoy.type.v3.HttpStatus`.
 pub(crate) fn status_code(field: &Field<'_>) -> Option<u16> {
     field.message(&schema::HTTP_STATUS)?.require("code")?.parse(enumeration(STATUS_CODES))
 }

@@ -1,4 +1,4 @@
-//! Traces: what connection managers and routes say of them.
+//! Tracing settings of connection managers and routes.
 
 use crate::{
     common::time_limit,
@@ -19,13 +19,14 @@ use quadrille_config::{
 };
 
 const OPEN_TELEMETRY: &str = schema::OPEN_TELEMETRY.name;
-/// What Envoy takes when nothing is said.
+/// Envoy's default service name.
 const SERVICE: &str = "unknown_service:envoy";
 const LONGEST_PATH: usize = 256;
-/// Of `random_sampling` and `overall_sampling`.
+/// Denominator of `random_sampling` and `overall_sampling`.
 const TEN_THOUSAND: f64 = 10_000.0;
 
-/// `...HttpConnectionManager.Tracing`; `Some(None)` makes no spans. `attempts` says that the router wants one for each.
+/// Reads `...HttpConnectionManager.Tracing`; `Some(None)` creates no spans. `attempts`: the router wants a span for
+/// each.
 pub(crate) fn http_tracing(message: &Message<'_>, attempts: bool) -> Option<Option<HttpTracing>> {
     let Some(field) = message.get("tracing") else { return Some(None) };
     let tracing = field.message(&schema::HTTP_TRACING)?;
@@ -52,7 +53,7 @@ pub(crate) fn http_tracing(message: &Message<'_>, attempts: bool) -> Option<Opti
     }))
 }
 
-/// `envoy.config.route.v3.Tracing` and `Decorator` of a route; `Some(None)` says nothing.
+/// Reads `envoy.config.route.v3.Tracing` and the `Decorator` of a route; `Some(None)` if unset.
 pub(crate) fn route_tracing(message: &Message<'_>) -> Option<Option<RouteTracing>> {
     let (decorator, tracing) = (message.get("decorator"), message.get("tracing"));
     if decorator.is_none() && tracing.is_none() {
@@ -76,7 +77,7 @@ pub(crate) fn route_tracing(message: &Message<'_>) -> Option<Option<RouteTracing
     Some(Some(route))
 }
 
-/// `envoy.type.v3.Percent`, of which so many make everything.
+/// Reads `envoy.type.v3.Percent`; `all` is the value for 100 %.
 fn share(message: &Message<'_>, name: &'static str, all: f64) -> Option<TraceShare> {
     let denominator = all as u32;
     let Some(field) = message.get(name) else {
@@ -98,7 +99,7 @@ fn route_share(message: &Message<'_>, name: &'static str) -> Option<TraceShare> 
     const DENOMINATORS: &[(&str, u32, u32)] =
         &[("HUNDRED", 0, 100), ("TEN_THOUSAND", 1, 10_000), ("MILLION", 2, 1_000_000)];
     let Some(field) = message.get(name) else { return Some(TraceShare::ALL) };
-    // What is said is checked as everywhere; the denominator decides which requests are meant.
+    // The value is validated as usual; its denominator determines the sampled requests.
     fraction(&field)?;
     let fraction = field.message(&schema::FRACTIONAL_PERCENT)?;
     let numerator = fraction.number("numerator").unwrap_or(0);
@@ -111,13 +112,13 @@ fn tags(message: &Message<'_>) -> Option<Vec<TraceTag>> {
     Some(tags?.into_iter().flatten().collect())
 }
 
-/// `envoy.type.tracing.v3.CustomTag`; `Some(None)` is of a kind that says nothing here.
+/// Reads `envoy.type.tracing.v3.CustomTag`; `Some(None)` if its type has no effect here.
 fn tag(field: &Field<'_>) -> Option<Option<TraceTag>> {
     let message = field.message(&schema::CUSTOM_TAG)?;
     let name_field = message.require("tag")?;
     let name = name_field.text()?.to_owned();
     if name.is_empty() {
-        return name_field.fail("a tag has a name");
+        return name_field.fail("a tag requires a name");
     }
     let value = match message.one_of(&["literal", "request_header", "environment"]) {
         Some(("literal", literal)) => {
@@ -127,7 +128,7 @@ fn tag(field: &Field<'_>) -> Option<Option<TraceTag>> {
             let (name, default) = named(&header)?;
             match HeaderName::try_from(name) {
                 Ok(name) => TraceTagValue::RequestHeader(name, default),
-                Err(_) => return header.fail("not the name of a header"),
+                Err(_) => return header.fail("not a header name"),
             }
         }
         Some((_, variable)) => match (named(&variable)?, field.is_trusted()) {
@@ -147,7 +148,7 @@ fn named(field: &Field<'_>) -> Option<(String, Option<String>)> {
     Some((name, Some(default).filter(|default| !default.is_empty())))
 }
 
-/// `envoy.config.trace.v3.Tracing.Http`; `Some(None)` sends nothing.
+/// Reads `envoy.config.trace.v3.Tracing.Http`; `Some(None)` exports no spans.
 fn collector(field: &Field<'_>) -> Option<Option<SpanCollector>> {
     let provider = field.message(&schema::TRACING_PROVIDER)?;
     let Some(config) = provider.get("typed_config") else {
@@ -158,7 +159,7 @@ fn collector(field: &Field<'_>) -> Option<Option<SpanCollector>> {
     if kind != OPEN_TELEMETRY {
         field.warn(
             &format!("tracing {kind}"),
-            format!("ignored: no spans are made for {}, but for `{OPEN_TELEMETRY}`", quote(kind)),
+            format!("ignored: {} is not supported; use `{OPEN_TELEMETRY}`", quote(kind)),
         );
         return Some(None);
     }
@@ -166,7 +167,7 @@ fn collector(field: &Field<'_>) -> Option<Option<SpanCollector>> {
     let mut collector = match message.one_of(&["grpc_service", "http_service"]) {
         Some(("grpc_service", service)) => grpc_service(&service)?,
         Some((_, service)) => http_service(&service)?,
-        None => return config.fail("`grpc_service` is missing, and so is `http_service`"),
+        None => return config.fail("`grpc_service` or `http_service` is missing"),
     };
     let service = message.string("service_name");
     collector.service = if service.is_empty() { SERVICE.into() } else { service };
@@ -188,7 +189,7 @@ fn http_service(field: &Field<'_>) -> Option<SpanCollector> {
     let uri_field = address.require("uri")?;
     let uri = uri_field.parse(|text| {
         text.parse::<Uri>().ok().filter(|uri| uri.authority().is_some()).ok_or_else(|| {
-            Problem::new(format!("{} is no URL", quote(text)), "write `http://host/v1/traces`")
+            Problem::new(format!("{} is not a URL", quote(text)), "write `http://host/v1/traces`")
         })
     })?;
     let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
@@ -208,13 +209,13 @@ fn http_service(field: &Field<'_>) -> Option<SpanCollector> {
     })
 }
 
-/// Of its value, nothing is told: it may be the key of an account.
+/// Reads a header. Errors do not contain its value, which may be an API key.
 fn header(field: &Field<'_>) -> Option<(HeaderName, HeaderValue)> {
     let message = field.message(&schema::HEADER_VALUE)?;
     let (name, value) = (message.require("key")?, message.require("value")?);
     let text = value.text()?;
     if text.contains('%') {
-        return value.fail("refused: variables are not put in here");
+        return value.fail("refused: variables are not substituted here");
     }
     match (HeaderName::try_from(name.text()?), HeaderValue::from_str(text)) {
         (Ok(name), Ok(mut value)) => {

@@ -1,4 +1,4 @@
-//! The ways to the servers of a cluster: plain text, TLS, and which server is reached by which.
+//! Upstream transport sockets: plain text and TLS, and their selection per endpoint.
 
 use crate::{
     endpoints::{Labels, labels},
@@ -9,15 +9,15 @@ use crate::{
 };
 use quadrille_config::{Problem, model::ProxyProtocolOut};
 
-/// `envoy.config.core.v3.TransportSocket` towards servers.
+/// `envoy.config.core.v3.TransportSocket` of a cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TransportSocket {
-    /// `None` is plain text.
+    /// TLS settings; `None` for plain text.
     pub(crate) tls: Option<ClusterTls>,
     pub(crate) proxy_protocol: ProxyProtocolOut,
 }
 
-/// One of `transport_socket_matches`.
+/// An item of `transport_socket_matches`.
 #[derive(Clone, Debug)]
 pub(crate) struct SocketMatch {
     condition: Labels,
@@ -25,18 +25,18 @@ pub(crate) struct SocketMatch {
 }
 
 impl SocketMatch {
-    /// Whether a server with these labels is reached by it.
+    /// Returns whether it matches an endpoint with these labels.
     pub(crate) fn accepts(&self, labels: &Labels) -> bool {
         self.condition.iter().all(|(name, value)| labels.get(name) == Some(value))
     }
 
-    /// Whether every server is reached by it for which there is none before it.
+    /// Returns whether it matches every endpoint not matched before.
     pub(crate) fn accepts_all(&self) -> bool {
         self.condition.is_empty()
     }
 }
 
-/// The cluster's way to servers for which there is no other.
+/// Reads the cluster's default transport socket.
 pub(crate) fn transport_socket(message: &Message<'_>) -> Option<TransportSocket> {
     match message.get("transport_socket") {
         Some(field) => socket(&field),
@@ -44,7 +44,7 @@ pub(crate) fn transport_socket(message: &Message<'_>) -> Option<TransportSocket>
     }
 }
 
-/// The ways to servers that say something of themselves; the first that fits is taken.
+/// Reads `transport_socket_matches`; the first that matches an endpoint's labels is used.
 pub(crate) fn transport_socket_matches(message: &Message<'_>) -> Option<Vec<SocketMatch>> {
     let matches = message.list("transport_socket_matches");
     matches.iter().map(socket_match).collect()
@@ -55,9 +55,9 @@ fn socket_match(field: &Field<'_>) -> Option<SocketMatch> {
     let condition = match message.get("match") {
         Some(condition) => {
             let read = labels(condition.node());
-            // A condition of which a part was not understood would fit servers that it should not fit.
+            // A partially understood condition could match unrelated endpoints.
             if read.len() != condition.entries().len() {
-                return condition.fail("refused: single values are compared, not lists and mappings");
+                return condition.fail("refused: only scalar values are matched, not lists and mappings");
             }
             read
         }
@@ -81,7 +81,7 @@ fn socket(field: &Field<'_>) -> Option<TransportSocket> {
         Some("RawBuffer") => Some(TransportSocket::default()),
         Some("ProxyProtocolUpstreamTransport") => proxy_protocol(&config),
         _ => config.fail(Problem::new(
-            format!("refused: there is no transport socket {kind} towards servers"),
+            format!("refused: transport socket {kind} is not supported for upstreams"),
             "TLS, raw buffer, and the PROXY protocol in front of them",
         )),
     }
@@ -102,7 +102,7 @@ fn proxy_protocol(field: &Field<'_>) -> Option<TransportSocket> {
     let inner = message.require("transport_socket")?;
     let inside = socket(&inner)?;
     if inside.proxy_protocol != ProxyProtocolOut::Off {
-        return inner.fail(Problem::new("a PROXY header inside another", "remove one"));
+        return inner.fail(Problem::new("nested PROXY protocol", "remove one"));
     }
     Some(TransportSocket { proxy_protocol: version, ..inside })
 }

@@ -1,4 +1,4 @@
-//! What is said of upgrades, of which there is one: WebSocket (RFC 6455, RFC 8441).
+//! Protocol upgrades; only WebSocket is supported (RFC 6455, RFC 8441).
 
 use crate::{
     reader::{Message, ReadMessage},
@@ -6,7 +6,7 @@ use crate::{
     values::boolean,
 };
 
-/// Whether `upgrade_configs` enables it, each message in the form of `schema`; `None` if nothing is said.
+/// Reads whether `upgrade_configs` enables it, each message in the form of `schema`; `Some(None)` if unset.
 pub(crate) fn websocket(message: &Message<'_>, schema: &'static Schema) -> Option<Option<bool>> {
     let mut enabled = None;
     for field in message.list("upgrade_configs") {
@@ -15,7 +15,7 @@ pub(crate) fn websocket(message: &Message<'_>, schema: &'static Schema) -> Optio
         if kind.eq_ignore_ascii_case("websocket") {
             enabled = Some(upgrade.read("enabled", boolean).unwrap_or(true));
         } else {
-            field.warn("upgrade", format!("ignored: `{kind}` is not forwarded, only WebSocket"));
+            field.warn("upgrade", format!("ignored: `{kind}` is not supported, only WebSocket"));
         }
     }
     Some(enabled)

@@ -1,4 +1,4 @@
-//! HTTP towards the servers of a cluster.
+//! Upstream HTTP.
 
 use crate::{
     common::duration,
@@ -8,25 +8,25 @@ use crate::{
 use quadrille_config::{Problem, model::UpstreamProtocol};
 use std::time::Duration;
 
-/// `envoy.extensions.upstreams.http.v3.HttpProtocolOptions`, and the fields of clusters that came before it.
+/// `envoy.extensions.upstreams.http.v3.HttpProtocolOptions`, and the older fields of clusters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HttpOptions {
     pub(crate) protocol: UpstreamProtocol,
-    /// How long an idle connection is kept.
+    /// Idle timeout of connections.
     pub(crate) idle: Option<Duration>,
     pub(crate) name: RequestName,
 }
 
-/// What the host of a request is to servers.
+/// Use of a request's host in upstream TLS.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestName {
-    /// It is sent as SNI.
+    /// Whether it is sent as SNI.
     pub(crate) sni: bool,
-    /// The server's certificate must be for it.
+    /// Whether the endpoint's certificate is verified for it.
     pub(crate) verified: bool,
 }
 
-/// What a cluster says of HTTP.
+/// Reads a cluster's HTTP settings.
 pub(crate) fn http_options(message: &Message<'_>) -> Option<HttpOptions> {
     let mut options =
         HttpOptions { protocol: UpstreamProtocol::Http1, idle: None, name: RequestName::default() };
@@ -76,11 +76,11 @@ fn extended(field: &Field<'_>, options: &mut HttpOptions) -> Option<()> {
     Some(())
 }
 
-/// `None` in `Some` if nothing is said.
+/// Reads the idle timeout; `Some(None)` if unset.
 fn idle(field: &Field<'_>) -> Option<Option<Duration>> {
     let message = field.message(&schema::COMMON_HTTP_OPTIONS)?;
     if let Some(count) = message.get("max_headers_count") {
-        count.warn("max_headers_count of a cluster", "ignored: headers of answers have a limit of their own");
+        count.warn("max_headers_count of a cluster", "ignored: response headers have a separate limit");
     }
     match message.get("idle_timeout") {
         Some(field) => duration(&field).map(Some),
@@ -94,7 +94,7 @@ fn request_name(field: &Field<'_>) -> Option<RequestName> {
     if name.verified && !name.sni {
         return field.fail(Problem::new(
             "refused: `auto_san_validation` without `auto_sni`",
-            "the name that is verified is the one that is sent: say both",
+            "the verified name is the one that is sent: set both",
         ));
     }
     Some(name)

@@ -1,4 +1,4 @@
-//! What bounds the requests to a cluster, and which of its servers are left out.
+//! Circuit breakers and outlier detection of a cluster.
 
 use crate::{
     reader::{Message, ReadMessage},
@@ -8,7 +8,7 @@ use crate::{
 use quadrille_config::model::{OutlierDetection, UpstreamLimits};
 use std::num::NonZeroUsize;
 
-/// The cluster's circuit breakers.
+/// Reads the cluster's circuit breakers.
 pub(crate) fn circuit_breakers(cluster: &Message<'_>) -> Option<UpstreamLimits> {
     const PRIORITIES: &[(&str, u32, bool)] = &[("DEFAULT", 0, true), ("HIGH", 1, false)];
     let mut limits = UpstreamLimits::default();
@@ -19,7 +19,7 @@ pub(crate) fn circuit_breakers(cluster: &Message<'_>) -> Option<UpstreamLimits> 
             Some(priority) => priority.parse(enumeration(PRIORITIES))?,
             None => true,
         };
-        // Istio writes the largest number where it means none.
+        // Istio uses the largest number for unlimited.
         let limit =
             |name| message.number(name).filter(|limit| *limit != u32::MAX).map(|limit| limit as usize);
         let found = UpstreamLimits {
@@ -35,17 +35,17 @@ pub(crate) fn circuit_breakers(cluster: &Message<'_>) -> Option<UpstreamLimits> 
     Some(limits)
 }
 
-/// With 0, Envoy would still open the first.
+/// Envoy would allow one connection even if the limit is 0.
 fn at_least_one(limit: usize) -> NonZeroUsize {
     NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The cluster's outlier detection.
+/// Reads the cluster's outlier detection.
 pub(crate) fn outlier_detection(cluster: &Message<'_>) -> Option<Option<OutlierDetection>> {
     let Some(field) = cluster.get("outlier_detection") else { return Some(None) };
     let message = field.message(&schema::OUTLIER_DETECTION)?;
     let preset = OutlierDetection::default();
-    // In a row, unless the percentage says that nothing follows from it.
+    // Counts consecutive failures, unless the percentage disables ejection.
     let in_a_row = |count: &'static str, enforcing: &'static str, enforced: bool| {
         let count = message.number(count).unwrap_or(5);
         let enforced = message.number(enforcing).map_or(enforced, |percentage| percentage > 0);

@@ -1,16 +1,16 @@
-//! The binary interface between OpenSSL 3 and a provider, as core.h, core_dispatch.h and core_names.h document it
-//! (provider-base(7) and the pages that it names). Nothing of OpenSSL is linked.
+//! The binary interface between OpenSSL 3 and a provider, as documented in core.h, core_dispatch.h and core_names.h
+//! (provider-base(7) and the pages it names). Nothing of OpenSSL is linked.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// One entry of a table of functions; a table ends with [`Dispatch::END`].
+/// One entry of a dispatch table; a table ends with [`Dispatch::END`].
 #[repr(C)]
 pub(crate) struct Dispatch {
     id: c_int,
     function: *const (),
 }
 
-// SAFETY: it is a number and the address of a function, and never changes.
+// SAFETY: it holds a number and the address of a function, and never changes.
 unsafe impl Sync for Dispatch {}
 
 impl Dispatch {
@@ -75,7 +75,7 @@ pub(crate) struct Param {
     pub(crate) returned: usize,
 }
 
-// SAFETY: those that are statics describe only, and hold no data.
+// SAFETY: statics only describe parameters, and hold no data.
 unsafe impl Sync for Param {}
 
 pub(crate) const PARAM_INTEGER: u32 = 1;
@@ -85,7 +85,7 @@ pub(crate) const PARAM_BYTES: u32 = 5;
 pub(crate) const PARAM_TEXT_PTR: u32 = 6;
 pub(crate) const PARAM_BYTES_PTR: u32 = 7;
 
-/// One reason of errors; a list ends with zeros.
+/// An error reason and its text; a list ends with zeros.
 #[repr(C)]
 pub(crate) struct ReasonText {
     pub(crate) reason: usize,
@@ -98,7 +98,7 @@ unsafe impl Sync for ReasonText {}
 /// `OSSL_CALLBACK`.
 pub(crate) type Callback = unsafe extern "C" fn(params: *const Param, argument: *mut c_void) -> c_int;
 
-/// Operations that a provider may have algorithms for.
+/// Operations that a provider may implement algorithms for.
 pub(crate) mod operation {
     pub(crate) const KEYMGMT: i32 = 10;
     pub(crate) const KEYEXCH: i32 = 11;
@@ -109,7 +109,7 @@ pub(crate) mod operation {
     pub(crate) const STORE: i32 = 22;
 }
 
-/// What OpenSSL offers to providers.
+/// Functions that OpenSSL passes to providers.
 pub(crate) mod core {
     pub(crate) const GET_PARAMS: i32 = 2;
     pub(crate) const NEW_ERROR: i32 = 5;
@@ -119,7 +119,7 @@ pub(crate) mod core {
     pub(crate) const BIO_GETS: i32 = 49;
 }
 
-/// What a provider offers as a whole.
+/// Functions of a provider as a whole.
 pub(crate) mod provider {
     pub(crate) const TEARDOWN: i32 = 1024;
     pub(crate) const GETTABLE_PARAMS: i32 = 1025;
@@ -153,7 +153,7 @@ pub(crate) mod keymgmt {
     pub(crate) const EXPORT_TYPES: i32 = 43;
     pub(crate) const DUP: i32 = 44;
 
-    /// Which parts of a key are meant.
+    /// Selection bits of a key's parts.
     pub(crate) const SELECT_PRIVATE: i32 = 0x01;
     pub(crate) const SELECT_PUBLIC: i32 = 0x02;
     pub(crate) const SELECT_KEYPAIR: i32 = SELECT_PRIVATE | SELECT_PUBLIC;
@@ -234,7 +234,7 @@ pub(crate) mod store {
 /// `OSSL_OBJECT_PKEY`: the kind of object that is a key.
 pub(crate) const OBJECT_PKEY: c_int = 2;
 
-/// A C string that somebody passed.
+/// Converts a C string passed by OpenSSL.
 ///
 /// # Safety
 /// `text` is null or a C string that lives for `'a`.

@@ -1,4 +1,4 @@
-//! RSA encryption and decryption (`provider-asym_cipher(7)`). TLS 1.2 with RSA key exchange decrypts by it.
+//! RSA encryption and decryption (`provider-asym_cipher(7)`), used for TLS 1.2 with RSA key exchange.
 
 use crate::{
     abi::{Dispatch, PARAM_BYTES, PARAM_TEXT, PARAM_UNSIGNED, Param, asym_cipher as id},
@@ -18,7 +18,7 @@ use quadrille_engine::{KeyType, Operation};
 use std::ffi::{CStr, c_int, c_void};
 use zeroize::Zeroizing;
 
-/// What OpenSSL holds while it encrypts or decrypts.
+/// Context of an encryption or decryption.
 #[derive(Clone)]
 struct Context {
     key: Option<Shared>,
@@ -26,8 +26,8 @@ struct Context {
     digest: Digest,
     mgf1: Option<Digest>,
     label: Vec<u8>,
-    /// TLS versions that a premaster secret may begin with: what the client offered, and what some clients send
-    /// instead.
+    /// TLS versions that a premaster secret may start with: the one that the client offered, and the negotiated one,
+    /// which some clients send instead.
     versions: [u16; 2],
 }
 
@@ -39,7 +39,7 @@ enum Mode {
     Tls,
 }
 
-/// As rsa.h numbers them, and as texts.
+/// Padding modes, with their numbers in rsa.h and their names.
 const MODES: [(Mode, i64, &CStr); 4] =
     [(Mode::Pkcs1, 1, c"pkcs1"), (Mode::None, 3, c"none"), (Mode::Oaep, 4, c"oaep"), (Mode::Tls, 7, c"tls")];
 
@@ -143,14 +143,14 @@ unsafe extern "C" fn set_params(context: *mut Context, params: *const Param) -> 
 
 impl Context {
     /// # Safety
-    /// `key` is null, for the key that is there already, or an object of key management.
+    /// `key` is null, to keep the current key, or an object of key management.
     unsafe fn begin(&mut self, key: *const c_void, params: Params<'_>) -> Result<(), Failure> {
         if !key.is_null() {
             // SAFETY: the caller's promise.
             self.key = Some(unsafe { KeyObject::key(key) }?);
         }
         if !matches!(self.key()?.key_type(), KeyType::Rsa { .. }) {
-            return Err(Failure::new(Reason::UnsupportedKey, "only RSA keys encrypt"));
+            return Err(Failure::new(Reason::UnsupportedKey, "only RSA keys can encrypt"));
         }
         self.set(params)
     }
@@ -216,7 +216,7 @@ fn mode(value: Value<'_>) -> Result<Mode, Failure> {
     value.among(&MODES).ok_or_else(|| {
         Failure::new(
             Reason::UnsupportedParameter,
-            "this padding of RSA encryption; there are pkcs1, oaep and none",
+            "this padding of RSA encryption; supported: pkcs1, oaep and none",
         )
     })
 }

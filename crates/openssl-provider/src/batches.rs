@@ -1,4 +1,4 @@
-//! How many operations are computed together: counted for the process, and remembered for the last one of a thread.
+//! Batch sizes: totals of the process, and the size of each thread's last batch.
 
 use quadrille_engine::{BatchReport, Observer};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// What the engine of this process has computed since it was started.
+/// Totals computed by the engine since it was started.
 #[repr(C)]
 pub(crate) struct Totals {
     operations: u64,
@@ -18,11 +18,11 @@ static OPERATIONS: AtomicU64 = AtomicU64::new(0);
 static BATCHES: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// It has no destructor: the thread may be in the midst of a job.
+    /// Has no destructor: the thread may be inside a job.
     static LAST_BATCH: Cell<c_uint> = const { Cell::new(0) };
 }
 
-/// Counts what the engine computes.
+/// Observer that counts computed batches.
 pub(crate) struct Counts;
 
 impl Observer for Counts {
@@ -32,19 +32,19 @@ impl Observer for Counts {
     }
 }
 
-/// Until now.
+/// Returns the current totals.
 pub(crate) fn totals() -> Totals {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     Totals { operations: count(&OPERATIONS), batches: count(&BATCHES) }
 }
 
-/// An operation of this thread was computed in a batch of this size.
+/// Records the size of the batch in which an operation of this thread was computed.
 pub(crate) fn note_last(size: usize) {
     LAST_BATCH.set(c_uint::try_from(size).unwrap_or(c_uint::MAX));
 }
 
-/// The size of the batch that this thread's last operation was computed in; 0 if there was none since it was last
-/// taken.
+/// Returns and resets the size of the batch in which this thread's last operation was computed; 0 if there was no
+/// operation since the last call.
 pub(crate) fn take_last() -> c_uint {
     LAST_BATCH.replace(0)
 }

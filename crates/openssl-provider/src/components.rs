@@ -1,4 +1,4 @@
-//! Keys as the numbers that OpenSSL passes from provider to provider.
+//! Keys as the numbers that OpenSSL passes between providers.
 
 use crate::{
     error::{Failure, Reason},
@@ -15,7 +15,7 @@ use boring::{
 use quadrille_engine::KeyType;
 use std::ffi::CStr;
 
-/// A kind of key, as OpenSSL names it.
+/// A key type, as OpenSSL names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Rsa,
@@ -31,7 +31,7 @@ impl Family {
         }
     }
 
-    /// The name of the key management.
+    /// Returns the name of the key management.
     pub(crate) fn name(self) -> &'static CStr {
         match self {
             Self::Rsa => c"RSA",
@@ -40,7 +40,7 @@ impl Family {
     }
 }
 
-/// A number or name of a public key.
+/// A number or a name that belongs to a public key.
 pub(crate) enum Component {
     Large(Vec<u8>),
     Bytes(Vec<u8>),
@@ -57,7 +57,7 @@ impl Component {
     }
 }
 
-/// Everything that may be known of a key, by its names in OpenSSL.
+/// Returns the public components of a key, by their names in OpenSSL.
 pub(crate) fn public_numbers(key: &ProviderKey) -> Result<Vec<(&'static CStr, Component)>, Failure> {
     let pkey = key.public().pkey();
     if let KeyType::Rsa { .. } = key.key_type() {
@@ -78,7 +78,7 @@ pub(crate) fn public_numbers(key: &ProviderKey) -> Result<Vec<(&'static CStr, Co
     ])
 }
 
-/// What another provider needs to make the public key of it.
+/// Returns the parameters from which another provider builds the public key.
 pub(crate) fn export(key: &ProviderKey, with_public: bool) -> Result<Builder, Failure> {
     let wanted = |name: &CStr| match name.to_bytes() {
         b"group" => true,
@@ -93,7 +93,7 @@ pub(crate) fn export(key: &ProviderKey, with_public: bool) -> Result<Builder, Fa
     }))
 }
 
-/// Makes a key of what another provider has exported.
+/// Creates a key from the parameters that another provider exported.
 pub(crate) fn import(family: Family, with_private: bool, params: Params<'_>) -> Result<ProviderKey, Failure> {
     match family {
         Family::Rsa => import_rsa(with_private, params),
@@ -150,7 +150,7 @@ fn import_ec(with_private: bool, params: Params<'_>) -> Result<ProviderKey, Fail
     }
 }
 
-/// Uncompressed (SEC 1 section 2.3.3).
+/// Encodes the point uncompressed (SEC 1 section 2.3.3).
 fn point(pkey: &PKeyRef<Public>) -> Result<Vec<u8>, Failure> {
     let key = pkey.ec_key()?;
     let group: &EcGroupRef = key.group();
@@ -165,7 +165,7 @@ fn curve(name: &str) -> Result<Nid, Failure> {
         "secp521r1" | "P-521" => Ok(Nid::SECP521R1),
         other => Err(Failure::new(
             Reason::UnsupportedKey,
-            format!("the curve {other}; there are P-256, P-384, P-521"),
+            format!("curve {other}; supported: P-256, P-384, P-521"),
         )),
     }
 }
@@ -180,5 +180,5 @@ fn group_name(key: KeyType) -> Result<&'static CStr, Failure> {
 }
 
 fn incomplete(name: &CStr) -> Failure {
-    Failure::new(Reason::UnsupportedKey, format!("the key comes without its `{}`", name.to_string_lossy()))
+    Failure::new(Reason::UnsupportedKey, format!("the key parameters lack `{}`", name.to_string_lossy()))
 }

@@ -13,29 +13,29 @@ use std::{
 
 static ENGINE: PerProcess<Result<Engine, String>> = PerProcess::new();
 
-/// From openssl.cnf; 0 if it says nothing.
+/// Number of threads from openssl.cnf; 0 if unset.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// From a module of the server; 0 without one.
+/// Number of threads proposed by a module of the server; 0 if unset.
 static PROPOSED_THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// Operations that may wait in one process.
+/// Maximum number of queued operations in one process.
 const QUEUE: NonZeroUsize = const { NonZeroUsize::new(16 * 1024).expect("it is not zero") };
 
-/// Sets how many compute threads the engine will have.
+/// Sets the number of compute threads.
 pub(crate) fn set_threads(count: NonZeroUsize) {
     THREADS.store(count.get(), Ordering::Relaxed);
 }
 
-/// The same, if openssl.cnf says nothing.
+/// Sets the number of compute threads if openssl.cnf does not.
 pub(crate) fn propose_threads(count: NonZeroUsize) {
     PROPOSED_THREADS.store(count.get(), Ordering::Relaxed);
 }
 
-/// The engine of this process.
+/// Returns the engine of this process.
 pub(crate) fn engine() -> Result<Engine, Failure> {
     let started = ENGINE.get(|| {
-        let failed = || Err("a panic while starting".to_owned());
+        let failed = || Err("panicked while starting".to_owned());
         on_own_stack(start).unwrap_or_else(|_| failed())
     });
     started
@@ -43,12 +43,12 @@ pub(crate) fn engine() -> Result<Engine, Failure> {
         .map_err(|error| Failure::new(Reason::Internal, format!("cannot start compute threads: {error}")))
 }
 
-/// Ends the compute threads.
+/// Stops the compute threads.
 ///
 /// # Safety
-/// No operation is under way, and none will begin before [`engine`] is called again.
+/// No operation is in progress, and none will start before [`engine`] is called again.
 pub(crate) unsafe fn stop() {
-    // SAFETY: the caller's promise; clones of the engine live no longer than operations.
+    // SAFETY: the caller's promise; clones of the engine do not outlive operations.
     drop(unsafe { ENGINE.clear() });
 }
 
@@ -60,16 +60,17 @@ fn start() -> Result<Engine, String> {
     Engine::start(settings, backend, Counts).map_err(|error| error.to_string())
 }
 
-/// The compute threads, which inherit this, do not interrupt an event loop on the same CPU when it wakes them: it goes on to its
-/// other connections first, and what those hand in is computed together (sched(7)).
+/// Sets `SCHED_BATCH`, which the compute threads inherit: waking them does not preempt an event loop on the same CPU.
+/// The loop first serves its other connections, whose operations are then computed in the same batch (sched(7)).
 fn without_preempting() {
     let priority = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter is there; 0 is the calling thread. Where it is not allowed, batches are smaller, and all is well.
+    // SAFETY: the parameter is valid; 0 is the calling thread. If the call is not permitted, batches are only
+    // smaller.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &priority) };
 }
 
-/// Half of the CPUs unless openssl.cnf or the server's module says otherwise: the event loops want some too, and fewer
-/// threads fill larger batches.
+/// Half of the CPUs unless openssl.cnf or the server's module sets a number: the event loops need CPU time too, and
+/// fewer threads fill larger batches.
 fn threads() -> NonZeroUsize {
     let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new(THREADS.load(Ordering::Relaxed))

@@ -1,9 +1,9 @@
-//! Decoders (`provider-decoder(7)`). RSA private keys in ordinary PEM files come here before the default provider sees
-//! them: that is how an unmodified server's keys get into this provider. EC keys in such files stay with the default
-//! provider, which is as fast with them. Whatever is not for here, others decode.
+//! Decoders (`provider-decoder(7)`). RSA private keys in ordinary PEM files reach these before the default provider:
+//! that is how an unmodified server's keys get into this provider. EC keys in such files stay with the default
+//! provider, which is as fast with them. Other decoders handle everything else.
 //!
-//! A file with a `QUADRILLE KEY` block in place of a private key names the key by its URI, for servers that know files
-//! only, as far as [`pem_keys`](crate::pem_keys) allows.
+//! A file with a `QUADRILLE KEY` block in place of a private key names the key by its URI, for servers that accept
+//! only files, within the limits of [`pem_keys`](crate::pem_keys).
 
 use crate::{
     abi::{Callback, Dispatch, OBJECT_PKEY, decoder as id, keymgmt::SELECT_PRIVATE},
@@ -24,7 +24,7 @@ use std::{
     sync::Arc,
 };
 
-/// Longer input is no RSA key.
+/// Maximum input length; longer input is not an RSA key.
 const LONGEST: usize = 64 * 1024;
 
 const BEGIN: &str = "-----BEGIN ";
@@ -48,7 +48,7 @@ pub(crate) static RSA_FROM_DER: [Dispatch; 6] = functions!(rsa_from_der);
 pub(crate) static RSA_FROM_PEM: [Dispatch; 6] = functions!(rsa_from_pem);
 pub(crate) static EC_FROM_PEM: [Dispatch; 6] = functions!(ec_from_pem);
 
-/// There is nothing to keep; the context is the provider's.
+/// Returns the provider context: decoders keep no state.
 unsafe extern "C" fn new(provider: *mut c_void) -> *mut c_void {
     provider
 }
@@ -59,8 +59,8 @@ unsafe extern "C" fn does_selection(_provider: *mut c_void, selection: c_int) ->
     c_int::from(selection == 0 || selection & SELECT_PRIVATE != 0)
 }
 
-/// So that the key stays in this provider: OpenSSL then takes its key management. One before 3.0.3, which would put it
-/// into the default provider, decodes it itself instead.
+/// Fails, to keep the key in this provider: OpenSSL then uses this provider's key management. OpenSSL before 3.0.3
+/// would export it to the default provider; there, the default provider decodes the key itself instead.
 pub(crate) unsafe extern "C" fn export_object(
     _context: *mut c_void,
     _reference: *const c_void,
@@ -85,7 +85,7 @@ unsafe extern "C" fn rsa_from_der(
     guard(|| {
         // SAFETY: OpenSSL passes a BIO.
         let der = unsafe { core()?.read(bio, LONGEST) }.ok_or(Reason::Internal)?;
-        // What is not an RSA key of a size that is known here, the default provider decodes.
+        // Anything but an RSA key of a supported size is left to the default provider.
         let read = || PKey::private_key_from_der(&der).ok().and_then(|pkey| ProviderKey::local(pkey).ok());
         let key = with_enough_stack(read).map_err(|_| Reason::Internal)?;
         match key.filter(|key| matches!(key.key_type(), KeyType::Rsa { .. })) {
@@ -123,7 +123,7 @@ unsafe extern "C" fn ec_from_pem(
 }
 
 /// # Safety
-/// `bio`, `callback` and `argument` are what OpenSSL has passed.
+/// `bio`, `callback` and `argument` come from OpenSSL.
 unsafe fn from_pem(
     wanted: Family,
     bio: *mut c_void,
@@ -140,10 +140,11 @@ unsafe fn from_pem(
     unsafe { hand_over(family, key, callback, argument) }
 }
 
-/// Reads one PEM block, whatever it is, as the other decoders do: the next one follows. The URI, if it is ours.
+/// Reads one PEM block of any kind, as the other decoders do: the next block follows. Returns the URI of our own
+/// block.
 ///
 /// # Safety
-/// `bio` is what OpenSSL has passed.
+/// `bio` comes from OpenSSL.
 unsafe fn read_block(core: &Core, bio: *mut c_void) -> Result<Option<String>, Failure> {
     let mut ours = None;
     // SAFETY: the caller's promise.
@@ -168,13 +169,13 @@ fn decode(text: &str) -> Result<String, Failure> {
 }
 
 fn malformed() -> Failure {
-    Failure::new(Reason::BadUri, "the QUADRILLE KEY block is damaged; make it anew: quadrille provider key")
+    Failure::new(Reason::BadUri, "the QUADRILLE KEY block is damaged; recreate it: quadrille provider key")
 }
 
-/// Gives OpenSSL a reference to the key.
+/// Passes a reference to the key to OpenSSL.
 ///
 /// # Safety
-/// `callback` and `argument` are what OpenSSL has passed.
+/// `callback` and `argument` come from OpenSSL.
 pub(crate) unsafe fn hand_over(
     family: Family,
     key: ProviderKey,
@@ -183,7 +184,7 @@ pub(crate) unsafe fn hand_over(
 ) -> Result<(), Failure> {
     let taken = with_reference(KeyObject::boxed(family, Arc::new(key)), |reference| {
         let list = Builder::default().integer(c"type", OBJECT_PKEY).text(c"data-type", family.name());
-        // SAFETY: the reference is lent until this returns; the callback is OpenSSL's.
+        // SAFETY: the reference is valid until this returns; the callback is OpenSSL's.
         list.lent_bytes(c"reference", reference).with(|params| unsafe { callback(params, argument) })
     });
     if taken == 1 { Ok(()) } else { Err(Failure::quiet()) }

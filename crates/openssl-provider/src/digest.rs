@@ -1,4 +1,4 @@
-//! Digests, by the names that OpenSSL has for them. They are computed by the BoringSSL in this module.
+//! Digests by their names in OpenSSL, computed by the BoringSSL in this module.
 
 use crate::{
     error::{Failure, Reason},
@@ -14,7 +14,7 @@ use std::ffi::CStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Digest {
     Md5,
-    /// TLS 1.0 and 1.1: MD5 and SHA-1 side by side.
+    /// MD5 and SHA-1 concatenated, for TLS 1.0 and 1.1.
     Md5Sha1,
     Sha1,
     Sha224,
@@ -26,7 +26,7 @@ pub(crate) enum Digest {
 
 use Digest as D;
 
-/// Each with its names, the first of which is OpenSSL's own.
+/// Digests with their names, OpenSSL's own name first.
 const NAMES: [(Digest, &CStr, &[&str]); 8] = [
     (D::Md5, c"MD5", &["SSL3-MD5", "1.2.840.113549.2.5"]),
     (D::Md5Sha1, c"MD5-SHA1", &[]),
@@ -47,11 +47,11 @@ impl Digest {
                 || others.iter().any(|other| name.eq_ignore_ascii_case(other))
         };
         NAMES.iter().find(is).map(|(digest, ..)| *digest).ok_or_else(|| {
-            Failure::new(Reason::UnsupportedDigest, format!("{name}; there are SHA-1, SHA-2 and MD5"))
+            Failure::new(Reason::UnsupportedDigest, format!("{name}; supported: SHA-1, SHA-2 and MD5"))
         })
     }
 
-    /// That a parameter names.
+    /// Returns the digest that a parameter names.
     pub(crate) fn of_value(value: Value<'_>) -> Result<Self, Failure> {
         Self::named(value.text().ok_or(Reason::UnsupportedDigest)?)
     }
@@ -60,7 +60,7 @@ impl Digest {
         NAMES.iter().find(|(digest, ..)| *digest == self).map_or(c"", |(_, name, _)| name)
     }
 
-    /// In bytes.
+    /// Output size in bytes.
     pub(crate) fn size(self) -> usize {
         match self {
             D::Md5Sha1 => 36,
@@ -68,7 +68,7 @@ impl Digest {
         }
     }
 
-    /// BoringSSL's name; the pair has none.
+    /// Returns BoringSSL's algorithm; `None` for the MD5-SHA-1 pair.
     pub(crate) fn algorithm(self) -> Option<MessageDigest> {
         Some(match self {
             D::Md5 => MessageDigest::md5(),
@@ -86,7 +86,7 @@ impl Digest {
         self.algorithm().map_or(Nid::MD5_SHA1, |algorithm| algorithm.type_())
     }
 
-    /// The digest of data that is there in one piece.
+    /// Computes the digest of contiguous data.
     pub(crate) fn one_shot(self, data: &[u8]) -> Result<Vec<u8>, Failure> {
         let mut running = Running::new(self)?;
         running.update(data)?;
@@ -94,7 +94,7 @@ impl Digest {
     }
 }
 
-/// A digest that is being computed.
+/// A digest in progress.
 #[derive(Clone)]
 pub(crate) struct Running(Vec<Hasher>);
 

@@ -1,21 +1,21 @@
-//! What goes wrong, in OpenSSL's error queue.
+//! Errors, and how they are added to OpenSSL's error queue.
 
 use crate::{abi::ReasonText, host};
 use quadrille_engine::{ExchangeError, OperationError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Why something cannot be done: a reason of the table below, and what exactly.
+/// A failed operation: a reason of the table below, with details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) reason: Reason,
     pub(crate) detail: String,
 }
 
-/// The kinds of failures. Their numbers are part of the module's interface: only add.
+/// Error reasons. Their numbers are part of the module's interface: only append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Reason {
-    /// Not raised.
+    /// Reason of a negative result, which is not added to the queue.
     Quiet = 0,
     Internal = 1,
     NotInitialised = 2,
@@ -41,12 +41,12 @@ macro_rules! reasons {
     };
 }
 
-/// What `ERR_print_errors` shows for them.
+/// Texts that `ERR_print_errors` shows.
 pub(crate) static REASONS: [ReasonText; 17] = reasons![
     Internal: c"internal error of the quadrille provider",
     NotInitialised: c"the operation has not been initialised",
-    MissingKey: c"there is no key to work with",
-    NoPrivateKey: c"the private key is not here",
+    MissingKey: c"no key is set",
+    NoPrivateKey: c"the private key is not available",
     UnsupportedKey: c"keys of this kind are not supported",
     UnsupportedDigest: c"this digest is not supported",
     UnsupportedParameter: c"this setting is not supported",
@@ -54,11 +54,11 @@ pub(crate) static REASONS: [ReasonText; 17] = reasons![
     BufferTooSmall: c"the output buffer is too small",
     BadUri: c"not a key's URI",
     CannotReadFile: c"cannot read the file",
-    KeyServer: c"the key server did not compute it",
+    KeyServer: c"the key server did not perform the operation",
     OperationFailed: c"the private-key operation failed",
-    QueueFull: c"too many private-key operations wait",
-    BadConfiguration: c"a wrong setting in the provider's section of openssl.cnf",
-    PrivateKeyStays: c"a private key does not leave the quadrille provider",
+    QueueFull: c"too many private-key operations are pending",
+    BadConfiguration: c"invalid setting in the provider's section of openssl.cnf",
+    PrivateKeyStays: c"private keys are not exported by the quadrille provider",
 ];
 
 impl Failure {
@@ -66,13 +66,13 @@ impl Failure {
         Self { reason, detail: detail.into() }
     }
 
-    /// An answer of "no" that is no error.
+    /// A negative result that is not an error.
     pub(crate) fn quiet() -> Self {
         Reason::Quiet.into()
     }
 
-    /// Puts it into OpenSSL's error queue. The whole is one sentence, because some servers print no more than the
-    /// reason, and some no more than the text.
+    /// Adds the failure to OpenSSL's error queue. Reason and detail are worded to be read alone or together, because
+    /// some servers print only one of them.
     fn raise(&self) {
         if let Some(core) = host::current().filter(|_| self.reason != Reason::Quiet) {
             core.raise(self.reason as u32, &self.detail);
@@ -107,24 +107,24 @@ impl From<ExchangeError> for Failure {
     }
 }
 
-/// BoringSSL's reasons mean nothing to OpenSSL, and stay out of its queue; ours are emptied.
+/// BoringSSL's errors are meaningless to OpenSSL and stay out of its queue; BoringSSL's own queue is cleared.
 impl From<boring::error::ErrorStack> for Failure {
     fn from(errors: boring::error::ErrorStack) -> Self {
         Self::new(Reason::Internal, errors.to_string())
     }
 }
 
-/// The boundary that every function called by OpenSSL has: a failure is raised and answered with 0, and so is a panic.
+/// Boundary of every function called by OpenSSL: a failure or a panic is added to the error queue, and 0 is returned.
 pub(crate) fn guard(what: impl FnOnce() -> Result<(), Failure>) -> i32 {
     i32::from(guard_value(what).is_some())
 }
 
-/// The same, with a value.
+/// Like [`guard`], for a function that returns a value.
 pub(crate) fn guard_value<T>(what: impl FnOnce() -> Result<T, Failure>) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(what)).unwrap_or_else(|_| {
-        Err(Failure::new(Reason::Internal, "a panic was stopped at the provider's boundary"))
+        Err(Failure::new(Reason::Internal, "a panic was caught at the provider's boundary"))
     });
-    // What goes wrong in here is told by failures; BoringSSL's own queue must not grow.
+    // Errors inside are reported as failures; BoringSSL's own queue must not grow.
     drop(boring::error::ErrorStack::get());
     match result {
         Ok(value) => Some(value),
@@ -135,7 +135,7 @@ pub(crate) fn guard_value<T>(what: impl FnOnce() -> Result<T, Failure>) -> Optio
     }
 }
 
-/// The same, for a pointer.
+/// Like [`guard`], for a function that returns a pointer.
 pub(crate) fn guard_pointer<T>(what: impl FnOnce() -> Result<*mut T, Failure>) -> *mut T {
     guard_value(what).unwrap_or(std::ptr::null_mut())
 }

@@ -1,5 +1,5 @@
-//! The OpenSSL that has loaded this module: what it passes to providers, and what of its ASYNC jobs can be found in the
-//! process.
+//! The OpenSSL that loaded this module: the functions that it passes to providers, and the ASYNC functions found in
+//! the process.
 
 use crate::abi::{Dispatch, Param, core};
 use std::{
@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-/// One load of the module: OpenSSL loads it once for each library context that wants it.
+/// One load of the module: OpenSSL loads it once for each library context that requests it.
 pub(crate) struct Core {
     handle: *const c_void,
     new_error: Option<unsafe extern "C" fn(*const c_void)>,
@@ -26,23 +26,23 @@ unsafe impl Send for Core {}
 // SAFETY: as above.
 unsafe impl Sync for Core {}
 
-/// Those that have ended. They are never freed, because an error may be raised through one at any time; there are as
-/// many as there were library contexts.
+/// Unloaded instances. They are never freed, because an error may be raised through one at any time; their number is
+/// that of the library contexts.
 static ENDED: Mutex<Vec<&'static Core>> = Mutex::new(Vec::new());
 
-/// Those that are loaded.
+/// Loaded instances.
 static LOADED: Mutex<Vec<&'static Core>> = Mutex::new(Vec::new());
 
-/// The last of them. Errors are raised through it, without a lock that a fork could leave locked.
+/// The most recent instance. Errors are raised through it, without a lock that a fork could leave locked.
 static CURRENT: AtomicPtr<Core> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whichever was loaded last and is still there.
+/// Returns the most recently loaded instance that is still loaded.
 pub(crate) fn current() -> Option<&'static Core> {
-    // SAFETY: it is null, or one of those that are never freed.
+    // SAFETY: it is null, or an instance that is never freed.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// A load has begun.
+/// Registers a load.
 pub(crate) fn enter(core: Core) -> &'static Core {
     let core: &'static Core = Box::leak(Box::new(core));
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ pub(crate) fn enter(core: Core) -> &'static Core {
     core
 }
 
-/// It has ended. True if it was the last.
+/// Registers an unload. Returns whether it was the last instance.
 pub(crate) fn leave(core: &'static Core) -> bool {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     loaded.retain(|other| !std::ptr::eq(*other, core));
@@ -73,7 +73,7 @@ impl Core {
                 match this.id() {
                     0 => return None,
                     found if found == id => return Some(this.function()),
-                    // SAFETY: that was not the last.
+                    // SAFETY: that was not the last entry.
                     _ => entry = unsafe { entry.add(1) },
                 }
             }
@@ -95,7 +95,7 @@ impl Core {
     /// Adds an error to OpenSSL's queue.
     pub(crate) fn raise(&self, reason: u32, detail: &str) {
         let (Some(new), Some(set)) = (self.new_error, self.vset_error) else { return };
-        // The text is a format of printf; without directives, nobody looks at its arguments.
+        // The text is a printf format; without directives, no arguments are read.
         let format = CString::new(detail.replace('%', "%%").replace('\0', " ")).unwrap_or_default();
         let format = if detail.is_empty() { std::ptr::null() } else { format.as_ptr() };
         let mut no_arguments = [0_u64; 8];
@@ -110,23 +110,23 @@ impl Core {
         }
     }
 
-    /// A setting of the provider's section in openssl.cnf.
+    /// Returns a setting of the provider's section in openssl.cnf.
     pub(crate) fn setting(&self, name: &'static CStr) -> Option<String> {
         let mut text: *const c_char = std::ptr::null();
         let place = (&raw mut text).cast();
         let asked = Param { data: place, ..crate::params::described(name, crate::abi::PARAM_TEXT_PTR) };
         let mut asked = [asked, crate::params::end()];
-        // SAFETY: the list asks for one pointer to a text, and has the place for it.
+        // SAFETY: the list requests one pointer to a text, and has the place for it.
         let answered = unsafe { self.get_params?(self.handle, asked.as_mut_ptr()) };
-        // SAFETY: if it was answered, it is a C string of OpenSSL's.
+        // SAFETY: on success, it is a C string of OpenSSL's.
         let text = unsafe { crate::abi::text(text) }?;
         (answered == 1).then(|| text.to_owned())
     }
 
-    /// Reads up to `limit` bytes, and no more than there are.
+    /// Reads up to `limit` bytes, or to the end.
     ///
     /// # Safety
-    /// `bio` is an `OSSL_CORE_BIO` that OpenSSL has passed.
+    /// `bio` is an `OSSL_CORE_BIO` passed by OpenSSL.
     pub(crate) unsafe fn read(&self, bio: *mut c_void, limit: usize) -> Option<zeroize::Zeroizing<Vec<u8>>> {
         let read = self.bio_read?;
         let mut bytes = zeroize::Zeroizing::new(vec![0; limit]);
@@ -145,10 +145,10 @@ impl Core {
         Some(bytes)
     }
 
-    /// Reads a line with its end, or a part of a long one; `None` at the end.
+    /// Reads a line with its end, or a part of a long line; `None` at the end.
     ///
     /// # Safety
-    /// As for [`read`](Self::read).
+    /// See [`read`](Self::read).
     pub(crate) unsafe fn line(&self, bio: *mut c_void) -> Option<String> {
         let gets = self.bio_gets?;
         let mut line = [0_u8; 256];
@@ -161,8 +161,7 @@ impl Core {
     }
 }
 
-/// The functions for ASYNC jobs (`ASYNC_start_job(3)`, `ASYNC_WAIT_CTX_new(3)`). They are not among what OpenSSL passes
-/// to providers.
+/// Functions for ASYNC jobs (`ASYNC_start_job(3)`, `ASYNC_WAIT_CTX_new(3)`). OpenSSL does not pass them to providers.
 pub(crate) struct Async {
     pub(crate) current_job: unsafe extern "C" fn() -> *mut c_void,
     pub(crate) wait_context: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
@@ -170,25 +169,25 @@ pub(crate) struct Async {
     pub(crate) get_fd:
         unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_int, *mut *mut c_void) -> c_int,
     pub(crate) set_fd: unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_void, Cleanup) -> c_int,
-    /// OpenSSL has it since 3.0.
+    /// Available since OpenSSL 3.0.
     pub(crate) get_callback:
         Option<unsafe extern "C" fn(*mut c_void, *mut Option<Callback>, *mut *mut c_void) -> c_int>,
 }
 
-/// What a server has left in a wait context, to be called when its job can go on.
+/// Function that a server stored in a wait context, called when its job can continue.
 pub(crate) type Callback = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 /// Called when a wait context is freed.
 pub(crate) type Cleanup = unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_void);
 
 impl Async {
-    /// Those of the process; `None` if its OpenSSL has none, and then operations block.
+    /// Returns the functions of the process; `None` if its OpenSSL lacks them, and operations then block.
     pub(crate) fn get() -> Option<&'static Self> {
         static FOUND: OnceLock<Option<Async>> = OnceLock::new();
         FOUND.get_or_init(Self::find).as_ref()
     }
 
-    #[allow(clippy::missing_transmute_annotations, reason = "the fields' types say it")]
+    #[allow(clippy::missing_transmute_annotations, reason = "the types are those of the fields")]
     fn find() -> Option<Self> {
         // SAFETY: the names are C strings; the types are those of openssl/async.h.
         unsafe {
@@ -205,14 +204,14 @@ impl Async {
     }
 }
 
-/// A function of the libcrypto that has loaded us. It is where OpenSSL's functions come from that it has passed; the
-/// process may have another one besides.
+/// Looks up a function in the libcrypto that loaded this module, identified by the functions that it passed; the
+/// process may contain another libcrypto.
 fn symbol(name: &CStr) -> Option<*mut c_void> {
     let core = current()?;
     let inside = core.new_error.map(|function| function as *const c_void)?;
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr looks up an address and fills `info`; dlopen with RTLD_NOLOAD finds what is loaded already, and
-    // the reference that it takes is kept, so that the functions stay.
+    // SAFETY: dladdr looks up an address and fills `info`; dlopen with RTLD_NOLOAD finds only loaded libraries, and
+    // its reference is kept, so that the functions stay mapped.
     unsafe {
         let known = libc::dladdr(inside, info.as_mut_ptr()) != 0;
         let file = info.assume_init().dli_fname;
@@ -225,7 +224,7 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
                 }
             }
         }
-        // Node has its OpenSSL in the program itself.
+        // Node links OpenSSL into the executable.
         let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
         (!found.is_null()).then_some(found)
     }

@@ -1,4 +1,4 @@
-//! Keys, wherever their private halves are.
+//! Keys, with local or remote private halves.
 
 use crate::{
     batches, compute,
@@ -17,17 +17,17 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// A key as this provider has it.
+/// A key of this provider.
 pub(crate) struct ProviderKey {
     public: PublicKey,
     private: PrivateHalf,
 }
 
 enum PrivateHalf {
-    /// A public key only.
+    /// Public key only.
     Absent,
     Local(LocalKey),
-    /// In a key server of this machine, and perhaps here too, for when no key server answers.
+    /// Private half on a key server of this machine, with an optional local copy for when no key server responds.
     Remote(RemoteKey, Option<LocalKey>),
 }
 
@@ -51,7 +51,7 @@ impl ProviderKey {
     }
 
     /// # Errors
-    /// If `fallback` is another key.
+    /// If `fallback` is a different key.
     pub(crate) fn remote(
         public: PublicKey,
         remote: RemoteKey,
@@ -79,8 +79,8 @@ impl ProviderKey {
         !matches!(self.private, PrivateHalf::Absent)
     }
 
-    /// What implicit rejection derives its answers from: the private key, or where it is elsewhere, a random number of
-    /// this process.
+    /// Returns the secret from which implicit rejection derives its results: from the private key, or if that is
+    /// remote, a random number of this process.
     pub(crate) fn rejection_secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
         static RANDOM: PerProcess<Zeroizing<[u8; 32]>> = PerProcess::new();
         match &self.private {
@@ -95,7 +95,7 @@ impl ProviderKey {
         }
     }
 
-    /// Computes an operation, and waits for it as the caller's situation allows. The result has been checked with the
+    /// Computes an operation, and waits for it in the way that suits the caller. The result is verified with the
     /// public key.
     pub(crate) fn compute(&self, operation: Operation) -> Outcome {
         match &self.private {
@@ -142,7 +142,7 @@ impl Future for EngineAnswer {
     }
 }
 
-/// A key that is shared between OpenSSL's objects.
+/// A key shared between OpenSSL's objects.
 pub(crate) type Shared = Arc<ProviderKey>;
 
 impl From<quadrille_engine::KeyError> for Failure {

@@ -1,5 +1,5 @@
-//! Key management (`provider-keymgmt(7)`): RSA and EC keys, imported, loaded by reference, compared, and exported as
-//! far as they are public. A private key that is here stays here: that is what makes OpenSSL compute with it here.
+//! Key management (`provider-keymgmt(7)`): RSA and EC keys, imported, loaded by reference, compared, and exported if
+//! public. Private keys are never exported, which makes OpenSSL compute with them here.
 
 use crate::{
     abi::{
@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// What OpenSSL holds for a key: empty until it is imported.
+/// Key object held by OpenSSL; empty until a key is imported.
 pub(crate) struct KeyObject {
     family: Family,
     key: OnceLock<Shared>,
@@ -29,7 +29,7 @@ impl KeyObject {
     }
 
     /// # Safety
-    /// `object` is null, or what this file gave to OpenSSL and has not been freed.
+    /// `object` is null, or comes from this file and has not been freed.
     pub(crate) unsafe fn key(object: *const c_void) -> Result<Shared, Failure> {
         // SAFETY: the caller's promise.
         let object = unsafe { object.cast::<Self>().as_ref() };
@@ -37,7 +37,7 @@ impl KeyObject {
     }
 
     /// # Safety
-    /// As for [`key`](Self::key), and it is not used any more.
+    /// `object` is as for [`key`](Self::key), and is not used afterwards.
     pub(crate) unsafe fn free(object: *mut Self) {
         if !object.is_null() {
             // SAFETY: the caller's promise.
@@ -83,35 +83,35 @@ fn new(family: Family) -> *mut KeyObject {
     guard_pointer(|| Ok(Box::into_raw(Box::new(KeyObject { family, key: OnceLock::new() }))))
 }
 
-/// Takes over the object that a reference stands for: what decoder and store pass is the address of a pointer to it.
+/// Takes the object that a reference represents: decoder and store pass the address of a pointer to it.
 unsafe extern "C" fn load(reference: *const c_void, size: usize) -> *mut KeyObject {
     guard_pointer(|| {
         if reference.is_null() || size != size_of::<*mut KeyObject>() {
             return Err(Reason::Internal.into());
         }
         let place = reference.cast::<*mut KeyObject>().cast_mut();
-        // SAFETY: references of this size are ours: see `reference`.
+        // SAFETY: references of this size are ours: see `with_reference`.
         Ok(unsafe { std::mem::replace(&mut *place, std::ptr::null_mut()) })
     })
 }
 
 unsafe extern "C" fn free(object: *mut KeyObject) {
     guard(|| {
-        // SAFETY: OpenSSL frees once what it has from here.
+        // SAFETY: OpenSSL frees each object once.
         unsafe { KeyObject::free(object) };
         Ok(())
     });
 }
 
-/// The object is handed over if somebody loads it while `call` runs; otherwise it is freed.
+/// Hands the object over if OpenSSL loads it while `call` runs; otherwise frees it.
 pub(crate) fn with_reference(object: *mut KeyObject, call: impl FnOnce(&[u8]) -> c_int) -> c_int {
     let mut place = object;
     let bytes = (&raw mut place).cast::<u8>();
     // SAFETY: the bytes of `place`, which lives until the end; `load` may change it through them.
     let called = call(unsafe { std::slice::from_raw_parts(bytes, size_of::<*mut KeyObject>()) });
-    // SAFETY: `place` is there, and changed behind the compiler's back if it was loaded.
+    // SAFETY: `place` is alive; `load` may have changed it through the pointer.
     let left = unsafe { (&raw const place).read_volatile() };
-    // SAFETY: nobody has taken it.
+    // SAFETY: it is null, or was not taken.
     unsafe { KeyObject::free(left) };
     called
 }
@@ -125,9 +125,9 @@ unsafe extern "C" fn has_selection(object: *const c_void, selection: c_int) -> c
     })
 }
 
-/// A key that was imported or loaded has been checked.
+/// Imported and loaded keys have already been checked.
 unsafe extern "C" fn validate(object: *const c_void, selection: c_int, _how: c_int) -> c_int {
-    // SAFETY: as for `has`.
+    // SAFETY: see `has`.
     unsafe { has_selection(object, selection) }
 }
 
@@ -140,7 +140,7 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
         } else {
             selection & SELECT_DOMAIN == 0 || one.key_type() == other.key_type()
         };
-        // A difference is no failure, and leaves nothing in the queue.
+        // A difference is not a failure, and adds nothing to the error queue.
         if same { Ok(()) } else { Err(Failure::quiet()) }
     })
 }
@@ -174,7 +174,7 @@ unsafe extern "C" fn export(
             return Err(Reason::PrivateKeyStays.into());
         }
         let public = components::export(&key, selection & SELECT_PUBLIC != 0)?;
-        // SAFETY: it is OpenSSL's, with the argument that belongs to it.
+        // SAFETY: the callback is OpenSSL's, and is called with its argument.
         let taken = public.with(|params| unsafe { callback(params, argument) });
         if taken == 1 { Ok(()) } else { Err(Failure::quiet()) }
     })
@@ -211,7 +211,7 @@ unsafe extern "C" fn get_params(object: *const c_void, params: *mut Param) -> c_
     })
 }
 
-/// The longest signature, or what is decrypted, in bytes.
+/// Returns the maximum length of a signature or a decrypted message, in bytes.
 pub(crate) fn longest(key: KeyType) -> usize {
     sizes(key).longest
 }
@@ -219,11 +219,11 @@ pub(crate) fn longest(key: KeyType) -> usize {
 struct Sizes {
     bits: usize,
     security: usize,
-    /// Of a signature, or of what is decrypted.
+    /// Maximum length of a signature or a decrypted message.
     longest: usize,
 }
 
-/// Security as in NIST SP 800-57 part 1, table 2, and between its lines as OpenSSL computes it.
+/// Security strength per NIST SP 800-57 part 1, table 2; values in between as OpenSSL computes them.
 fn sizes(key: KeyType) -> Sizes {
     let (bits, security, longest) = match key {
         KeyType::Rsa { bits } => {

@@ -1,7 +1,7 @@
-//! A stack for what does not fit on that of an ASYNC job (32 KiB, and libssl and the server stand on it, too).
+//! A stack for functions that do not fit on that of an ASYNC job (32 KiB, which libssl and the server use as well).
 //!
-//! Each thread has one, and changes to it as OpenSSL itself changes to a job's (makecontext(3)). It costs less than a
-//! microsecond; a thread of its own would cost twenty.
+//! Each thread has one, and switches to it as OpenSSL itself switches to a job's (makecontext(3)). A switch costs
+//! less than a microsecond; a separate thread would cost twenty.
 
 use crate::{
     error::{Failure, Reason},
@@ -20,17 +20,17 @@ const GUARD: usize = 4096;
 
 thread_local! {
     static STACK: RefCell<Option<Stack>> = const { RefCell::new(None) };
-    /// What is to be run on the other stack.
+    /// Function to run on the other stack.
     static CALL: Cell<Option<Call>> = const { Cell::new(None) };
 }
 
-/// It is called once, while `run` waits for it, so that it may point to what lives on the caller's stack.
+/// Called once, while `run` waits for it, so it may borrow from the caller's stack.
 type Call = *mut (dyn FnMut() + 'static);
 
-/// Runs `what` on the caller's stack, or if that is a job's, on one that is large enough.
+/// Runs `what` on the caller's stack, or if that is a job's, on a sufficiently large one.
 ///
 /// # Errors
-/// [`Internal`](Reason::Internal) without memory for a stack, and if `what` panics.
+/// [`Internal`](Reason::Internal) if there is no memory for a stack, or if `what` panics.
 pub(crate) fn run<T>(what: impl FnOnce() -> T) -> Result<T, Failure> {
     if !wait::in_job() {
         return Ok(what());
@@ -46,26 +46,26 @@ pub(crate) fn run<T>(what: impl FnOnce() -> T) -> Result<T, Failure> {
     outcome.ok_or(Reason::Internal)?.map_err(panicked)
 }
 
-/// Mapped memory, the lowest page of which must not be touched.
+/// Mapped memory with a guard page at the bottom.
 struct Stack(*mut libc::c_void);
 
 impl Stack {
     fn new() -> Option<Self> {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK);
-        // SAFETY: new memory, wherever there is room.
+        // SAFETY: new memory at any address.
         let base = unsafe { libc::mmap(ptr::null_mut(), GUARD + SIZE, protection, flags, -1, 0) };
         if base == libc::MAP_FAILED {
             return None;
         }
         let stack = Self(base);
-        // SAFETY: the first page of what was mapped.
+        // SAFETY: the first page of the mapping.
         (unsafe { libc::mprotect(base, GUARD, libc::PROT_NONE) } == 0).then_some(stack)
     }
 
-    /// Calls `what` on this stack. It must not panic.
+    /// Calls `what` on this stack. `what` must not panic.
     fn call(&self, what: &mut dyn FnMut()) {
-        // SAFETY: only the lifetime changes, and what is called has returned before this function does.
+        // SAFETY: only the lifetime changes, and `what` has returned before this function does.
         CALL.set(Some(unsafe { std::mem::transmute::<&mut dyn FnMut(), Call>(what) }));
         let (mut here, mut there) = (MaybeUninit::uninit(), MaybeUninit::<libc::ucontext_t>::uninit());
         // SAFETY: `there` is filled by the first call. Its stack is ours alone, and `enter` returns to `here`, which
@@ -86,7 +86,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: it was mapped in `new`, and nobody stands on it.
+        // SAFETY: it was mapped in `new`, and no call uses it.
         unsafe { libc::munmap(self.0, GUARD + SIZE) };
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     use super::Stack;
 
     #[test]
-    fn what_needs_much_room_has_it() {
+    fn large_frames_run_on_the_other_stack() {
         let stack = Stack::new().unwrap();
         let here = 0_u8;
         for round in 0..100_u8 {
@@ -115,7 +115,7 @@ mod tests {
                 distance = (&raw const large).addr().abs_diff((&raw const here).addr());
             });
             assert_eq!(seen, usize::from(round) * 128 * 1024);
-            assert!(distance > 128 * 1024, "it ran on the caller's stack");
+            assert!(distance > 128 * 1024, "it runs on the caller's stack");
         }
     }
 }

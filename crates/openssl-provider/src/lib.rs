@@ -1,4 +1,4 @@
-//! A provider for OpenSSL 3: the engine inside unmodified nginx, HAProxy, Apache, Node, and whatever else computes with
+//! OpenSSL 3 provider: the engine inside unmodified nginx, HAProxy, Apache, Node, and other programs that use
 //! OpenSSL.
 //!
 //! ```text
@@ -10,9 +10,18 @@
 //!                    compute (the engine in this process)   remote (a key server on this machine)
 //! ```
 //!
-//! It is not linked against OpenSSL: what it needs, OpenSSL passes when it loads the module. BoringSSL is inside, and
-//! none of its symbols outside. It is not a general provider: it has RSA and ECDSA private keys that came to it, and
-//! key exchange for programs that prefer it by a property of its own; everything else is the default provider's.
+//! The module is not linked against OpenSSL, which passes the functions it needs when it loads the module. BoringSSL
+//! is inside, and none of its symbols is exported. It is not a general provider: it implements RSA and ECDSA private
+//! keys loaded into it, and key exchange for programs that prefer it by a property; the default provider implements
+//! everything else.
+//!
+//! - `abi`, `host`, `params`, `error`: the C interface; `embedding`: functions for modules of the same server.
+//! - `decoder`, `store`, `uri`, `pem_keys`: loading of keys; `keymgmt`, `signature`, `asym_cipher`, `rsa`: their
+//!   use.
+//! - `key_exchange`: X25519 and X25519MLKEM768 for programs that prefer it.
+//! - `compute`, `remote`: the engine of this process, and a key server of this machine.
+//! - `wait`, `wakeup`, `signal`: paused ASYNC jobs; `large_stack`: functions that do not fit on the stack of a job.
+//! - `process`: state of each process, also after a fork.
 
 mod abi;
 mod asym_cipher;
@@ -50,10 +59,11 @@ use std::{
     str::FromStr,
 };
 
-/// Keeps others' algorithms before ours where a program names no provider: what is ours comes by its keys.
+/// Property that keeps other providers' algorithms ahead of ours where a program names no provider: ours are selected
+/// by their keys.
 const OURS: &CStr = c"provider=quadrille";
 
-/// A property of its own, by which a program can prefer our key exchange and leave everything else to others.
+/// Property by which a program can prefer our key exchange and leave everything else to other providers.
 const KEY_EXCHANGE: &CStr = c"provider=quadrille,quadrille.key_exchange=yes";
 
 const X25519: &CStr = c"X25519:1.3.101.110";
@@ -136,10 +146,10 @@ static FUNCTIONS: [Dispatch; 11] = [
     Dispatch::END,
 ];
 
-/// Where OpenSSL enters (`provider-base(7)`).
+/// Entry point for OpenSSL (`provider-base(7)`).
 ///
 /// # Safety
-/// It is OpenSSL that calls, with its handle and table, and places for the answers.
+/// Called by OpenSSL, with its handle and table, and pointers to writable output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn OSSL_provider_init(
     handle: *const c_void,
@@ -165,7 +175,8 @@ pub unsafe extern "C" fn OSSL_provider_init(
     })
 }
 
-/// The settings of the provider's section in openssl.cnf. The latest load counts, because a process has one engine.
+/// Applies the settings of the provider's section in openssl.cnf. The latest load takes effect, because a process has
+/// one engine.
 fn configure(core: &Core) -> Result<(), Failure> {
     if let Some(count) = number(core, c"compute-threads")? {
         compute::set_threads(count);
@@ -181,16 +192,16 @@ fn number<T: FromStr>(core: &Core, name: &'static CStr) -> Result<Option<T>, Fai
     let Some(text) = core.setting(name) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| {
         let name = name.to_string_lossy();
-        Failure::new(Reason::BadConfiguration, format!("{name} = {text}: it is not a count"))
+        Failure::new(Reason::BadConfiguration, format!("{name} = {text}: it is not a valid count"))
     })
 }
 
 unsafe extern "C" fn teardown(context: *mut c_void) {
     guard(|| {
-        // SAFETY: it is what `OSSL_provider_init` has given out, and such are never freed.
+        // SAFETY: it is an instance given out by `OSSL_provider_init`, which is never freed.
         let core = unsafe { context.cast::<Core>().as_ref() }.ok_or(Reason::Internal)?;
         if host::leave(core) {
-            // SAFETY: OpenSSL ends a provider when nothing uses it any more, and this was the last load.
+            // SAFETY: OpenSSL unloads a provider when it is no longer in use, and this was the last load.
             unsafe { compute::stop() };
         }
         Ok(())
@@ -202,7 +213,7 @@ unsafe extern "C" fn query_operation(
     wanted: c_int,
     no_cache: *mut c_int,
 ) -> *const Algorithm {
-    // SAFETY: it is null or a place for the answer.
+    // SAFETY: it is null or a writable output.
     if let Some(no_cache) = unsafe { no_cache.as_mut() } {
         *no_cache = 0;
     }

@@ -1,4 +1,4 @@
-//! Named values that OpenSSL passes and asks for (`OSSL_PARAM(3)`).
+//! Parameters that OpenSSL passes and requests (`OSSL_PARAM(3)`).
 
 use crate::abi::{
     PARAM_BYTES, PARAM_BYTES_PTR, PARAM_INTEGER, PARAM_TEXT, PARAM_TEXT_PTR, PARAM_UNSIGNED, Param,
@@ -10,10 +10,10 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// `OSSL_PARAM_UNMODIFIED`: nobody has answered yet.
+/// `OSSL_PARAM_UNMODIFIED`: the parameter has not been set.
 const UNMODIFIED: usize = usize::MAX;
 
-/// What an entry says; what is answered is written elsewhere.
+/// The read-only fields of an entry; `returned` is written through a raw pointer.
 struct Entry {
     key: *const std::ffi::c_char,
     data_type: u32,
@@ -21,34 +21,34 @@ struct Entry {
     size: usize,
 }
 
-/// A list of values, ended by one without a name.
+/// A list of parameters, terminated by an entry without a name.
 #[derive(Clone, Copy)]
 pub(crate) struct Params<'a> {
     first: *const Param,
     list: PhantomData<&'a Param>,
 }
 
-/// One of them.
+/// One parameter.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a>(*mut Param, PhantomData<&'a Param>);
 
 impl<'a> Params<'a> {
     /// # Safety
-    /// `first` is null, or begins a list of `OSSL_PARAM` that is alive for `'a` and correctly describes its data.
+    /// `first` is null, or starts a list of `OSSL_PARAM` that is alive for `'a` and correctly describes its data.
     pub(crate) unsafe fn new(first: *const Param) -> Self {
         Self { first, list: PhantomData }
     }
 
-    /// The value of this name.
+    /// Returns the parameter of this name.
     pub(crate) fn get(self, name: &CStr) -> Option<Value<'a>> {
         self.iter().find(|value| value.is_named(name))
     }
 
-    /// All values.
+    /// Iterates over all parameters.
     pub(crate) fn iter(self) -> impl Iterator<Item = Value<'a>> {
         let mut next = self.first;
         std::iter::from_fn(move || {
-            // SAFETY: by the promise of `new` there are entries up to the one without a name.
+            // SAFETY: `new` guarantees entries up to the one without a name.
             let is_last = unsafe { next.as_ref()? }.key.is_null();
             if is_last {
                 return None;
@@ -60,17 +60,17 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// Answers the question of this name, if it is asked. False if the answer does not fit.
+    /// Sets the parameter of this name if it is requested. Returns false if the value does not fit.
     pub(crate) fn answer(self, name: &CStr, answer: Answer<'_>) -> bool {
         self.get(name).is_none_or(|value| value.set(answer))
     }
 }
 
-/// What is answered to a question.
+/// Value returned for a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Answer<'a> {
     Number(usize),
-    /// Big-endian.
+    /// A number, big-endian.
     Large(&'a [u8]),
     Text(&'a CStr),
     Bytes(&'a [u8]),
@@ -78,7 +78,7 @@ pub(crate) enum Answer<'a> {
 
 impl<'a> Value<'a> {
     fn param(self) -> Entry {
-        // SAFETY: it is an entry of a list that is alive, by the promise of `Params::new`.
+        // SAFETY: it is an entry of a list that is alive, as `new` guarantees.
         let param = unsafe { &*self.0 };
         Entry { key: param.key, data_type: param.data_type, data: param.data, size: param.size }
     }
@@ -88,12 +88,12 @@ impl<'a> Value<'a> {
         unsafe { CStr::from_ptr(self.param().key) == name }
     }
 
-    /// A text.
+    /// Returns the value as text.
     pub(crate) fn text(self) -> Option<&'a str> {
         let bytes = match self.param().data_type {
             PARAM_TEXT => self.raw()?,
             PARAM_TEXT_PTR => {
-                // SAFETY: of this type, `data` is the place of a pointer to a C string.
+                // SAFETY: for this type, `data` points to a pointer to a C string.
                 let text = unsafe { *(self.param().data.cast::<*const std::ffi::c_char>().as_ref()?) };
                 if text.is_null() {
                     return None;
@@ -107,12 +107,12 @@ impl<'a> Value<'a> {
         std::str::from_utf8(&bytes[..end]).ok()
     }
 
-    /// Bytes.
+    /// Returns the value as bytes.
     pub(crate) fn bytes(self) -> Option<&'a [u8]> {
         match self.param().data_type {
             PARAM_BYTES => self.raw(),
             PARAM_BYTES_PTR => {
-                // SAFETY: of this type, `data` is the place of a pointer to `size` bytes.
+                // SAFETY: for this type, `data` points to a pointer to `size` bytes.
                 let bytes = unsafe { *(self.param().data.cast::<*const u8>().as_ref()?) };
                 // SAFETY: see above.
                 (!bytes.is_null()).then(|| unsafe { slice::from_raw_parts(bytes, self.param().size) })
@@ -121,7 +121,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A number of this machine's size, if it is one and not negative.
+    /// Returns the value as an integer of at most this machine's word size; `None` if negative.
     pub(crate) fn number(self) -> Option<u64> {
         let negative = || self.param().data_type == PARAM_INTEGER && self.raw().is_some_and(is_negative);
         match self.param().data_type {
@@ -140,7 +140,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A number that may be negative: -1, -2, and the like.
+    /// Returns the value as a signed integer.
     pub(crate) fn signed(self) -> Option<i64> {
         match self.number() {
             Some(number) => i64::try_from(number).ok(),
@@ -153,7 +153,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// One of several things that OpenSSL passes as numbers or as texts.
+    /// Returns the match among values that OpenSSL passes as numbers or as texts.
     pub(crate) fn among<T: Copy>(self, known: &[(T, i64, &CStr)]) -> Option<T> {
         let (number, text) = (self.signed(), self.text());
         let is = |(_, known, name): &&(T, i64, &CStr)| {
@@ -162,7 +162,7 @@ impl<'a> Value<'a> {
         known.iter().find(is).map(|(thing, ..)| *thing)
     }
 
-    /// A large number, big-endian. It may be secret.
+    /// Returns a large number, big-endian. It may be secret.
     pub(crate) fn large(self) -> Option<Zeroizing<Vec<u8>>> {
         if self.param().data_type != PARAM_UNSIGNED {
             return None;
@@ -192,7 +192,7 @@ impl<'a> Value<'a> {
             }
             (Answer::Text(text), PARAM_TEXT) => {
                 let bytes = text.to_bytes();
-                // The zero byte goes with it where there is room.
+                // The terminating zero is included if there is room.
                 let fits = self.param().data.is_null() || self.param().size >= bytes.len();
                 let shown = if self.param().size > bytes.len() { text.to_bytes_with_nul() } else { bytes };
                 if !fits || !self.write(shown) {
@@ -205,7 +205,7 @@ impl<'a> Value<'a> {
                 if self.param().data.is_null() {
                     return false;
                 }
-                // SAFETY: of this type, `data` is the place of a pointer; callers pass texts that outlive the provider.
+                // SAFETY: for this type, `data` points to a pointer; callers pass texts that outlive the provider.
                 unsafe { self.param().data.cast::<*const std::ffi::c_char>().write(text.as_ptr()) };
                 self.set_returned(text.to_bytes().len());
                 true
@@ -215,7 +215,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Writes a number, little-endian, padded with zeros to what the caller has.
+    /// Writes a number, little-endian, zero-padded to the caller's size.
     fn fill_number(self, number: &[u8]) -> bool {
         let size = self.param().size;
         let used = number.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
@@ -230,7 +230,7 @@ impl<'a> Value<'a> {
         self.write(&padded)
     }
 
-    /// Writes bytes, if they fit.
+    /// Writes bytes if they fit.
     fn fill(self, bytes: &[u8]) -> bool {
         self.set_returned(bytes.len());
         self.write(bytes)
@@ -243,13 +243,13 @@ impl<'a> Value<'a> {
         if bytes.len() > self.param().size {
             return false;
         }
-        // SAFETY: `data` has `size` bytes to be written, and they are not ours.
+        // SAFETY: `data` has `size` writable bytes, and they are not ours.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.param().data.cast::<u8>(), bytes.len()) };
         true
     }
 
     fn set_returned(self, length: usize) {
-        // SAFETY: the caller's list is there to be answered in; nobody else looks at it meanwhile.
+        // SAFETY: the caller's list is an output, with no other users during the call.
         unsafe { (&raw mut (*self.0).returned).write(length) };
     }
 }
@@ -258,16 +258,16 @@ fn is_negative(bytes: &[u8]) -> bool {
     bytes.last().is_some_and(|last| last & 0x80 != 0)
 }
 
-/// A list of values that are passed to OpenSSL.
+/// Builds a list of parameters to pass to OpenSSL.
 #[derive(Default)]
 pub(crate) struct Builder {
     params: Vec<Param>,
-    /// Numbers, as this machine writes them.
+    /// Numbers, in native byte order.
     numbers: Vec<Zeroizing<Vec<u8>>>,
 }
 
 impl Builder {
-    /// `number` is big-endian.
+    /// Adds a number; `number` is big-endian.
     pub(crate) fn large(mut self, name: &'static CStr, number: &[u8]) -> Self {
         let mut reversed = Zeroizing::new(number.to_vec());
         reversed.reverse();
@@ -295,8 +295,8 @@ impl Builder {
         self
     }
 
-    /// Bytes that are passed in their own place. They must live until [`with`](Self::with) returns, which whoever calls
-    /// both in one expression sees to.
+    /// Adds bytes without copying them. They must live until [`with`](Self::with) returns, which holds if both calls
+    /// are in one expression.
     pub(crate) fn lent_bytes(mut self, name: &'static CStr, bytes: &[u8]) -> Self {
         self.add(name, PARAM_BYTES, bytes.as_ptr().cast_mut().cast(), bytes.len());
         self
@@ -313,12 +313,12 @@ impl Builder {
     }
 }
 
-/// The description of a value that can be asked for or set.
+/// Describes a gettable or settable parameter.
 pub(crate) const fn described(name: &'static CStr, data_type: u32) -> Param {
     Param { key: name.as_ptr(), data_type, data: std::ptr::null_mut(), size: 0, returned: UNMODIFIED }
 }
 
-/// The end of a list.
+/// Terminates a list.
 pub(crate) const fn end() -> Param {
     Param { key: std::ptr::null(), data_type: 0, data: std::ptr::null_mut(), size: 0, returned: 0 }
 }
@@ -335,7 +335,7 @@ mod tests {
         let data = room.as_mut_ptr().cast();
         let asked = Param { key: NAME.as_ptr(), data_type, data, size: room.len(), returned: UNMODIFIED };
         let mut list = [asked, end()];
-        // SAFETY: the list is above, and ends.
+        // SAFETY: the list is above, and is terminated.
         let answered = unsafe { Params::new(list.as_mut_ptr()) }.answer(NAME, answer);
         (answered, list[0].returned)
     }
@@ -371,6 +371,6 @@ mod tests {
         assert_eq!(ask(PARAM_TEXT, &mut text, Answer::Text(c"abcd")), (true, 4));
         assert_eq!(&text, b"abcd\0");
         assert_eq!(ask(PARAM_BYTES, &mut [0; 1], Answer::Bytes(&[1, 2])), (false, 2));
-        assert!(!ask(PARAM_BYTES, &mut [0; 8], Answer::Text(c"x")).0, "another type");
+        assert!(!ask(PARAM_BYTES, &mut [0; 8], Answer::Text(c"x")).0, "type mismatch");
     }
 }

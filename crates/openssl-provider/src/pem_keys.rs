@@ -1,7 +1,7 @@
-//! What `QUADRILLE KEY` blocks in PEM files may name: only what openssl.cnf lists.
+//! Keys that `QUADRILLE KEY` blocks in PEM files may name: only those listed in openssl.cnf.
 //!
-//! A URI stands in a server's own configuration. A PEM file may have been uploaded by one of many customers, and must not
-//! bring a key of this machine along that somebody else's file holds.
+//! A URI in a server's own configuration is trusted. A PEM file may have been uploaded by one of many customers, and
+//! must not gain access to a key of this machine that belongs to another customer.
 
 use crate::error::{Failure, Reason};
 use std::{
@@ -9,11 +9,11 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-/// Directories, files and sockets. A list that was replaced by another is not freed: somebody may still read it, and a
-/// process has one configuration as a rule.
+/// Allowed directories, files and sockets. A replaced list is not freed: it may still be read, and a process usually
+/// loads one configuration.
 static LISTED: AtomicPtr<Vec<PathBuf>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Takes the setting: absolute paths with commas between them.
+/// Parses the setting: absolute paths separated by commas.
 pub(crate) fn list(setting: &str) -> Result<(), Failure> {
     let mut listed = Vec::new();
     for path in setting.split(',').map(str::trim).filter(|path| !path.is_empty()) {
@@ -30,7 +30,7 @@ pub(crate) fn list(setting: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether this path is listed, or lies below a directory that is.
+/// Returns whether this path is listed, or is below a listed directory.
 pub(crate) fn covers(path: &Path) -> bool {
     is_plain(path) && current().iter().any(|listed| path.starts_with(listed))
 }

@@ -1,16 +1,15 @@
-//! What each process has for itself. Servers read their keys, and then fork: threads stay behind, and a lock that one
-//! of them held stays locked. So nothing that has threads or locks is used on the other side of a fork; it is made
-//! anew.
+//! State of each process. Servers read their keys and then fork: threads do not survive in the child, and a lock that
+//! one of them held stays locked. So nothing that has threads or locks is used across a fork; it is created again.
 
 use std::sync::{
     Once, OnceLock,
     atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
-/// How many forks lie between this process and the one that loaded the module.
+/// Number of forks between this process and the one that loaded the module.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// Begins to notice forks.
+/// Starts counting forks.
 pub(crate) fn watch_forks() {
     static WATCHED: Once = Once::new();
     extern "C" fn in_child() {
@@ -22,7 +21,7 @@ pub(crate) fn watch_forks() {
     });
 }
 
-/// A value that is made in each process when it is first asked for.
+/// A value that each process creates on first use.
 pub(crate) struct PerProcess<T>(AtomicPtr<Made<T>>);
 
 struct Made<T> {
@@ -35,7 +34,7 @@ impl<T> PerProcess<T> {
         Self(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// The value of this process. That of the parent is left alone, locks, memory and all.
+    /// Returns the value of this process. The parent's is left untouched, with its locks and memory.
     pub(crate) fn get(&self, make: impl FnOnce() -> T) -> &T {
         let generation = GENERATION.load(Ordering::Relaxed);
         loop {
@@ -47,7 +46,7 @@ impl<T> PerProcess<T> {
                     let new = Box::into_raw(Box::new(Made { generation, value: OnceLock::new() }));
                     let placed = self.0.compare_exchange(made, new, Ordering::AcqRel, Ordering::Acquire);
                     if placed.is_err() {
-                        // SAFETY: nobody else has seen it.
+                        // SAFETY: it has not been shared.
                         drop(unsafe { Box::from_raw(new) });
                     }
                 }
@@ -55,28 +54,28 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// Takes the value away, if this process has one.
+    /// Removes the value, if this process has one.
     ///
     /// # Safety
-    /// Nobody uses what [`get`](Self::get) has lent, now or later.
+    /// References returned by [`get`](Self::get) are not used any more.
     pub(crate) unsafe fn clear(&self) -> Option<T> {
         let made = self.0.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: it is null, or a box made in `get` that nobody else has any more.
+        // SAFETY: it is null, or a box made in `get` without other references.
         let here = unsafe { made.as_ref() }
             .is_some_and(|made| made.generation == GENERATION.load(Ordering::Relaxed));
-        // SAFETY: as above. A parent's is never freed: to free is to use.
+        // SAFETY: as above. A parent's value is never freed: freeing would use it.
         here.then(|| unsafe { Box::from_raw(made) }).and_then(|made| made.value.into_inner())
     }
 }
 
 impl<T> Drop for PerProcess<T> {
     fn drop(&mut self) {
-        // SAFETY: whoever drops it lends nothing any more.
+        // SAFETY: a value being dropped has no outstanding references.
         drop(unsafe { self.clear() });
     }
 }
 
-/// Runs what needs more stack than an ASYNC job has (32 KiB) on a thread of its own, and waits for it.
+/// Runs a function that needs more stack than an ASYNC job has (32 KiB) on a separate thread, and waits for it.
 pub(crate) fn on_own_stack<T: Send>(what: impl FnOnce() -> T + Send) -> std::thread::Result<T> {
     std::thread::scope(|scope| {
         let spawned = std::thread::Builder::new().name("quadrille-start".into()).spawn_scoped(scope, what);
@@ -84,8 +83,8 @@ pub(crate) fn on_own_stack<T: Send>(what: impl FnOnce() -> T + Send) -> std::thr
     })
 }
 
-/// Runs what needs more stack than an ASYNC job has: on the caller's, unless that is a job's. A server that chooses
-/// certificates by name reads keys in the midst of a handshake.
+/// Runs a function that needs more stack than an ASYNC job has: on the caller's stack, unless that is a job's. A
+/// server that selects certificates by name loads keys during a handshake.
 pub(crate) fn with_enough_stack<T: Send>(what: impl FnOnce() -> T + Send) -> std::thread::Result<T> {
     if crate::wait::in_job() { on_own_stack(what) } else { Ok(what()) }
 }
@@ -102,7 +101,7 @@ mod tests {
         assert_eq!(*value.get(|| 2), 1, "made once");
         GENERATION.fetch_add(1, Ordering::Relaxed);
         assert_eq!(*value.get(|| 3), 3, "as after a fork");
-        // SAFETY: nothing of it is used.
+        // SAFETY: it is not used any more.
         assert_eq!(unsafe { value.clear() }, Some(3));
         assert_eq!(*value.get(|| 4), 4);
     }

@@ -1,4 +1,4 @@
-//! A descriptor that becomes readable when somebody wakes it.
+//! A descriptor that becomes readable when it is signalled.
 
 use std::{
     fs::File,
@@ -16,7 +16,7 @@ impl Signal {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: it is a descriptor that nobody else has.
+        // SAFETY: it is a new descriptor without other owners.
         Ok(Self(unsafe { File::from_raw_fd(fd) }))
     }
 
@@ -25,7 +25,7 @@ impl Signal {
     }
 
     pub(crate) fn set(&self) {
-        // It can only fail if the counter is full, and then it is readable.
+        // The write fails only if the counter is full, and then the descriptor is readable.
         let _ = (&self.0).write(&1_u64.to_ne_bytes());
     }
 

@@ -1,5 +1,5 @@
-//! Signatures (`provider-signature(7)`): RSA with PKCS #1 v1.5 and PSS, and ECDSA. OpenSSL hands over either a digest
-//! or the message itself, in pieces.
+//! Signatures (`provider-signature(7)`): RSA with PKCS #1 v1.5 and PSS, and ECDSA. OpenSSL passes either a digest or
+//! the message itself, in pieces.
 
 mod algorithm_id;
 mod settings;
@@ -23,7 +23,7 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// What OpenSSL holds while it signs or verifies.
+/// Context of a signature or a verification.
 #[derive(Clone, Default)]
 struct Context {
     key: Option<Shared>,
@@ -173,7 +173,7 @@ unsafe extern "C" fn set_params(context: *mut Context, params: *const Param) -> 
 
 impl Context {
     /// # Safety
-    /// `key` is null, for the key that is there already, or an object of key management.
+    /// `key` is null, to keep the current key, or an object of key management.
     unsafe fn begin(&mut self, key: *const c_void, params: Params<'_>, signs: bool) -> Result<(), Failure> {
         if !key.is_null() {
             // SAFETY: the caller's promise.
@@ -187,7 +187,7 @@ impl Context {
     }
 
     /// # Safety
-    /// As for [`begin`](Self::begin).
+    /// See [`begin`](Self::begin).
     unsafe fn begin_message(
         &mut self,
         digest: Option<&str>,
@@ -244,7 +244,7 @@ impl Context {
     }
 }
 
-/// ECDSA looks at the digest's bits only, not at how they were made.
+/// ECDSA depends only on the digest's bits, not on the algorithm that produced them.
 fn ecdsa_scheme(digest: &[u8]) -> Result<SignatureScheme, Failure> {
     match digest.len() {
         20 => Ok(SignatureScheme::EcdsaSha1),
@@ -257,10 +257,10 @@ fn ecdsa_scheme(digest: &[u8]) -> Result<SignatureScheme, Failure> {
     }
 }
 
-/// Answers how long the output may become, or makes it and writes it.
+/// Returns the maximum length of the output, or computes it and writes it.
 ///
 /// # Safety
-/// `output` is null or has `room` bytes; `length` can be written.
+/// `output` is null or has `room` bytes; `length` is writable.
 pub(crate) unsafe fn deliver(
     output: *mut u8,
     length: *mut usize,
@@ -278,7 +278,7 @@ pub(crate) unsafe fn deliver(
     if made.len() > room {
         return Err(Failure::new(Reason::BufferTooSmall, format!("{} bytes are needed", made.len())));
     }
-    // SAFETY: the output has at least so many bytes, and nobody else uses them.
+    // SAFETY: the output has at least that many bytes, and no other users.
     unsafe { std::ptr::copy_nonoverlapping(made.as_ptr(), output, made.len()) };
     *length = made.len();
     Ok(())

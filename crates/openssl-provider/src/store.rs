@@ -1,4 +1,4 @@
-//! The store loader (`provider-storemgmt(7)`): keys by URI, wherever a program takes `quadrille:...` for a key. See
+//! The store loader (`provider-storemgmt(7)`): keys by URI, wherever a program accepts `quadrille:...` for a key. See
 //! [`uri`](crate::uri).
 
 use crate::{
@@ -58,7 +58,7 @@ unsafe extern "C" fn eof(context: *mut Context) -> c_int {
 unsafe extern "C" fn close(context: *mut Context) -> c_int {
     guard(|| {
         if !context.is_null() {
-            // SAFETY: OpenSSL closes once what it has from `open`.
+            // SAFETY: OpenSSL closes each context from `open` once.
             drop(unsafe { Box::from_raw(context) });
         }
         Ok(())
@@ -76,7 +76,7 @@ unsafe extern "C" fn settable(_provider: *mut c_void) -> *const Param {
     SETTABLE.as_ptr()
 }
 
-/// What is expected of a URI of ours is what there is: one key.
+/// Accepts every expectation: a URI of this provider always yields one key.
 unsafe extern "C" fn set_params(_context: *mut c_void, _params: *const Param) -> c_int {
     1
 }

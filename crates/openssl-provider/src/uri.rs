@@ -1,4 +1,4 @@
-//! Keys named by a URI:
+//! Keys named by a URI.
 //!
 //! ```text
 //! quadrille:file:/etc/ssl/private/site.key                        a PEM file, computed in this process
@@ -6,7 +6,7 @@
 //! quadrille:keyless:unix:/run/a.sock,unix:/run/b.sock?key=/etc/ssl/site.pem&fallback=/etc/ssl/private/site.key
 //! ```
 //!
-//! `key` is the certificate or public key whose private half is meant.
+//! `key` is a certificate or public key; the URI names the matching private key.
 
 use crate::{
     components::Family,
@@ -28,13 +28,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What all of them begin with.
+/// Common prefix of all URIs.
 pub(crate) const SCHEME: &str = "quadrille:";
 
-/// Longer files hold no key.
+/// Maximum file size; longer files do not contain a key.
 const LONGEST_FILE: u64 = 1024 * 1024;
 
-/// The key that a URI of the server's own configuration names.
+/// Loads the key named by a URI in the server's own configuration.
 pub(crate) fn resolve(uri: &str) -> Result<(Family, ProviderKey), Failure> {
     let key = NamedKey::read(uri)?.load()?;
     let family = Family::for_key_type(key.key_type())
@@ -42,19 +42,19 @@ pub(crate) fn resolve(uri: &str) -> Result<(Family, ProviderKey), Failure> {
     Ok((family, key))
 }
 
-/// The key that a URI in a PEM file names, if all its paths are listed. There is one error, so that nobody learns from
-/// it which files exist.
+/// Loads the key named by a URI in a PEM file, if all its paths are listed. There is one error, so that it does not
+/// reveal which files exist.
 pub(crate) fn resolve_listed(uri: &str) -> Result<(Family, ProviderKey), Failure> {
     let listed = NamedKey::read(uri).is_ok_and(|named| named.paths().all(pem_keys::covers));
     let resolved = if listed { resolve(uri).ok() } else { None };
     resolved.ok_or_else(|| {
-        let detail = "a QUADRILLE KEY block names something that pem-keys in openssl.cnf does not list, or that is not \
-                      there; `openssl pkey -in` with the URI in front of the block says more";
+        let detail = "a QUADRILLE KEY block names a path that pem-keys in openssl.cnf does not list or \
+                      that does not exist; `openssl pkey -in` with the URI in front of the block says more";
         Failure::new(Reason::BadUri, detail)
     })
 }
 
-/// What a URI names.
+/// A parsed URI.
 enum NamedKey {
     File(PathBuf),
     Remote { sockets: Vec<PathBuf>, public: PathBuf, fallback: Option<PathBuf> },
@@ -63,7 +63,7 @@ enum NamedKey {
 impl NamedKey {
     fn read(uri: &str) -> Result<Self, Failure> {
         let Some(rest) = uri.strip_prefix(SCHEME) else {
-            return Err(bad(uri, "it does not begin with quadrille:"));
+            return Err(bad(uri, "it does not start with quadrille:"));
         };
         if let Some(path) = rest.strip_prefix("file:") {
             Self::file(uri, path)
@@ -74,7 +74,7 @@ impl NamedKey {
         } else if rest.starts_with('/') {
             Self::file(uri, rest)
         } else {
-            Err(bad(uri, "after quadrille: comes file:/path, or unix:/socket?key=/certificate"))
+            Err(bad(uri, "after quadrille: write file:/path, or unix:/socket?key=/certificate"))
         }
     }
 
@@ -93,12 +93,11 @@ impl NamedKey {
                 _ => return Err(bad(uri, &format!("`{setting}` is neither key=FILE nor fallback=FILE"))),
             }
         }
-        let public =
-            public.ok_or_else(|| bad(uri, "add ?key=FILE with the certificate whose key is meant"))?;
+        let public = public.ok_or_else(|| bad(uri, "add ?key=FILE with the certificate of the key"))?;
         Ok(Self::Remote { sockets, public, fallback })
     }
 
-    /// Everything that is opened for it.
+    /// Returns all paths that are opened for the URI.
     fn paths(&self) -> impl Iterator<Item = &Path> {
         let (sockets, files) = match self {
             Self::File(path) => (&[][..], [Some(path), None]),
@@ -124,13 +123,13 @@ fn socket(uri: &str, server: &str) -> Result<PathBuf, Failure> {
     match server.parse::<Address>() {
         Ok(Address::Unix(path)) => plain(uri, &path.to_string_lossy()),
         Ok(Address::Tcp { .. }) => {
-            Err(bad(uri, "only key servers of this machine can be asked from here: write unix:/path"))
+            Err(bad(uri, "only key servers on this machine are supported here: write unix:/path"))
         }
         Err(problem) => Err(bad(uri, &problem.to_string())),
     }
 }
 
-/// An absolute path, with `%2c` and the like resolved.
+/// Parses an absolute path, decoding percent-encoding such as `%2c`.
 fn plain(uri: &str, path: &str) -> Result<PathBuf, Failure> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -156,8 +155,7 @@ fn public_key(path: &Path) -> Result<PKey<Public>, Failure> {
     let pem = read(path)?;
     let of_certificate = || X509::from_pem(&pem)?.public_key();
     of_certificate().or_else(|_| PKey::public_key_from_pem(&pem)).map_err(|_| {
-        let detail =
-            format!("{}: there is neither a certificate nor a public key in it (PEM)", path.display());
+        let detail = format!("{}: it contains neither a certificate nor a public key (PEM)", path.display());
         Failure::new(Reason::UnsupportedKey, detail)
     })
 }
@@ -165,9 +163,9 @@ fn public_key(path: &Path) -> Result<PKey<Public>, Failure> {
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let cannot =
         |error: std::io::Error| Failure::new(Reason::CannotReadFile, format!("{}: {error}", path.display()));
-    // Room for most keys at once, so that growing leaves no copies behind.
+    // Allocated large enough for most keys, so that growing leaves no copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
-    // A pipe that nobody writes to is opened all the same, and then seen not to be a file.
+    // Opens a pipe without a writer without blocking; it is then rejected because it is not a file.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(cannot)?;
     if !file.metadata().map_err(cannot)?.is_file() {
         return Err(cannot(std::io::Error::other("it is not a regular file")));
@@ -185,7 +183,7 @@ mod tests {
     use super::{Reason, resolve};
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_problem() {
         let cases = [
             ("quadrille:", Reason::BadUri, "file:/path"),
             ("quadrille:file:key.pem", Reason::BadUri, "absolute"),

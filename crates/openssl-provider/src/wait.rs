@@ -1,10 +1,10 @@
-//! Waiting for a result. Inside an ASYNC job (`ASYNC_start_job(3)`), the job is paused and the server's event loop goes
-//! on; elsewhere the thread sleeps.
+//! Waiting for a result. Inside an ASYNC job (`ASYNC_start_job(3)`), the job is paused and the server's event loop
+//! continues; elsewhere the thread sleeps.
 //!
-//! A server may free a connection whose job is paused, and never resume the job. OpenSSL then loses the job's stack,
-//! and what the functions on it had allocated; nobody but OpenSSL could give it back (haproxy#3453). So nothing of ours
-//! stands on that stack: what is waited for, and the descriptor, belong to the wait context, which is freed with the
-//! connection. And because each such job is lost memory, a process that has lost many does not pause any more.
+//! A server may free a connection whose job is paused, and never resume the job. OpenSSL then leaks the job's stack
+//! and the allocations of the functions on it; only OpenSSL could free them (haproxy#3453). Therefore nothing of ours
+//! is on that stack: the awaited operation and the descriptor belong to the wait context, which is freed with the
+//! connection. Because each such job leaks memory, a process that has lost many stops pausing.
 
 use crate::{
     error::{Failure, Reason},
@@ -23,31 +23,31 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// A result to come.
+/// A pending result.
 pub(crate) type Answer = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// A signature, or a raw RSA result, which may be secret.
 pub(crate) type Outcome = Result<Zeroizing<Vec<u8>>, Failure>;
 
-/// Paused jobs that were never resumed.
+/// Number of paused jobs that were never resumed.
 static LOST_JOBS: AtomicUsize = AtomicUsize::new(0);
 
-/// From so many lost jobs on, operations block instead. Each costs some 80 KiB.
+/// Number of lost jobs from which operations block instead. Each costs some 80 KiB.
 static MAX_LOST_JOBS: AtomicUsize = AtomicUsize::new(512);
 
-/// Its address distinguishes our descriptor from others in a wait context.
+/// Static whose address identifies our descriptor in a wait context.
 static KEY: u8 = 0;
 
-/// Sets how many jobs may be lost.
+/// Sets the maximum number of lost jobs.
 pub(crate) fn set_max_lost_jobs(count: usize) {
     MAX_LOST_JOBS.store(count, Ordering::Relaxed);
 }
 
-/// Whether [`for_answer`] would pause a job.
+/// Returns whether [`for_answer`] would pause a job.
 pub(crate) fn can_pause() -> bool {
     LOST_JOBS.load(Ordering::Relaxed) < MAX_LOST_JOBS.load(Ordering::Relaxed) && in_job()
 }
 
-/// Whether the caller is on the stack of a job.
+/// Returns whether the caller is on the stack of a job.
 pub(crate) fn in_job() -> bool {
     // SAFETY: it has no preconditions.
     Async::get().is_some_and(|host| unsafe { !(host.current_job)().is_null() })
@@ -68,7 +68,7 @@ struct PausedOperation {
     answer: Option<Answer>,
 }
 
-/// A job that waits: its paused operation, and the wait context whose it is, or will be.
+/// A waiting job: its paused operation, and the wait context that owns it or will own it.
 struct JobWait {
     context: *mut c_void,
     paused: *mut PausedOperation,
@@ -76,10 +76,10 @@ struct JobWait {
 }
 
 impl JobWait {
-    /// `None` if something is waited for there already.
+    /// Returns `None` if the context already has a pending operation.
     fn of_current_job(host: &Async) -> Option<Self> {
         let (mut fd, mut paused) = (-1, std::ptr::null_mut());
-        // SAFETY: the context is that of the current job, and the places for the answers are there.
+        // SAFETY: the context is that of the current job, and the outputs are writable.
         let context = unsafe { (host.wait_context)((host.current_job)()) };
         if context.is_null() {
             return None;
@@ -87,7 +87,7 @@ impl JobWait {
         // SAFETY: as above.
         if unsafe { (host.get_fd)(context, key(), &mut fd, &mut paused) } == 1 && !paused.is_null() {
             let paused = paused.cast::<PausedOperation>();
-            // SAFETY: `run` made it for this context; nothing but its one job uses it.
+            // SAFETY: `run` made it for this context; only its one job uses it.
             unsafe { (*paused).wakeup.update(host, context) };
             // SAFETY: as above.
             return unsafe { (*paused).answer.is_none() }.then_some(Self { context, paused, is_new: false });
@@ -98,13 +98,14 @@ impl JobWait {
         Some(Self { context, paused, is_new: true })
     }
 
-    /// What is ready at once leaves no descriptor in the context: a server may only learn of descriptors by pauses, and
-    /// HAProxy stops at one that it does not know. So whoever is given a descriptor is paused for it, too.
+    /// Waits in the job. A result that is ready at once leaves no descriptor in the context: a server may only learn
+    /// of descriptors by pauses, and HAProxy stops at one that it does not know. So a job that gets a descriptor is
+    /// also paused for it.
     fn run(self, host: &Async, answer: Answer) -> Outcome {
         let paused = self.paused;
-        // SAFETY: the wait context owns what is paused, or nobody but us, until it is given to it below. It lives at
-        // least until this job goes on or is lost. Between pauses only this job touches it. If it is lost, what follows
-        // a pause is never run, and nothing on the stack is left to be dropped.
+        // SAFETY: the wait context owns the paused operation; until it is handed over below, this function does. It
+        // lives at least until this job continues or is lost. Between pauses only this job touches it. If the job is
+        // lost, the code after a pause never runs, and nothing on the stack is left to be dropped.
         unsafe { (*paused).answer = Some(answer) };
         // SAFETY: as above.
         let ready = unsafe { (*paused).poll() };
@@ -113,7 +114,7 @@ impl JobWait {
             return outcome;
         }
         if self.is_new {
-            // SAFETY: the context takes over what is paused, and gives it to `freed`.
+            // SAFETY: the context takes ownership of the paused operation, and passes it to `freed`.
             let taken =
                 unsafe { (host.set_fd)(self.context, key(), (*paused).wakeup.fd(), paused.cast(), freed) };
             if taken != 1 {
@@ -137,22 +138,22 @@ impl JobWait {
         }
     }
 
-    /// Frees a paused operation that no context has.
+    /// Frees a paused operation that no context owns.
     fn discard(self) {
         if self.is_new {
-            // SAFETY: it was made in `of_current_job`, and nobody else has it.
+            // SAFETY: it was made in `of_current_job`, and has no other owner.
             drop(unsafe { Box::from_raw(self.paused) });
         }
     }
 }
 
-/// By which our descriptor is found in a wait context.
+/// Returns the key of our descriptor in a wait context.
 fn key() -> *const c_void {
     (&raw const KEY).cast()
 }
 
 impl PausedOperation {
-    /// Resumed for nothing, it must not stay readable.
+    /// Polls after a resumption. After a spurious one, the descriptor must not stay readable.
     fn resumed(&mut self) -> Poll<Outcome> {
         let polled = self.poll();
         if polled.is_ready() {
@@ -175,7 +176,7 @@ impl PausedOperation {
     }
 }
 
-/// The connection is freed, and with it the wait context.
+/// Called when the connection is freed, and with it the wait context.
 unsafe extern "C" fn freed(_context: *mut c_void, _key: *const c_void, _fd: c_int, paused: *mut c_void) {
     let _ = std::panic::catch_unwind(|| {
         // SAFETY: `paused` is the box that was handed over with this function, and is handed back once.
@@ -187,7 +188,7 @@ unsafe extern "C" fn freed(_context: *mut c_void, _key: *const c_void, _fd: c_in
     });
 }
 
-/// Sleeps until the result is there.
+/// Sleeps until the result is ready.
 pub(crate) fn block(mut answer: Answer) -> Outcome {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {

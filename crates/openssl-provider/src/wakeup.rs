@@ -1,5 +1,5 @@
-//! How a server learns that the result of a paused job is there: by a descriptor, or by a function that it has left in
-//! the wait context (`ASYNC_WAIT_CTX_set_callback(3)`), which costs no system call and no descriptor.
+//! Notification of a server that the result of a paused job is ready: by a descriptor, or by a function that it
+//! stored in the wait context (`ASYNC_WAIT_CTX_set_callback(3)`), which costs no system call and no descriptor.
 
 use crate::{
     host::{Async, Callback},
@@ -13,24 +13,24 @@ use std::{
     task::Wake,
 };
 
-/// One for each wait context.
+/// The notification of one wait context.
 pub(crate) enum Wakeup {
     Descriptor(Signal),
     /// `None` once the server has freed the context.
     Callback(Mutex<Option<Call>>),
 }
 
-/// A function of the server, and what it wants to be given.
+/// A function of the server, with its argument.
 pub(crate) struct Call {
     function: Callback,
     argument: *mut c_void,
 }
 
-// SAFETY: a server that leaves a function in a wait context expects it to be called by any thread.
+// SAFETY: a server that stores a function in a wait context expects calls from any thread.
 unsafe impl Send for Call {}
 
 impl Wakeup {
-    /// As the server wants it for this context.
+    /// Uses the function in the context if there is one, and a descriptor otherwise.
     ///
     /// # Safety
     /// `context` is a live wait context.
@@ -42,10 +42,10 @@ impl Wakeup {
         }
     }
 
-    /// The server may have left another function since.
+    /// Reloads the function, which the server may have replaced.
     ///
     /// # Safety
-    /// `context` is the live wait context that this was made for.
+    /// `context` is the live wait context that this was created for.
     pub(crate) unsafe fn update(&self, host: &Async, context: *mut c_void) {
         if let Self::Callback(call) = self {
             // SAFETY: the caller's promise.
@@ -53,7 +53,7 @@ impl Wakeup {
         }
     }
 
-    /// -1 if there is none.
+    /// Returns the descriptor; -1 for a function.
     pub(crate) fn fd(&self) -> RawFd {
         match self {
             Self::Descriptor(signal) => signal.fd(),
@@ -61,14 +61,15 @@ impl Wakeup {
         }
     }
 
-    /// Seen: it is not to wake the server once more.
+    /// Clears the signal: it must not wake the server once more.
     pub(crate) fn clear(&self) {
         if let Self::Descriptor(signal) = self {
             signal.clear();
         }
     }
 
-    /// The context is gone, and with it perhaps what the function wants. Returns when nobody is in it.
+    /// Detaches from the freed context, and perhaps from the function's argument. Returns when no call of the
+    /// function is in progress.
     pub(crate) fn disconnect(&self) {
         if let Self::Callback(call) = self {
             *locked(call) = None;
@@ -82,7 +83,7 @@ impl Wake for Wakeup {
             Self::Descriptor(signal) => signal.set(),
             Self::Callback(call) => {
                 if let Some(call) = &*locked(call) {
-                    // SAFETY: the server has left it for this, and the context is there: see `disconnect`.
+                    // SAFETY: the server stored it for this purpose, and the context is alive: see `disconnect`.
                     unsafe { (call.function)(call.argument) };
                 }
             }
@@ -95,7 +96,7 @@ impl Call {
     /// `context` is a live wait context.
     unsafe fn of(host: &Async, context: *mut c_void) -> Option<Self> {
         let (mut function, mut argument): (Option<Callback>, _) = (None, std::ptr::null_mut());
-        // SAFETY: the caller's promise, and places for the answers.
+        // SAFETY: the caller's promise, and the outputs are writable.
         let known: c_int = unsafe { host.get_callback?(context, &mut function, &mut argument) };
         let function = function.filter(|_| known == 1)?;
         Some(Self { function, argument })

@@ -1,8 +1,8 @@
-//! How long to wait before the next attempt.
+//! Exponential backoff.
 
 use std::time::Duration;
 
-/// Waits that double, up to a bound.
+/// Exponential backoff with an upper bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     first: Duration,
@@ -11,27 +11,27 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Between attempts to reach a control plane: Envoy's defaults.
+    /// Backoff between attempts to connect to a control plane: Envoy's defaults.
     pub const CONNECTIONS: Self = Self::new(Duration::from_millis(500), Duration::from_secs(30));
 
-    /// Before a NACK that follows another: a server may send what was refused again as soon as it hears of it, for
-    /// ever.
+    /// Backoff before a NACK that follows another: a control plane may resend a rejected resource as soon as it
+    /// receives the NACK, indefinitely.
     pub const NACKS: Self = Self::new(Duration::from_millis(100), Duration::from_secs(3));
 
-    /// Waits from `first` to `most`.
+    /// Creates a backoff from `first` to `most`.
     pub const fn new(first: Duration, most: Duration) -> Self {
         Self { first, most, next: first }
     }
 
-    /// The next wait: a random part of its bound, so that gateways that lost the same server do not come back together.
-    /// `random` is evenly drawn from 0 to 1.
+    /// Returns the next wait: a random fraction of its bound, so that gateways that lost the same control plane do
+    /// not reconnect simultaneously. `random` is uniformly distributed from 0 to 1.
     pub fn wait(&mut self, random: f64) -> Duration {
         let bound = self.next;
         self.next = (bound * 2).min(self.most);
         bound.mul_f64(random.clamp(0.0, 1.0))
     }
 
-    /// After a success.
+    /// Resets the backoff after a success.
     pub fn reset(&mut self) {
         self.next = self.first;
     }

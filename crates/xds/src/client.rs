@@ -1,4 +1,4 @@
-//! One stream to one control plane, kept up for as long as it is wanted. The decisions are in
+//! One stream to one control plane, reopened until its subscriptions end. The protocol logic is in
 //! [`stream`](crate::stream).
 
 use crate::{
@@ -24,20 +24,20 @@ use tokio::sync::{Notify, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Streaming, client::Grpc, metadata::MetadataMap, transport::Channel};
 
-/// Takes what a control plane updates. Its functions run on the client's task.
+/// Receives the updates of a control plane. Its functions run on the client's task.
 pub trait UpdateHandler: Send + 'static {
-    /// Takes what is good of an update and says what is not. Nothing that is kept may be lost for what is refused. The
-    /// next response of the same stream waits for it.
+    /// Applies the valid resources of an update and returns the rejections of the others. Existing resources must not
+    /// be dropped because of a rejection. The next response of the same stream waits for the returned future.
     fn handle(&mut self, update: &Update) -> impl Future<Output = Vec<Rejection>> + Send;
 
-    /// The stream has ended, because nothing more is wanted.
+    /// Called after the stream has ended because its subscriptions have.
     fn ended(&mut self);
 
-    /// There is a connection, or there is none for this reason.
+    /// Called when the connection is up, or down for the given reason.
     fn connection_changed(&mut self, state: Result<(), &str>);
 }
 
-/// What is wanted of a control plane; it can be changed at any time, from any thread.
+/// Subscriptions at a control plane, which can be changed at any time, from any thread.
 #[derive(Clone, Debug, Default)]
 pub struct Subscriptions(Arc<Shared>);
 
@@ -49,7 +49,7 @@ struct Shared {
 }
 
 impl Subscriptions {
-    /// Replaces what is wanted of a kind.
+    /// Replaces the subscriptions of a resource type.
     pub fn subscribe(&self, kind: ResourceType, interest: Interest) {
         let mut wanted = self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         if wanted.get(&kind) != Some(&interest) {
@@ -58,7 +58,7 @@ impl Subscriptions {
         }
     }
 
-    /// Nothing more is wanted, ever: the stream ends once its handler has taken what has come.
+    /// Ends all subscriptions for good: the stream closes after its handler has processed the received updates.
     pub fn end(&self) {
         self.0.ended.store(true, Ordering::Relaxed);
         self.0.changed.notify_one();
@@ -68,7 +68,7 @@ impl Subscriptions {
         self.0.ended.load(Ordering::Relaxed)
     }
 
-    /// Waits, unless nothing is wanted any more.
+    /// Waits for the duration, or until the subscriptions end.
     async fn wait(&self, duration: Duration) {
         let until_end = async {
             while !self.has_ended() {
@@ -83,24 +83,24 @@ impl Subscriptions {
     }
 }
 
-/// A stream's settings.
+/// Settings of a stream.
 #[derive(Clone)]
 pub struct Client {
-    /// The other end.
+    /// The control plane to connect to.
     pub control_plane: ControlPlane,
-    /// How to speak.
+    /// Variant of the transport protocol.
     pub dialect: Dialect,
-    /// The kind of a service that has only this one; `None` for the aggregated service.
+    /// Resource type of a single-type service; `None` for the aggregated service.
     pub only: Option<ResourceType>,
-    /// Who asks.
+    /// Identity of this node.
     pub node: proto::Node,
-    /// Bounds.
+    /// Limits on responses.
     pub limits: Limits,
 }
 
 impl Client {
-    /// Keeps the stream up until [`Subscriptions::end`]. Each failure is told to the handler, and tried again after a
-    /// while.
+    /// Keeps the stream open until [`Subscriptions::end`]. Each failure is reported to the handler and followed by a
+    /// retry with backoff.
     pub async fn run(self, subscriptions: Subscriptions, mut handler: impl UpdateHandler) {
         let mut stream = Stream::new(self.dialect, self.node.clone(), self.limits);
         let mut backoff = Backoff::CONNECTIONS;
@@ -135,7 +135,7 @@ impl Client {
         }
     }
 
-    /// One connection, until it ends; why it has.
+    /// Runs one connection until it ends, and returns the reason.
     async fn connection<Q, S>(
         &self,
         stream: &mut Stream,
@@ -154,15 +154,16 @@ impl Client {
         stream.connected();
         handler.connection_changed(Ok(()));
         let (requests, outgoing) = mpsc::channel(QUEUED);
-        // A server may say nothing, not even that it is there, before it has something to say.
+        // A control plane may send nothing, not even response headers, before it has a response.
         let mut opening = pin!(self.open::<Q, S>(channel, outgoing));
         let mut opened = None;
         loop {
             if subscriptions.has_ended() {
-                return "nothing more is wanted of it".to_owned();
+                return "no subscription is left".to_owned();
             }
             apply_subscriptions(stream, subscriptions);
-            // Before the stream is opened nobody reads, but there is room for as much as can be said until then.
+            // Requests are not read before the stream is open, but the channel has room for all that can be sent
+            // until then.
             if let Err(reason) = send::<Q>(stream, &requests).await {
                 return reason;
             }
@@ -204,16 +205,16 @@ impl Client {
         let mut headers = http::HeaderMap::new();
         for (name, value) in &self.control_plane.metadata {
             let name: http::HeaderName =
-                name.parse().map_err(|_| format!("initial_metadata: {name} is no name of a header"))?;
+                name.parse().map_err(|_| format!("initial_metadata: {name} is not a valid header name"))?;
             let value =
-                value.parse().map_err(|_| format!("initial_metadata: the value of {name} is no header"))?;
+                value.parse().map_err(|_| format!("initial_metadata: the value of {name} is not valid"))?;
             headers.append(name, value);
         }
         Ok(MetadataMap::from_headers(headers))
     }
 }
 
-/// The next message, or why there is none. It may be dropped and called again.
+/// Returns the next message, or the reason for its absence. Cancellation safe.
 async fn message<S>(
     opened: &mut Option<Streaming<S>>,
     opening: Pin<&mut impl Future<Output = Result<Streaming<S>, String>>>,
@@ -221,10 +222,10 @@ async fn message<S>(
     if opened.is_none() {
         *opened = Some(opening.await?);
     }
-    let Some(incoming) = opened else { return Err("it has not opened the stream".to_owned()) };
+    let Some(incoming) = opened else { return Err("the stream is not open".to_owned()) };
     match incoming.message().await {
         Ok(Some(response)) => Ok(response),
-        Ok(None) => Err("it has ended the stream".to_owned()),
+        Ok(None) => Err("the control plane has closed the stream".to_owned()),
         Err(status) => Err(explain(&status)),
     }
 }
@@ -240,7 +241,7 @@ fn apply_subscriptions(stream: &mut Stream, subscriptions: &Subscriptions) {
     for (kind, interest) in subscriptions.current() {
         let surplus = stream.subscribe(kind, interest);
         if surplus > 0 {
-            tracing::error!(%kind, surplus, "more resources are referred to than can be asked for");
+            tracing::error!(%kind, surplus, "more resources are referenced than can be subscribed to");
         }
     }
 }
@@ -248,12 +249,12 @@ fn apply_subscriptions(stream: &mut Stream, subscriptions: &Subscriptions) {
 async fn send<Q: TryFrom<Request>>(stream: &mut Stream, requests: &mpsc::Sender<Q>) -> Result<(), String> {
     while let Some(request) = stream.next_request(Instant::now()) {
         let Ok(request) = Q::try_from(request) else { continue };
-        // A server that reads nothing any more is as good as gone.
+        // A control plane that no longer reads is treated as lost.
         let sent = tokio::time::timeout(SEND_TIMEOUT, requests.send(request)).await;
         match sent {
             Ok(Ok(())) => (),
-            Ok(Err(_)) => return Err("it has ended the stream".to_owned()),
-            Err(_) => return Err(format!("it has read nothing for {} s", SEND_TIMEOUT.as_secs())),
+            Ok(Err(_)) => return Err("the control plane has closed the stream".to_owned()),
+            Err(_) => return Err(format!("nothing read for {} s", SEND_TIMEOUT.as_secs())),
         }
     }
     Ok(())
@@ -277,6 +278,6 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Requests on their way. There are never more than one for each kind, and answers.
+/// Capacity for requests in transit: at most one subscription and one ACK or NACK per resource type.
 const QUEUED: usize = 16;
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,16 +1,20 @@
-//! Envoy's xDS, as a client: configuration that comes over the network, resource by resource.
+//! Client of Envoy's xDS, which receives configuration over the network, resource by resource.
 //!
 //! ```text
-//!  gRPC ──> client ──> stream ──────────> decode ────────> UpdateHandler, which accepts or refuses
+//!  gRPC ──> client ──> stream ──────────> decode ────────> UpdateHandler, which accepts or rejects
 //!           (I/O,      subscriptions,     protobuf to
 //!           backoff)   versions, ACK,     trees
 //!                      NACK
 //! ```
 //!
-//! `stream`, `decode` and `backoff` do no I/O. What a resource means is not decided here: it is a tree with the names
-//! of the .proto files, as if it had been written in YAML, and a [`UpdateHandler`] says whether it can be used.
+//! `stream`, `decode` and `backoff` do no I/O. This crate does not interpret resources: a resource is a tree with the
+//! field names of the .proto files, as if it had been written in YAML, and an [`UpdateHandler`] decides whether it
+//! can be used.
 //!
-//! This crate links no TLS library; a connection that is not plain comes from outside ([`transport::Connect`]).
+//! This crate links no TLS library; connections over TLS are provided by the caller ([`transport::Connect`]).
+//!
+//! `admin/descriptors` generates `decode/envoy.descriptors`, by which resources are decoded. `tests/control-plane`
+//! is go-control-plane, in Go.
 
 pub mod backoff;
 pub mod client;

@@ -1,17 +1,18 @@
-//! Bounds on what a control plane can make a gateway keep.
+//! Limits on the memory that a control plane can make a gateway use.
 
-/// A server that exceeds one of these gets a NACK, or loses its stream if it is the message itself that is too large.
+/// Limits on responses. A control plane that exceeds one receives a NACK; if the message itself is too large, the
+/// stream is closed.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of one response.
+    /// Maximum size of a response in bytes.
     pub message: usize,
-    /// Resources of one kind, and names asked for.
+    /// Maximum number of resources of a type, and of names subscribed to.
     pub resources: usize,
-    /// Bytes of a resource's name.
+    /// Maximum size of a resource's name in bytes.
     pub name: usize,
-    /// Nodes of all trees that one response makes.
+    /// Maximum number of nodes in all trees of one response.
     pub nodes: usize,
-    /// Levels of messages inside each other.
+    /// Maximum nesting depth of messages.
     pub depth: usize,
 }
 

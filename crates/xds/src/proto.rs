@@ -1,10 +1,10 @@
-//! The messages of the transport protocol, by hand: these few do not pay for a generated copy of Envoy's whole API.
-//! Numbers and names are those of `envoy/service/discovery/v3/discovery.proto`; fields that are not read are left out.
+//! Messages of the transport protocol, written by hand: so few do not justify a generated copy of Envoy's whole API.
+//! Numbers and names are those of `envoy/service/discovery/v3/discovery.proto`; fields that are not read are omitted.
 
 use std::collections::HashMap;
 use zeroize::Zeroize;
 
-/// `google.protobuf.Any`. It is wiped when it is dropped, for it may hold a private key.
+/// `google.protobuf.Any`. Wiped on drop, because it may hold a private key.
 #[derive(Clone, PartialEq, prost::Message)]
 #[prost(skip_debug)]
 pub struct Any {
@@ -34,7 +34,7 @@ pub struct Status {
     /// A gRPC status code.
     #[prost(int32, tag = "1")]
     pub code: i32,
-    /// For people.
+    /// Message for developers.
     #[prost(string, tag = "2")]
     pub message: String,
 }
@@ -42,139 +42,139 @@ pub struct Status {
 /// `envoy.config.core.v3.Locality`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Locality {
-    /// For instance a cloud's region.
+    /// Region, such as that of a cloud.
     #[prost(string, tag = "1")]
     pub region: String,
-    /// Within the region.
+    /// Zone within the region.
     #[prost(string, tag = "2")]
     pub zone: String,
-    /// Within the zone.
+    /// Sub-zone within the zone.
     #[prost(string, tag = "3")]
     pub sub_zone: String,
 }
 
-/// `envoy.config.core.v3.Node`: who asks.
+/// `envoy.config.core.v3.Node`: identity of the client.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Node {
-    /// Unique in its cluster.
+    /// Id, unique in its cluster.
     #[prost(string, tag = "1")]
     pub id: String,
-    /// The group of gateways that it belongs to.
+    /// Group of gateways to which the node belongs.
     #[prost(string, tag = "2")]
     pub cluster: String,
-    /// Whatever the control plane wants to know.
+    /// Metadata for the control plane.
     #[prost(message, optional, tag = "3")]
     pub metadata: Option<prost_reflect::prost_types::Struct>,
-    /// Where it runs.
+    /// Location of the node.
     #[prost(message, optional, tag = "4")]
     pub locality: Option<Locality>,
-    /// The program.
+    /// Name of the program.
     #[prost(string, tag = "6")]
     pub user_agent_name: String,
-    /// The program's version.
+    /// Version of the program.
     #[prost(string, tag = "7")]
     pub user_agent_version: String,
-    /// What it can do beyond the least.
+    /// Optional features that the client supports.
     #[prost(string, repeated, tag = "10")]
     pub client_features: Vec<String>,
 }
 
-/// A request in the state-of-the-world dialect: a subscription, an ACK or a NACK.
+/// A request in the state-of-the-world variant: a subscription, an ACK or a NACK.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct DiscoveryRequest {
-    /// The last version that was accepted.
+    /// Version that was accepted last.
     #[prost(string, tag = "1")]
     pub version_info: String,
-    /// In the first request of a stream.
+    /// Node, only in the first request of a stream.
     #[prost(message, optional, tag = "2")]
     pub node: Option<Node>,
-    /// All names that are wanted; none for everything.
+    /// All subscribed names; empty for a wildcard subscription.
     #[prost(string, repeated, tag = "3")]
     pub resource_names: Vec<String>,
-    /// Of what.
+    /// Type URL of the resources.
     #[prost(string, tag = "4")]
     pub type_url: String,
-    /// The response that is answered.
+    /// Nonce of the response that is acknowledged or rejected.
     #[prost(string, tag = "5")]
     pub response_nonce: String,
-    /// Why that response was refused.
+    /// Reason for a NACK.
     #[prost(message, optional, tag = "6")]
     pub error_detail: Option<Status>,
 }
 
-/// A response in the state-of-the-world dialect.
+/// A response in the state-of-the-world variant.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct DiscoveryResponse {
-    /// The version of all these resources.
+    /// Version of all these resources.
     #[prost(string, tag = "1")]
     pub version_info: String,
-    /// Of one type.
+    /// Resources, all of one type.
     #[prost(message, repeated, tag = "2")]
     pub resources: Vec<Any>,
-    /// Their type.
+    /// Type URL of the resources.
     #[prost(string, tag = "4")]
     pub type_url: String,
-    /// To be named in the answer.
+    /// Nonce for the ACK or NACK.
     #[prost(string, tag = "5")]
     pub nonce: String,
 }
 
-/// A request in the delta dialect.
+/// A request in the delta variant.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct DeltaDiscoveryRequest {
-    /// In the first request of a stream.
+    /// Node, only in the first request of a stream.
     #[prost(message, optional, tag = "1")]
     pub node: Option<Node>,
-    /// Of what.
+    /// Type URL of the resources.
     #[prost(string, tag = "2")]
     pub type_url: String,
-    /// Names that are wanted from now on; none in the first request for everything.
+    /// Names to subscribe to; empty in the first request for a wildcard subscription.
     #[prost(string, repeated, tag = "3")]
     pub resource_names_subscribe: Vec<String>,
-    /// Names that are no longer wanted.
+    /// Names to unsubscribe from.
     #[prost(string, repeated, tag = "4")]
     pub resource_names_unsubscribe: Vec<String>,
-    /// In the first request of a stream: what is known from earlier ones.
+    /// Versions known from earlier streams, only in the first request of a stream.
     #[prost(map = "string, string", tag = "5")]
     pub initial_resource_versions: HashMap<String, String>,
-    /// The response that is answered.
+    /// Nonce of the response that is acknowledged or rejected.
     #[prost(string, tag = "6")]
     pub response_nonce: String,
-    /// Why that response was refused.
+    /// Reason for a NACK.
     #[prost(message, optional, tag = "7")]
     pub error_detail: Option<Status>,
 }
 
-/// A response in the delta dialect.
+/// A response in the delta variant.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct DeltaDiscoveryResponse {
-    /// For people.
+    /// Version for debugging.
     #[prost(string, tag = "1")]
     pub system_version_info: String,
-    /// New or changed.
+    /// New or changed resources.
     #[prost(message, repeated, tag = "2")]
     pub resources: Vec<Resource>,
-    /// Their type.
+    /// Type URL of the resources.
     #[prost(string, tag = "4")]
     pub type_url: String,
-    /// To be named in the answer.
+    /// Nonce for the ACK or NACK.
     #[prost(string, tag = "5")]
     pub nonce: String,
-    /// Names that there are no longer.
+    /// Names of removed resources.
     #[prost(string, repeated, tag = "6")]
     pub removed_resources: Vec<String>,
 }
 
-/// A resource with its name and version. In the state-of-the-world dialect it may stand inside an [`Any`].
+/// A resource with its name and version. The state-of-the-world variant may wrap it in an [`Any`].
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Resource {
-    /// Of this resource alone.
+    /// Version of this resource.
     #[prost(string, tag = "1")]
     pub version: String,
-    /// Absent in a heartbeat, which says that the resource still lives.
+    /// The resource; absent in a heartbeat, which extends its TTL.
     #[prost(message, optional, tag = "2")]
     pub resource: Option<Any>,
-    /// What it is called.
+    /// Name of the resource.
     #[prost(string, tag = "3")]
     pub name: String,
 }

@@ -1,13 +1,13 @@
-//! How the types of resources are written on the wire.
+//! Resource types on the wire.
 
 use quadrille_envoy::ResourceType;
 
-/// The type with exactly this URL.
+/// Returns the resource type of this exact type URL.
 pub(crate) fn from_type_url(url: &str) -> Option<ResourceType> {
     ResourceType::from_type_url(url).filter(|kind| kind.type_url() == url)
 }
 
-/// The gRPC methods of the service that has this type alone: state of the world, and delta.
+/// Returns the gRPC methods of the type's own service: state of the world, and delta.
 pub(crate) fn methods(kind: ResourceType) -> [&'static str; 2] {
     match kind {
         ResourceType::Cluster => [
@@ -33,11 +33,11 @@ pub(crate) fn methods(kind: ResourceType) -> [&'static str; 2] {
     }
 }
 
-/// The methods of the aggregated service: state of the world, and delta.
+/// Methods of the aggregated service: state of the world, and delta.
 pub(crate) const AGGREGATED: [&str; 2] = [
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
 ];
 
-/// What stands before a message's name in a type URL.
+/// Prefix of a message's name in a type URL.
 pub(crate) const TYPE_PREFIX: &str = "type.googleapis.com/";

@@ -1,4 +1,4 @@
-//! How a control plane is reached.
+//! Connections to control planes.
 
 use std::{
     future::Future,
@@ -17,16 +17,16 @@ pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// A connection that is being made.
+/// A pending connection.
 pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Io>>> + Send>>;
 
-/// Makes connections. Whoever wants TLS brings one of these that makes it, with `h2` as the protocol.
+/// Connector for control planes. A caller that needs TLS provides one that negotiates `h2` by ALPN.
 pub trait Connect: Send + Sync {
-    /// A new connection.
+    /// Opens a new connection.
     fn connect(&self) -> Connecting;
 }
 
-/// Plain TCP, to `host:port`.
+/// Plain TCP to `host:port`.
 #[derive(Clone, Debug)]
 pub struct Tcp(pub String);
 
@@ -59,27 +59,27 @@ impl Connect for Unix {
 /// A control plane.
 #[derive(Clone)]
 pub struct ControlPlane {
-    /// For people: its cluster's name or address.
+    /// Name for display: its cluster's name or address.
     pub name: String,
     /// The `:authority` of requests.
     pub authority: String,
-    /// How to reach it.
+    /// Connector for its connections.
     pub connect: Arc<dyn Connect>,
     /// `initial_metadata`: headers of each stream.
     pub metadata: Vec<(String, String)>,
-    /// How long a connection may take to be made.
+    /// Maximum time for a connection attempt.
     pub connect_timeout: Duration,
 }
 
 impl ControlPlane {
-    /// A new HTTP/2 connection.
+    /// Opens a new HTTP/2 connection.
     pub(crate) async fn channel(&self) -> Result<Channel, tonic::transport::Error> {
         let authority: http::uri::Authority =
             self.authority.parse().unwrap_or_else(|_| http::uri::Authority::from_static("xds"));
         let origin = Uri::builder().scheme("http").authority(authority).path_and_query("/").build();
         let endpoint = Endpoint::from(origin.unwrap_or_default())
             .connect_timeout(self.connect_timeout)
-            // A peer that is gone without a word is found out, also when nothing is to be said.
+            // Detects a peer that vanished without closing the connection, also on an idle stream.
             .http2_keep_alive_interval(KEEP_ALIVE)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true);

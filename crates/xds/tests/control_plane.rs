@@ -1,4 +1,4 @@
-//! The client against go-control-plane, in both dialects, aggregated and not, over TCP and a Unix socket.
+//! Tests of the client against go-control-plane, in both variants, aggregated and not, over TCP and a Unix socket.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows the tests, but not their helpers")]
 
@@ -17,13 +17,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Keeps what it is offered, but for secrets called bad.
+/// Accepts all resources except secrets that are called bad.
 #[derive(Clone, Default)]
 struct Keeper(Arc<(Mutex<Kept>, Condvar)>);
 
 #[derive(Default)]
 struct Kept {
-    /// By kind and name, how often each has come.
+    /// Number of times that each resource was received, by type and name.
     resources: BTreeMap<(ResourceType, String), usize>,
     connected: bool,
     losses: Vec<String>,
@@ -65,7 +65,7 @@ impl UpdateHandler for Keeper {
     }
 }
 
-/// Long enough for a loaded machine.
+/// Timeout that suffices on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 impl Keeper {
@@ -102,7 +102,7 @@ fn client(connect: Arc<dyn Connect>, dialect: Dialect, only: Option<ResourceType
     Client { control_plane, dialect, only, node, limits: Limits::default() }
 }
 
-/// Runs clients on a thread of its own until it is dropped.
+/// Runs clients on a separate thread until it is dropped.
 struct Running(tokio::runtime::Runtime);
 
 impl Running {
@@ -170,14 +170,14 @@ fn aggregated(dialect: Dialect) {
         |request: &Value| request["type"] == secrets && request["nonce"] != "" && request["error"] == "";
     server.wait("an ACK of the secrets", 0, answered);
 
-    // A bad one among them: a NACK with its name, and the good one is taken.
+    // A bad secret among them: a NACK with its name, and the good one is accepted.
     let (before, began) = (server.requests(), Instant::now());
     server.set(&snapshot("2", &[secret("a", "2"), bad_secret("b")]));
     let nack = server.wait("a NACK", before, |request| request["error"] != "");
     assert_eq!((&nack["type"], &nack["error"]), (&json!(secrets), &json!("secret b: not for TLS")));
     keeper.wait("a's second version", |kept| kept.resources[&(ResourceType::Secret, "a".into())] >= 2);
-    // It repeats a refused state of the world as soon as it hears of the refusal: three more are refused after 100, 200
-    // and 400 ms.
+    // The server repeats a rejected state of the world as soon as it receives the NACK: three more are rejected after
+    // 100, 200 and 400 ms.
     if dialect == Dialect::StateOfTheWorld {
         let mut nonces = vec![nack["nonce"].clone()];
         while nonces.len() < 4 {
@@ -188,15 +188,15 @@ fn aggregated(dialect: Dialect) {
         assert!(began.elapsed() >= Duration::from_millis(700), "{:?}", began.elapsed());
     }
 
-    // Better again, and one more asked for: without that, this server keeps back a snapshot of which only a part is
-    // wanted.
+    // Valid again, and one more subscription: without that, this server holds back a snapshot of which only a part is
+    // subscribed to.
     let before = server.requests();
     subscriptions.subscribe(ResourceType::Secret, names(&["a", "b", "c"]));
     server.set(&snapshot("3", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]));
     server.wait("an ACK of the correction", before, answered);
     keeper.wait_for_resources(ResourceType::Secret, &["a", "b", "c"]);
 
-    // What is gone.
+    // Removed resources.
     let mut empty = snapshot("4", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]);
     empty["listeners"] = json!([]);
     empty["routes"] = json!([]);
@@ -245,7 +245,7 @@ fn killed_and_back(dialect: Dialect) {
     let (_, keeper) = running.add(client, &[(ResourceType::Secret, names(&["a"]))]);
     keeper.wait_for_resources(ResourceType::Secret, &["a"]);
     drop(server);
-    keeper.wait("told of the loss", |kept| !kept.connected && !kept.losses.is_empty());
+    keeper.wait("notified of the loss", |kept| !kept.connected && !kept.losses.is_empty());
     keeper.wait_for_resources(ResourceType::Secret, &["a"]);
     let mut server = Server::start(&["--listen", &address]).unwrap();
     // The same version, counted anew, with other content.
@@ -266,7 +266,7 @@ fn killed_and_back_delta() {
 }
 
 #[test]
-fn a_server_that_does_not_exist_or_speaks_something_else_is_named() {
+fn a_server_that_does_not_exist_or_speaks_another_protocol_is_named() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -284,7 +284,8 @@ fn a_server_that_does_not_exist_or_speaks_something_else_is_named() {
     keeper.wait("lost", |kept| !kept.losses.is_empty());
 }
 
-/// Prints what 10,000 routes and 1,000 secrets cost before they are validated: on a quiet machine, less than a second.
+/// Prints the cost of reading 10,000 routes and 1,000 secrets, before validation: less than a second on an idle
+/// machine.
 #[test]
 fn ten_thousand_routes_and_a_thousand_secrets_are_read() {
     let Some(mut server) = Server::start(&["--ads=false"]) else { return };
@@ -301,27 +302,27 @@ fn ten_thousand_routes_and_a_thousand_secrets_are_read() {
     let client = client(Arc::new(Tcp(server.address.clone())), Dialect::StateOfTheWorld, None);
     let (_, keeper) =
         running.add(client, &[(ResourceType::Routes, names(&["r"])), (ResourceType::Secret, all)]);
-    keeper.wait("there", |kept| kept.resources.len() == 1001);
+    keeper.wait("received", |kept| kept.resources.len() == 1001);
     println!("10,000 routes and 1,000 secrets: fetched and read in {:?}", started.elapsed());
 }
 
 #[test]
-fn a_client_of_whom_nothing_is_wanted_ends() {
+fn a_client_without_subscriptions_ends() {
     let Some(server) = Server::start(&[]) else { return };
     let running = Running::new();
-    let nobody: Arc<dyn Connect> = Arc::new(Tcp("127.0.0.1:1".to_owned()));
-    let somebody: Arc<dyn Connect> = Arc::new(Tcp(server.address.clone()));
-    for (connect, connected) in [(somebody, true), (nobody, false)] {
+    let absent: Arc<dyn Connect> = Arc::new(Tcp("127.0.0.1:1".to_owned()));
+    let present: Arc<dyn Connect> = Arc::new(Tcp(server.address.clone()));
+    for (connect, connected) in [(present, true), (absent, false)] {
         let (subscriptions, keeper) = (Subscriptions::default(), Keeper::default());
         subscriptions.subscribe(ResourceType::Cluster, Interest::Wildcard);
         let client = client(connect, Dialect::Delta, None);
         let task = running.0.spawn(client.run(subscriptions.clone(), keeper.clone()));
-        keeper.wait("where it is to end", |kept| {
+        keeper.wait("at its planned end", |kept| {
             kept.connected == connected && connected == kept.losses.is_empty()
         });
         subscriptions.end();
         let ended = running.0.block_on(async { tokio::time::timeout(PATIENCE, task).await });
-        ended.expect("it goes on").unwrap();
-        keeper.wait("told", |kept| !kept.connected && connected == kept.losses.is_empty());
+        ended.expect("it does not end").unwrap();
+        keeper.wait("notified", |kept| !kept.connected && connected == kept.losses.is_empty());
     }
 }

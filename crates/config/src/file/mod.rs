@@ -1,13 +1,17 @@
-//! The YAML front end: a file becomes the plain [`Gateway`], or every mistake in it is named.
+//! The YAML front end: reads a file into a plain [`Gateway`], or reports every mistake in it.
 //!
 //! ```text
 //!  text ── tree ──> nodes with lines ── reader + sections (schema) ──> model::Gateway ── sections ──> /config
 //!                                            └─────────┴──> Diagnostics (file, line, field, remedy)
 //! ```
 //!
-//! Nothing is opened but the file itself: whether certificates can be read is found out when they are loaded, on start
-//! and on every reload. The command line reads its values with [`values`](crate::values) and [`words`](crate::words)
-//! too.
+//! It opens only the file itself: certificates are checked when they are loaded, on start and on every reload. The
+//! command line reads its values with [`values`](crate::values) and [`enums`](crate::enums) too.
+//!
+//! A key takes two edits: a field of the model with its default, and an entry in the table of its section
+//! (`sections`: `name`, `value`, `preset`, `about`, `needs_restart`, `read`, `show`). Then add the key to
+//! `examples/quadrille.yaml`, which the tests walk, and generate the reference again (`reference`; the page's head
+//! has the command).
 
 mod fields;
 mod reference;
@@ -34,7 +38,7 @@ use zeroize::Zeroizing;
 /// Reads a configuration file.
 ///
 /// # Errors
-/// If the file cannot be read, or anything in it is wrong; then every mistake that could be found is there.
+/// If the file cannot be read, or has mistakes; the error then has all that could be found.
 pub fn load(path: &Path) -> Result<Gateway, Diagnostics> {
     load_document(path, parse)
 }
@@ -57,7 +61,7 @@ fn load_document<T>(
 /// Reads a file of text, which may hold private keys.
 ///
 /// # Errors
-/// If it cannot be read, or is no text.
+/// If it cannot be read, or is not UTF-8 text.
 pub fn read_text(path: &Path) -> Result<Zeroizing<String>, Diagnostics> {
     let refuse = |problem| Diagnostics::whole(Origin::file(&path.display().to_string()), problem);
     let bytes = std::fs::read(path).map(Zeroizing::new).map_err(|error| refuse(unreadable(&error)))?;
@@ -70,7 +74,7 @@ pub fn read_text(path: &Path) -> Result<Zeroizing<String>, Diagnostics> {
 /// Reads a configuration from text. Errors name `file_name`, and relative paths start at its directory.
 ///
 /// # Errors
-/// If anything is wrong; then every mistake that could be found is there.
+/// If there are mistakes; the error then has all that could be found.
 pub fn parse(text: &str, file_name: &str) -> Result<Gateway, Diagnostics> {
     parse_document(text, file_name, sections::EMPTY, sections::gateway)
 }
@@ -78,13 +82,13 @@ pub fn parse(text: &str, file_name: &str) -> Result<Gateway, Diagnostics> {
 /// Reads the policy of a key server from text.
 ///
 /// # Errors
-/// If anything is wrong; then every mistake that could be found is there.
+/// If there are mistakes; the error then has all that could be found.
 pub fn parse_key_policy(text: &str, file_name: &str) -> Result<Policy, Diagnostics> {
     parse_document(text, file_name, sections::EMPTY_POLICY, sections::key_policy)
 }
 
-/// The configuration in effect, defaults included, as the admin page `/config` shows it: what the file could have said
-/// to the same effect. Key material given in place is `(inline)`.
+/// Returns the configuration in effect, defaults included, as the admin page `/config` shows it: in the form of an
+/// equivalent file. Inline key material is shown as `(inline)`.
 pub fn show(gateway: &Gateway) -> Value {
     sections::GATEWAY.show(gateway)
 }
@@ -109,8 +113,8 @@ fn parse_document<T>(
 fn unreadable(error: &io::Error) -> Problem {
     let remedy = match error.kind() {
         io::ErrorKind::NotFound => Some("check the path"),
-        io::ErrorKind::PermissionDenied => Some("let the user that runs quadrille read it"),
-        io::ErrorKind::IsADirectory => Some("name the file in it"),
+        io::ErrorKind::PermissionDenied => Some("give the user that runs quadrille read access"),
+        io::ErrorKind::IsADirectory => Some("name a file in this directory"),
         _ => None,
     };
     Problem { message: format!("cannot be read: {error}"), remedy: remedy.map(str::to_owned) }

@@ -1,16 +1,16 @@
-//! `docs/reference/configuration.md`, made from the schema.
+//! Generator of `docs/reference/configuration.md` from the schema.
 
 use super::{
     schema::{Described, KeyDescription, Preset},
     sections::{POLICY_SECTIONS, SECTIONS},
 };
 
-/// The reference of the configuration file, in Markdown: every key with its values, unit, default and cost.
+/// Returns the reference of the configuration file, in Markdown: every key with its values, unit, default and cost.
 pub fn reference() -> String {
     document(INTRODUCTION, SECTIONS)
 }
 
-/// The reference of a key server's policy file.
+/// Returns the reference of a key server's policy file.
 pub fn key_policy_reference() -> String {
     document(POLICY_INTRODUCTION, POLICY_SECTIONS)
 }
@@ -25,9 +25,9 @@ const POLICY_INTRODUCTION: &str = r#"# Reference of a key server's policy
 <!-- Made from the schema in crates/config/src/file/sections/key_policy.rs. After a change there:
      QUADRILLE_BLESS=1 cargo test -p quadrille-config reference -->
 
-`quadrille keyserver --policy policy.yaml` serves the clients that this file names, as far as it says. The file is read again
-when it changes, and on SIGHUP; a mistake in it leaves the old policy in force. Without a policy, every client whose certificate
-the client CA vouches for may sign with every key, and none may decrypt.
+`quadrille keyserver --policy policy.yaml` serves the clients that this file names, within their permissions. The file is read
+again when it changes, and on SIGHUP; a mistake in it leaves the old policy in force. Without a policy, every client with a
+certificate of the client CA may sign with every key, and none may decrypt.
 [`examples/key-policy.yaml`](../../examples/key-policy.yaml) shows every key in use. How values are written:
 [configuration.md](configuration.md#values).
 "#;
@@ -37,7 +37,7 @@ const INTRODUCTION: &str = r#"# Configuration reference
 <!-- Made from the schema in crates/config/src/file/sections. After a change there:
      QUADRILLE_BLESS=1 cargo test -p quadrille-config reference -->
 
-`quadrille serve --config quadrille.yaml` serves what this file describes; `quadrille check quadrille.yaml` reads it and
+`quadrille serve --config quadrille.yaml` serves the listeners in this file; `quadrille check quadrille.yaml` reads it and
 reports every mistake with its line. [`examples/quadrille.yaml`](../../examples/quadrille.yaml) shows every key in use.
 
 ```yaml
@@ -53,16 +53,16 @@ upstreams:
 
 ## Values
 
-| Kind | How it is written |
+| Kind | Format |
 |---|---|
 | duration | A number and a unit: `10ms`, `1.5s`, `2m`, `12h`, `7d`, also `1h30m`; `0` where zero makes sense. |
 | count | A whole number of at least 1, in digits. |
 | switch | `on` or `off`; `true`, `false`, `yes` and `no` too. |
 | path | A file, relative to the directory of the configuration. |
 | PEM text | The content of a PEM file, in a block that begins with a vertical bar after the key. |
-| address and port | `0.0.0.0:8443`, `localhost:8443`, a port alone, or `"[::]:8443"`: YAML wants quotes around IPv6 addresses. |
+| address and port | `0.0.0.0:8443`, `localhost:8443`, a port alone, or `"[::]:8443"`: YAML requires quotes around IPv6 addresses. |
 
-A key that is not listed here is refused, and so is one that is written twice or has no value.
+A key that is not listed here is refused, as is a duplicate key or one without a value.
 "#;
 
 fn render(section: &dyn Described, all: &[&dyn Described]) -> String {
@@ -71,8 +71,7 @@ fn render(section: &dyn Described, all: &[&dyn Described]) -> String {
         path => format!("`{path}`"),
     };
     let rows: String = section.keys().iter().map(|key| row(section, key, all)).collect();
-    let (about, head) =
-        (section.about(), "| Key | Value | Default | What it does and costs |\n|---|---|---|---|");
+    let (about, head) = (section.about(), "| Key | Value | Default | Effect and cost |\n|---|---|---|---|");
     format!("## {title}\n\n{about}\n\n{head}\n{rows}")
 }
 
@@ -94,7 +93,7 @@ fn path_of(section: &dyn Described, key: &KeyDescription) -> String {
     if section.path().is_empty() { key.name.to_owned() } else { format!("{}.{}", section.path(), key.name) }
 }
 
-/// The section that the value of `key` is, or that its items are.
+/// Returns the path of the section that describes the value of `key`, or its items.
 fn described_at(
     section: &dyn Described,
     key: &KeyDescription,
@@ -106,7 +105,7 @@ fn described_at(
     all.iter().map(|section| section.path()).find(|path| below(path))
 }
 
-/// The anchor that Markdown renderers give to a heading.
+/// Returns the anchor that Markdown renderers assign to a heading.
 fn anchor(path: &str) -> String {
     path.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect()
 }

@@ -1,22 +1,23 @@
-//! Keys that take effect when the process starts, whatever a reload reads.
+//! Keys that take effect when the process starts, and not on a reload.
 
 use super::{sections::GATEWAY, show};
 use crate::model::{Gateway, Resumption};
 use serde_json::{Map, Value};
 
-/// The keys whose values differ, and that a process which runs with `old` takes from `new` only when it starts again.
+/// Returns the keys whose values differ, and whose values in `new` take effect only when a process that runs with
+/// `old` restarts.
 pub fn needs_restart(old: &Gateway, new: &Gateway) -> Vec<&'static str> {
     let fixed = GATEWAY.keys.iter().filter(|key| key.needs_restart);
     fixed.filter(|key| (key.show)(old) != (key.show)(new)).map(|key| key.name).collect()
 }
 
-/// What of a configuration holds until the process ends, without anything that could be a key.
+/// Returns the part of a configuration that is fixed until the process ends, without key material.
 pub fn fixed(gateway: &Gateway) -> Gateway {
     Gateway { listeners: Vec::new(), resumption: Resumption::default(), ..gateway.clone() }
 }
 
-/// The configuration in force, as [`show`] has it, in a process that has started with `old` and has since read `new`.
-/// What `new` says and only a restart brings is under `after_restart`, if there is any.
+/// Returns the configuration in force, in the format of [`show`], of a process that started with `old` and has since
+/// read `new`. Settings of `new` that need a restart are under `after_restart`, if there are any.
 pub fn show_in_force(old: &Gateway, new: &Gateway) -> Value {
     let (mut shown, at_start) = (show(new), show(old));
     let mut after = Map::new();
@@ -55,7 +56,7 @@ mod tests {
         assert_eq!(shown["after_restart"]["admin"], "off");
     }
 
-    /// What is said of a section holds for the keys in it, and what is compared is what is documented.
+    /// `needs_restart` of a section applies to its keys, and the compared keys are the documented ones.
     #[test]
     fn sections_and_their_keys_agree() {
         let mut fixed = Vec::new();

@@ -1,51 +1,51 @@
-//! The shape of the file as one table for each section: what a key is called, what it does and costs, what it changes
-//! in the model, and how the model shows it.
+//! The schema of the file, as one table for each section. For each key it has the name, the description with the
+//! cost, the function that reads it into the model, and the one that shows it.
 //!
-//! Everything that knows keys comes from these tables: reading, which refuses what is not in them and suggests what is;
-//! the page `/config`; what a running process takes only at its next start; and `docs/reference/configuration.md`.
+//! All code that depends on keys uses these tables: the reader, which refuses unknown keys and suggests known ones;
+//! the page `/config`; the list of keys that take effect at the next start; and `docs/reference/configuration.md`.
 
-use crate::{Field, Problem, text::nearest, yaml::Value as Yaml};
+use crate::{Field, Problem, suggest::nearest, yaml::Value as Yaml};
 use serde_json::Value;
 
-/// A mapping with fixed keys. Reading fills a `D`, and a part `M` of the model is shown; they differ where the model
-/// has no value that stands for a key that was left out or wrong, or where several keys make one setting.
+/// A mapping with fixed keys. Reading fills a draft `D`, and a part `M` of the model is shown; they differ if the
+/// model has no value for a missing or invalid key, or if several keys form one setting.
 pub(super) struct Section<D: 'static, M: 'static = D> {
-    /// Where it stands, such as `listeners[].tls`; empty for the whole document.
+    /// The path of the section, such as `listeners[].tls`; empty for the whole document.
     pub(super) path: &'static str,
-    /// What it is for.
+    /// The description.
     pub(super) about: &'static str,
-    /// The keys it knows, in the order in which they are documented and read: a key may depend on those before it.
+    /// The keys, in the order in which they are documented and read: a key may depend on those before it.
     pub(super) keys: &'static [Key<D, M>],
 }
 
 /// One key of a section.
 pub(super) struct Key<D, M = D> {
     pub(super) name: &'static str,
-    /// What may be written, with the unit.
+    /// The allowed values, with the unit.
     pub(super) value: &'static str,
     pub(super) preset: Preset,
-    /// What it does and what it costs.
+    /// The description, with the cost.
     pub(super) about: &'static str,
     /// Whether a change takes effect at the next start, and not by a reload.
     pub(super) needs_restart: bool,
-    /// What the value of the key changes; what is wrong with the value is noted, and changes nothing.
+    /// Reads the value into the draft. A mistake in the value is noted, and changes nothing.
     pub(super) read: fn(&Field<'_>, &mut D),
-    /// The value that says the same, with secrets left out; null if the key would not be written.
+    /// Returns the equivalent value, without secrets; null if the key would not be written.
     pub(super) show: fn(&M) -> Value,
 }
 
-/// What holds if the key is left out.
+/// The effect of leaving the key out.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Preset {
     /// The key cannot be left out.
     Required,
-    /// The same as this value written out.
+    /// Equal to writing this value.
     Is(&'static str),
-    /// Something that cannot be written as a value.
+    /// A default that cannot be written as a value.
     Means(&'static str),
 }
 
-/// What people are told about a key.
+/// The documentation of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyDescription {
     pub(super) name: &'static str,
@@ -55,21 +55,21 @@ pub(super) struct KeyDescription {
     pub(super) needs_restart: bool,
 }
 
-/// What people are told about a section, whatever it is in the model.
+/// The documentation of a section, independent of its type in the model.
 pub(super) trait Described {
     fn path(&self) -> &'static str;
     fn about(&self) -> &'static str;
     fn keys(&self) -> Vec<KeyDescription>;
 }
 
-/// For documents that no page shows.
+/// Returns null, for documents that no page shows.
 pub(super) fn not_shown<M>(_: &M) -> Value {
     Value::Null
 }
 
 impl<D, M> Section<D, M> {
-    /// Reads the keys of a mapping into `draft`. Keys that are unknown, written twice or missing are mistakes. `None`
-    /// if it is no mapping.
+    /// Reads the keys of a mapping into `draft`. Unknown, duplicate and missing keys are mistakes. `None` if it is
+    /// not a mapping.
     pub(super) fn read(&self, field: &Field<'_>, draft: &mut D) -> Option<()> {
         let Yaml::Mapping(entries) = &field.node().value else {
             return field.mismatch(&format!("a mapping with the keys {}", self.names()));
@@ -88,13 +88,13 @@ impl<D, M> Section<D, M> {
         Some(())
     }
 
-    /// What the section would say to the effect of this part of the model.
+    /// Shows this part of the model as the section would be written.
     pub(super) fn show(&self, model: &M) -> Value {
         let shown = self.keys.iter().map(|key| (key.name, (key.show)(model)));
         shown.filter(|(_, value)| !value.is_null()).collect()
     }
 
-    /// A key that cannot be left out here, where other keys decide whether it can.
+    /// Notes a mistake if the key is missing, for keys whose requirement depends on other keys.
     pub(super) fn require(&self, field: &Field<'_>, name: &str) {
         if let (None, Some(key)) = (field.entry(name), self.key(name)) {
             field.error(key.missing());
@@ -105,7 +105,7 @@ impl<D, M> Section<D, M> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// `home` is the path of a section that knows the key.
+    /// Returns the mistake for an unknown key. `home` is the path of a section that has the key.
     fn unknown_key(&self, name: &str, home: Option<&str>) -> Problem {
         if let Some(known) = nearest(name, self.keys.iter().map(|key| key.name)) {
             return Problem::new("unknown key", format!("did you mean `{known}`?"));

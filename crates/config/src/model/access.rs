@@ -1,4 +1,4 @@
-//! Who is let in: rules about connections and requests, as Envoy's RBAC filter has them.
+//! Access control: rules on connections and requests, as in Envoy's RBAC filter.
 
 use super::{
     Authorization, BasicAuth, HeaderMatch, JwtAuthentication, JwtProvider, MetadataMatch, Network, Place,
@@ -6,62 +6,62 @@ use super::{
 };
 use std::sync::Arc;
 
-/// A step of what is asked about a request before it is routed, in the order of a list of them.
+/// A step of the access check that precedes routing. The steps of a list run in order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AccessStep {
-    /// Rules that it must pass.
+    /// Rules that the request must pass.
     Rules(AccessRules),
-    /// Tokens that it must bring.
+    /// JSON Web Tokens that the request must carry.
     Jwt(Arc<JwtAuthentication>),
-    /// A server that is asked.
+    /// A query to an external authorization server.
     Authorization(Arc<Authorization>),
-    /// Rules of which none keeps anybody out: the name of the policy that denies is left for later steps, under this
-    /// name.
+    /// Shadow rules, which deny no request: the name of the policy that would deny is stored as metadata under this
+    /// name, for later steps.
     Shadow(AccessRules, String),
-    /// Limits that must have something left, or those that the request's route has in their place.
+    /// Local rate limits, or those of the request's route in their place.
     RateLimits(Vec<RateLimit>),
-    /// A service that is asked whether it is one too many.
+    /// A query to a rate limit service.
     RateLimitService(Arc<RateLimitService>),
-    /// A user with a password, or one of those that the request's route has in their place. None lets everybody in where
-    /// the route says nothing.
+    /// Basic authentication, or that of the request's route in its place. `None` allows every request whose route
+    /// configures none.
     BasicAuth(Option<Arc<BasicAuth>>),
 }
 
-/// Rules that are asked together. Whoever is let in has passed all rules that there are.
+/// A set of policies with one action. A request must pass all sets of rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AccessRules {
-    /// What it means that one of the policies matches.
+    /// The effect of a matching policy.
     pub action: AccessAction,
-    /// In the order in which they are asked.
+    /// The policies, in the order of evaluation.
     pub policies: Vec<AccessPolicy>,
-    /// Where the rules were written.
+    /// The place of the rules in the configuration.
     pub place: Place,
 }
 
-/// What it means that a policy matches.
+/// The effect of a matching policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessAction {
-    /// Those are let in, and nobody else.
+    /// Matching requests are allowed, all others are denied.
     Allow,
-    /// Those are not, and everybody else is.
+    /// Matching requests are denied, all others are allowed.
     Deny,
 }
 
-/// Who may do what: one of the permissions and one of the principals must hold.
+/// A policy, which matches if one of the permissions and one of the principals hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AccessPolicy {
-    /// For logs.
+    /// The name, for logs.
     pub name: String,
-    /// What is asked for.
+    /// Conditions on the requested resource.
     pub permissions: Vec<AccessCondition>,
-    /// Who asks.
+    /// Conditions on the client.
     pub principals: Vec<AccessCondition>,
 }
 
 /// A condition on a connection or a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AccessCondition {
-    /// It always holds.
+    /// Always holds.
     Always,
     /// All of these hold.
     All(Vec<AccessCondition>),
@@ -75,21 +75,21 @@ pub enum AccessCondition {
     Local(Network),
     /// The port that the client has reached is one from the first to, and without, the second.
     LocalPort(u32, u32),
-    /// The client's SNI, empty if there is none.
+    /// The client's SNI; empty without SNI.
     ServerName(TextMatch),
-    /// The client has shown a certificate; with a text, one of its URIs or DNS names is like this, or its subject (RFC
-    /// 2253).
+    /// The client has presented a certificate; with a text, one of its URIs or DNS names, or its subject (RFC 2253),
+    /// matches it.
     Authenticated(Option<TextMatch>),
     /// A header of the request. Never holds for connections.
     Header(HeaderMatch),
     /// The path of the request, without its query. Never holds for connections.
     Path(TextMatch),
-    /// What an earlier step has found out about the request. Never holds for connections.
+    /// Metadata that an earlier step has stored. Never holds for connections.
     Metadata(MetadataMatch),
 }
 
 impl AccessStep {
-    /// The rules, if it is rules.
+    /// Returns the rules, if the step is a set of rules.
     pub fn rules(&self) -> Option<&AccessRules> {
         match self {
             Self::Rules(rules) => Some(rules),
@@ -102,7 +102,7 @@ impl AccessStep {
         }
     }
 
-    /// The users, if it asks for any.
+    /// Returns the Basic authentication, if the step has one.
     pub fn basic_auth(&self) -> Option<&Arc<BasicAuth>> {
         match self {
             Self::BasicAuth(users) => users.as_ref(),
@@ -110,7 +110,7 @@ impl AccessStep {
         }
     }
 
-    /// The tokens' issuers, if it asks for tokens.
+    /// Returns the token issuers, if the step requires tokens.
     pub fn token_issuers(&self) -> &[JwtProvider] {
         match self {
             Self::Jwt(tokens) => &tokens.providers,
@@ -118,7 +118,7 @@ impl AccessStep {
         }
     }
 
-    /// The limits, if it is limits.
+    /// Returns the limits, if the step is a set of limits.
     pub fn rate_limits(&self) -> &[RateLimit] {
         match self {
             Self::RateLimits(limits) => limits,
@@ -128,11 +128,11 @@ impl AccessStep {
 }
 
 impl AccessRules {
-    /// Whether somebody is let in of whom `holds` says which conditions hold; otherwise the name of the policy that
-    /// forbids it, or none if there is no policy that allows it.
+    /// Checks the rules; `holds` evaluates single conditions. A denial returns the name of the policy that denies, or
+    /// `None` if no policy allows.
     ///
     /// # Errors
-    /// See above.
+    /// If the rules deny access.
     pub fn admits(&self, holds: &dyn Fn(&AccessCondition, Doubt) -> bool) -> Result<(), Option<&str>> {
         let doubt = match self.action {
             AccessAction::Deny => Doubt::Holds,
@@ -155,7 +155,7 @@ impl AccessPolicy {
 }
 
 impl AccessCondition {
-    /// Whether it holds, if `single` says so of those that are about one thing.
+    /// Returns whether the condition holds; `single` evaluates conditions that are not combinations.
     fn holds(&self, single: &dyn Fn(&Self, Doubt) -> bool, doubt: Doubt) -> bool {
         match self {
             Self::Always => true,
@@ -167,8 +167,8 @@ impl AccessCondition {
     }
 }
 
-/// Whether a condition on a header holds that some of the header's lines meet and others do not. Nobody knows which of
-/// them the server takes.
+/// The result of a condition on a header that some of the header's lines meet and others do not. It is unknown which
+/// line the server uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// One line suffices.
@@ -180,7 +180,7 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// The same of a condition whose opposite is asked for.
+    /// Returns the rule for the negated condition.
     fn inverted(self) -> Self {
         match self {
             Self::One => Self::One,
@@ -202,14 +202,14 @@ mod tests {
         AccessPolicy { name: "one".into(), permissions, principals }
     }
 
-    /// What becomes of whoever reaches port 1, of whom nothing else is true.
+    /// Checks a connection to port 1, for which no other condition holds.
     fn admitted(action: AccessAction, policies: Vec<AccessPolicy>) -> Result<(), Option<String>> {
         let rules = AccessRules { action, policies, place: Place::flag("test") };
         let holds = |condition: &AccessCondition, _: Doubt| *condition == port(1);
         rules.admits(&holds).map_err(|name| name.map(str::to_owned))
     }
 
-    /// Of lines of a header that disagree: rules that deny take those that deny.
+    /// If lines of a header disagree, rules that deny use the line that denies.
     #[test]
     fn in_doubt_it_is_denied() {
         let seen = |action, conditions| {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn without_policies_nobody_is_allowed_and_nobody_denied() {
+    fn without_policies_nothing_is_allowed_or_denied() {
         assert_eq!(admitted(AccessAction::Allow, vec![]), Err(None));
         assert_eq!(admitted(AccessAction::Deny, vec![]), Ok(()));
     }

@@ -7,57 +7,57 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The account with a certificate authority, and where what comes from there is kept.
+/// The account with a certificate authority, and the storage of its certificates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acme {
-    /// Where the authority sends its mail.
+    /// Mail address for the authority.
     pub email: Option<String>,
     /// URL of the authority's directory (RFC 8555 section 7.1.1).
     pub directory: String,
-    /// CA certificates (PEM) that the directory's server must lead to; the system's without them.
+    /// CA certificates (PEM) that the directory's server must chain to; `None` uses the system's.
     pub ca_file: Option<(PathBuf, Place)>,
-    /// The directory of the account's key, the certificates and their keys.
+    /// Directory with the account's key, the certificates and their keys.
     pub state: PathBuf,
-    /// How this side proves that a name is its own, most preferred first.
+    /// Challenges that prove control of names, most preferred first.
     pub challenges: Vec<AcmeChallenge>,
     /// The command that puts a TXT record into DNS and removes it.
     pub dns_hook: Option<PathBuf>,
-    /// The account at the authority outside of ACME that this one belongs to (RFC 8555 section 7.3.4).
+    /// The external account to which this one is bound (RFC 8555 section 7.3.4).
     pub external_account: Option<ExternalAccount>,
-    /// Whether it is shared with the fleet that `resumption` names, if it names one.
+    /// Whether the account is shared with the fleet of `resumption`, if there is one.
     pub fleet: AcmeFleet,
     /// Certificates for names that are not configured.
     pub on_demand: Option<AcmeOnDemand>,
-    /// Where it was written.
+    /// The place in the configuration.
     pub place: Place,
 }
 
-/// Certificates that are ordered once a client has asked for their names.
+/// Settings of on-demand certificates, ordered when a client first requests their names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcmeOnDemand {
-    /// URL that says whether a name may be ordered: 200 is yes.
+    /// URL of the service that decides whether a name may be ordered: status 200 allows it.
     pub ask: String,
-    /// CA certificates (PEM) that its server must lead to, with `https`; the system's without them.
+    /// CA certificates (PEM) that its server must chain to, with `https`; `None` uses the system's.
     pub ca_file: Option<PathBuf>,
-    /// Names at most.
+    /// Maximum number of names.
     pub names: NonZeroUsize,
-    /// New names in an hour.
+    /// Maximum number of new names in an hour.
     pub per_hour: NonZeroUsize,
-    /// The key that is made for each.
+    /// The type of the key of each certificate.
     pub key_type: AcmeKeyType,
-    /// The key servers that make it and keep it; it is made and kept here without.
+    /// The key servers that generate and hold the key; `None` generates and stores it here.
     pub keyless: Option<Box<Keyless>>,
 }
 
 impl AcmeOnDemand {
-    /// With limits that leave room in an authority's.
+    /// Returns settings with limits well below those of an authority.
     pub fn new(ask: String) -> Self {
         let count = |more| NonZeroUsize::MIN.saturating_add(more);
         let key_type = AcmeKeyType::EcdsaP256;
         Self { ask, ca_file: None, names: count(999), per_hour: count(19), key_type, keyless: None }
     }
 
-    /// What is ordered for a name.
+    /// Returns the order for a name.
     pub fn order(&self, name: String) -> AcmeOrder {
         AcmeOrder { names: vec![name], key_type: self.key_type, profile: None, keyless: self.keyless.clone() }
     }
@@ -66,48 +66,48 @@ impl AcmeOnDemand {
 /// Whether the gateways of a fleet share account, certificates and orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AcmeFleet {
-    /// They do, and none orders while the fleet cannot be asked.
+    /// Shared; no gateway orders while Redis is unreachable.
     Required,
-    /// They do, and each orders for itself while the fleet cannot be asked.
+    /// Shared; each gateway orders for itself while Redis is unreachable.
     Preferred,
-    /// Each orders for itself.
+    /// Separate accounts; each gateway orders for itself.
     Off,
 }
 
 /// An account outside of ACME.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ExternalAccount {
-    /// The key identifier that the authority gave.
+    /// The key identifier issued by the authority.
     pub id: String,
-    /// A file with the MAC key that the authority gave, in base64url.
+    /// A file with the MAC key issued by the authority, in base64url.
     pub key_file: (PathBuf, Place),
 }
 
-/// How a name is proved to be one's own.
+/// A challenge type, which proves control of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AcmeChallenge {
     /// A certificate in a TLS handshake on port 443 (RFC 8737).
     TlsAlpn01,
-    /// An answer to a request on port 80 (RFC 8555 section 8.3).
+    /// A response to a request on port 80 (RFC 8555 section 8.3).
     Http01,
     /// A TXT record (RFC 8555 section 8.4), and the only one for wildcards.
     Dns01,
 }
 
-/// A certificate to be ordered.
+/// An order of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcmeOrder {
     /// DNS names, in lower case, wildcards included, and IP addresses.
     pub names: Vec<String>,
-    /// The key that is made for it.
+    /// The type of the key.
     pub key_type: AcmeKeyType,
     /// One of the authority's profiles.
     pub profile: Option<String>,
-    /// The key servers that make the key and keep it; it is made and kept here without.
+    /// The key servers that generate and hold the key; `None` generates and stores it here.
     pub keyless: Option<Box<Keyless>>,
 }
 
-/// A kind of key that is made for an order.
+/// The type of a key that is generated for an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AcmeKeyType {
     /// ECDSA on P-256.
@@ -126,7 +126,7 @@ impl Acme {
     /// Let's Encrypt's directory.
     pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 
-    /// Let's Encrypt, with challenges that need nothing but this gateway.
+    /// Returns an account with Let's Encrypt, with challenges that this gateway handles alone.
     pub fn new(state: PathBuf, place: Place) -> Self {
         Self {
             email: None,
@@ -142,7 +142,7 @@ impl Acme {
         }
     }
 
-    /// The challenge for a name: the first of the configured ones that can prove it.
+    /// Returns the configured challenges that can prove a name, in order of preference.
     pub fn challenges_for<'a>(&'a self, name: &str) -> impl Iterator<Item = AcmeChallenge> + use<'a> {
         let (wildcard, address) = (name.starts_with("*."), name.parse::<IpAddr>().is_ok());
         self.challenges.iter().copied().filter(move |challenge| match challenge {
@@ -153,7 +153,7 @@ impl Acme {
 }
 
 impl AcmeKeyType {
-    /// What it is called in configurations, and in the names of files.
+    /// Returns the name in configurations, and in file names.
     pub fn label(self) -> &'static str {
         match self {
             Self::EcdsaP256 => "ecdsa-p256",
@@ -166,14 +166,15 @@ impl AcmeKeyType {
 }
 
 impl AcmeOrder {
-    /// The file of the certificate, and of its key if that is here: what is ordered for other names or another key, or
-    /// has its key elsewhere, has another file.
+    /// Returns the file of the certificate, and of its key if that is stored here. Orders with other names, another
+    /// key type or another location of the key have different files.
     pub fn file(&self, state: &Path) -> PathBuf {
         let ending = if self.keyless.is_some() { "keyless.pem" } else { "pem" };
         state.join("certificates").join(format!("{}.{ending}", self.label()))
     }
 
-    /// What tells it from others, in characters of files' names: the first name, a digest of the others, the key.
+    /// Returns a label that is unique to the order and valid in file names: the first name, a digest of the others,
+    /// the key type.
     pub fn label(&self) -> String {
         let key_type = self.key_type.label();
         let first = self.names.first().map_or("", String::as_str).replace('*', "_").replace(':', "-");
@@ -186,7 +187,7 @@ impl AcmeOrder {
     }
 }
 
-/// FNV-1a, which stays the same from version to version: the names of files depend on it, and no secrets.
+/// FNV-1a, which must not change between versions: file names depend on it, but no secrets do.
 fn digest(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

@@ -1,69 +1,70 @@
-//! Servers that are asked who may ask for what, as Envoy's filter has it.
+//! External authorization, as in Envoy's `ext_authz` filter.
 
 use super::{MetadataMatch, Place, TextMatch};
 use http::{HeaderName, HeaderValue};
 use std::time::Duration;
 
-/// A server that is asked about requests before they are routed.
+/// An authorization server that is queried about requests before they are routed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Authorization {
-    /// The upstream whose servers are asked.
+    /// The upstream of the authorization servers.
     pub upstream: String,
-    /// How it is asked.
+    /// The protocol.
     pub service: AuthorizationService,
-    /// How long it may take.
+    /// Time limit of a query.
     pub timeout: Duration,
-    /// What it is told of the request's body; `None` is nothing.
+    /// The part of the request's body that is sent; `None` sends none.
     pub body: Option<AuthorizationBody>,
-    /// Whoever cannot be asked about is let in; otherwise answered with `status_on_error`.
+    /// Whether requests are allowed if the query fails; otherwise they are rejected with `status_on_error`.
     pub fail_open: bool,
-    /// The server of a request that was let in so is told.
+    /// Whether the upstream server is notified of a request that was allowed after a failed query.
     pub tell_fail_open: bool,
-    /// For requests about which nobody could be asked.
+    /// Status of responses to requests whose query failed.
     pub status_on_error: u16,
-    /// Asked only about these requests.
+    /// Condition on requests; others are not checked.
     pub only_if: Option<MetadataMatch>,
-    /// Headers of the request that it is told; none said means all of them by gRPC, and `authorization` by HTTP.
+    /// Headers of the request that are sent; empty means all of them by gRPC, and `authorization` by HTTP.
     pub allowed_headers: Vec<TextMatch>,
-    /// Headers of the request that it is not told.
+    /// Headers of the request that are not sent.
     pub disallowed_headers: Vec<TextMatch>,
-    /// Where it was written.
+    /// The place in the configuration.
     pub place: Place,
 }
 
-/// What an authorization server is told of a request's body.
+/// The part of a request's body that is sent to an authorization server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AuthorizationBody {
-    /// So many bytes, at most.
+    /// Maximum number of bytes.
     pub most: usize,
-    /// Of a longer one the beginning, and that there is more; otherwise it is answered with 413.
+    /// Whether the beginning of a longer body is sent, marked as partial; otherwise the request is rejected with 413.
     pub partial: bool,
-    /// By gRPC, as bytes in place of text.
+    /// Whether the body is sent as bytes instead of text (gRPC).
     pub as_bytes: bool,
 }
 
-/// How an authorization server is asked.
+/// The protocol of an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AuthorizationService {
-    /// By `envoy.service.auth.v3.Authorization`, under this authority.
+    /// gRPC: `envoy.service.auth.v3.Authorization`, with this authority.
     Grpc(String),
-    /// By the request itself, without its body unless that is told.
+    /// HTTP: the request itself, without its body unless `body` is set.
     Http(HttpAuthorization),
 }
 
-/// An authorization server that is asked by HTTP: 200 lets a request in, 5xx is an error, anything else is the answer.
+/// An authorization server that is queried by HTTP: status 200 allows the request, 5xx is an error, and any other
+/// response is sent to the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HttpAuthorization {
-    /// In front of the request's path.
+    /// Prefix that is added to the request's path.
     pub path_prefix: String,
-    /// Added to what it is asked.
+    /// Headers that are added to the query.
     pub add_headers: Vec<(HeaderName, HeaderValue)>,
-    /// Headers of its answer that take the place of those of the request.
+    /// Headers of its response that replace those of the request.
     pub upstream_headers: Vec<TextMatch>,
-    /// Headers of its answer that are added to those of the request.
+    /// Headers of its response that are added to those of the request.
     pub upstream_headers_to_append: Vec<TextMatch>,
-    /// Headers of its answer that a client gets who is not let in; none said means all.
+    /// Headers of its response that are sent to the client if the request is denied; empty means all.
     pub client_headers: Vec<TextMatch>,
-    /// Headers of its answer that a client gets who is let in.
+    /// Headers of its response that are sent to the client if the request is allowed.
     pub client_headers_on_success: Vec<TextMatch>,
 }

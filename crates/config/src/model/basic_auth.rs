@@ -1,54 +1,54 @@
-//! Users who say a password (RFC 7617).
+//! HTTP Basic authentication (RFC 7617).
 
 use super::{Place, Rate, Source};
 use http::HeaderName;
 use std::sync::Arc;
 
-/// Who is let in by name and password, and what of that goes on to servers.
+/// HTTP Basic authentication: the users, and the headers that are forwarded to servers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BasicAuth {
     /// Lines of a name, a colon and the hash of a password.
     pub users: Source,
-    /// Where they were written.
+    /// The place of the users in the configuration.
     pub users_place: Place,
-    /// Which hashes may be among them.
+    /// The accepted hashes.
     pub hashes: PasswordHashes,
-    /// What browsers show, and by which they know whether a password is for this.
+    /// The realm, which browsers show, and by which they select a stored password.
     pub realm: String,
-    /// Servers see the name and the password that the client has sent.
+    /// Whether the client's `Authorization` header is forwarded to servers.
     pub forwards: bool,
-    /// Servers see the name here. What clients say of it is removed.
+    /// The header that carries the user's name to servers. A value from the client is removed.
     pub user_header: Option<HeaderName>,
-    /// How many wrong passwords a network of clients may say in a time; `None` sets no limit.
+    /// Maximum rate of wrong passwords of a network of clients; `None` for no limit.
     pub guesses: Option<Rate>,
 }
 
-/// Which hashes of passwords are accepted.
+/// The accepted hashes of passwords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PasswordHashes {
-    /// Those that are slow to compute.
+    /// Hashes that are slow to compute.
     Slow,
     /// SHA-1 without a salt, as in Envoy.
     Sha1,
 }
 
-/// What a route says of users.
+/// The Basic authentication of a route.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RouteBasicAuth {
-    /// What its chain says.
+    /// The setting of its chain.
     #[default]
     OfChain,
-    /// Everybody is let in.
+    /// No authentication.
     Off,
-    /// These, in the place of the chain's.
+    /// These settings, in place of the chain's.
     InPlace(Arc<BasicAuth>),
 }
 
 impl BasicAuth {
-    /// What browsers show if nothing is said.
+    /// The default realm.
     pub const REALM: &str = "Restricted";
 
-    /// Wrong passwords in a time if nothing is said.
+    /// Returns the default rate of wrong passwords.
     pub fn guesses() -> Rate {
         Rate::per_minute(30)
     }

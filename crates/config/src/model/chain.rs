@@ -1,4 +1,4 @@
-//! How the connections of a listener are told apart, and how each kind is served.
+//! Filter chains: conditions on connections, and the settings with which matching connections are served.
 
 use super::{
     AccessRules, CertificateSource, ClientAuth, Http, Http3, Mode, Network, Place, Source, Timeouts,
@@ -6,35 +6,36 @@ use super::{
 };
 use std::sync::Arc;
 
-/// One way to serve connections. A listener has one, or several that are told apart by what a client says first.
+/// A filter chain: the settings with which connections are served. A listener has one, or several that are selected
+/// by the first bytes from the client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Chain {
-    /// For logs and statistics; may be empty.
+    /// The name, for logs and statistics; may be empty.
     pub name: String,
-    /// Which connections it is for.
+    /// Conditions on connections.
     pub accepts: ChainMatch,
-    /// TLS with its certificates; `None` is plain text. Shared, so that what has not changed is recognised at once.
+    /// TLS with its certificates; `None` is plain text. Shared, so that an unchanged value is recognized at once.
     pub tls: Option<Arc<Tls>>,
-    /// What happens inside.
+    /// The handling of the decrypted data.
     pub serve: Serve,
-    /// HTTP/3 on the same address, over UDP; `None` is none.
+    /// HTTP/3 on the same address, over UDP; `None` for no HTTP/3.
     pub http3: Option<Http3>,
-    /// Who may connect. Whoever may not is disconnected once it is known who it is.
+    /// Access rules of connections. A denied client is disconnected once it is identified.
     pub access: Vec<AccessRules>,
-    /// When slow peers are dropped.
+    /// Timeouts of slow peers.
     pub timeouts: Timeouts,
-    /// Where the chain was written.
+    /// The place of the chain in the configuration.
     pub place: Place,
 }
 
-/// Which connections a chain is for. What is empty or `None` does not matter.
+/// Conditions on the connections of a chain. Empty fields and `None` match all connections.
 ///
-/// Looked up as Envoy does, in the order of the fields. At each step the most specific value that any chain has decides,
-/// and chains with another value are out of the game, even if a later step then finds none. Two chains may not accept
-/// the same.
+/// The lookup follows Envoy, in the order of the fields. At each step the most specific matching value decides, and
+/// chains with another value are excluded, even if a later step then finds no chain. Two chains must not accept the
+/// same connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChainMatch {
-    /// The port that the client has connected to, which is another than the listener's where connections are redirected.
+    /// The port that the client has connected to; it differs from the listener's for redirected connections.
     pub destination_port: Option<u16>,
     /// The networks of the address that the client has connected to; the longest prefix is the most specific.
     pub destinations: Vec<Network>,
@@ -42,10 +43,10 @@ pub struct ChainMatch {
     pub server_names: Vec<String>,
     /// Whether the client begins with a TLS handshake.
     pub transport: Option<Transport>,
-    /// Any of the ALPN protocols that the client offers, or, without TLS, the version of HTTP that it speaks (see
+    /// Any of the ALPN protocols that the client offers, or, without TLS, its HTTP version (see
     /// [`Inspection::http`](super::Inspection::http)).
     pub application_protocols: Vec<String>,
-    /// The networks of the peer, whatever a load balancer announces.
+    /// The networks of the peer, regardless of the client that a load balancer announces.
     pub peers: Vec<Network>,
     /// Whether the client is on this machine.
     pub origin: Option<ClientOrigin>,
@@ -55,7 +56,7 @@ pub struct ChainMatch {
     pub client_ports: Vec<u16>,
 }
 
-/// What a client begins with.
+/// The transport protocol with which a client begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// A TLS handshake.
@@ -64,12 +65,12 @@ pub enum Transport {
     Plain,
 }
 
-/// Where a client is.
+/// The location of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClientOrigin {
-    /// At a loopback address, or at the address that it has connected to.
+    /// A client at a loopback address, or at the address that it has connected to.
     ThisMachine,
-    /// Anywhere else.
+    /// Any other client.
     Elsewhere,
 }
 
@@ -82,17 +83,17 @@ pub struct Tls {
     pub policy: TlsPolicy,
 }
 
-/// What happens to what comes in, TLS taken off.
+/// The handling of received data, after TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Serve {
-    /// HTTP/1.1 and HTTP/2; with TLS by ALPN, without by what the client begins with.
+    /// HTTP/1.1 or HTTP/2, selected by ALPN with TLS, and by the client's first bytes without.
     Http(Http),
-    /// Bytes are passed as they are, each connection to one of these.
+    /// A byte stream, which is forwarded unchanged; each connection goes to one of these upstreams.
     Tcp(Vec<Weighted>),
 }
 
 impl Chain {
-    /// Every connection, as it is when nothing is said.
+    /// Returns a chain for every connection, with default settings.
     pub fn new(tls: Option<Tls>, serve: Serve, place: Place) -> Self {
         Self {
             name: String::new(),
@@ -106,7 +107,7 @@ impl Chain {
         }
     }
 
-    /// What is spoken inside.
+    /// Returns the protocol inside TLS.
     pub fn mode(&self) -> Mode {
         match self.serve {
             Serve::Http(_) => Mode::Http,
@@ -116,7 +117,7 @@ impl Chain {
 }
 
 impl Chain {
-    /// HTTP, if that is what is served.
+    /// Returns the HTTP settings, if the chain serves HTTP.
     pub fn http(&self) -> Option<&Http> {
         match &self.serve {
             Serve::Http(http) => Some(http),
@@ -126,14 +127,14 @@ impl Chain {
 }
 
 impl ChainMatch {
-    /// Whether every connection is accepted, so that nobody needs to look at what it begins with.
+    /// Returns whether every connection is accepted, so that the first bytes need not be inspected.
     pub fn is_any(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Tls {
-    /// Everything that is read from files or given in place.
+    /// Returns all sources: files and inline values.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         let certificates = self.certificates.iter().flat_map(|certificate| certificate.sources());
         let check = match &self.policy.client_auth {

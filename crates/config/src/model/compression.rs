@@ -1,20 +1,21 @@
-//! Answers in fewer bytes (RFC 9110 section 8.4).
+//! Response compression (RFC 9110 section 8.4).
 
-/// Which answers of servers are compressed, and how.
+/// Settings of response compression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Compression {
-    /// Of those that a client likes as much, the first is taken. Without any, nothing is compressed.
+    /// Content codings; the first of those that a client prefers equally is used. If empty, no response is
+    /// compressed.
     pub codings: Vec<ContentCoding>,
     /// Media types without parameters, in lower case; `text/*` is all that begin with `text/`.
     pub types: Vec<String>,
-    /// Bytes from which it is worth the effort, where an answer says how many it has.
+    /// Minimum size in bytes, for responses that declare their length.
     pub minimum: u64,
-    /// Also what may hold secrets of one person: answers to requests with a cookie or a password, unless they are the same
-    /// for everybody by their type or by what they say.
+    /// Whether responses that may contain a user's secrets are compressed too: responses to requests with a cookie or
+    /// a password, unless they are public by their type or their headers.
     pub personal: bool,
 }
 
-/// A form that a body has on its way.
+/// A content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContentCoding {
     /// RFC 8878.
@@ -26,7 +27,7 @@ pub enum ContentCoding {
 }
 
 impl ContentCoding {
-    /// Its name in `Accept-Encoding` and `Content-Encoding`.
+    /// Returns the name in `Accept-Encoding` and `Content-Encoding`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Zstd => "zstd",
@@ -36,7 +37,7 @@ impl ContentCoding {
     }
 }
 
-/// What is text, in all codings, from 1 KiB on.
+/// Text formats, in all codings, from 1 KiB on.
 impl Default for Compression {
     fn default() -> Self {
         const TYPES: [&str; 9] = [

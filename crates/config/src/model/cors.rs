@@ -1,9 +1,9 @@
 use super::TextMatch;
 
-/// What pages of other origins may do (the CORS protocol of the Fetch standard). The texts are sent as they are.
+/// Access for pages of other origins (the CORS protocol of the Fetch standard). The texts are sent unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Cors {
-    /// Whose origin is one of these may.
+    /// The allowed origins.
     pub origins: Vec<TextMatch>,
     /// `Access-Control-Allow-Methods`.
     pub methods: String,
@@ -13,8 +13,9 @@ pub struct Cors {
     pub expose: String,
     /// `Access-Control-Max-Age`, in seconds.
     pub max_age: String,
-    /// Cookies and the like may be sent.
+    /// Whether credentials such as cookies may be sent.
     pub credentials: bool,
-    /// Preflight requests of other origins go where all requests go; else they are answered without these headers.
+    /// Whether preflight requests of other origins are routed like all requests; otherwise the gateway responds to
+    /// them without these headers.
     pub forward_other_preflights: bool,
 }

@@ -1,132 +1,132 @@
-//! What of a request rate limits are counted by, as Envoy's descriptors have it.
+//! Rate limit descriptors, as in Envoy.
 
 use super::{HeaderMatch, Network, QueryMatch};
 use std::sync::Arc;
 
-/// A list of keys with values, made of a request. If one of its parts cannot be made, there is none.
+/// A list of keys with values, made from a request. If one of its parts cannot be made, there is no descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Descriptor {
-    /// Which filters it is for: those of this stage.
+    /// The stage of the filters that use the descriptor.
     pub stage: u8,
-    /// In their order.
+    /// The parts, in order.
     pub parts: Vec<DescriptorPart>,
-    /// In the place of the limit that the service has.
+    /// The limit that replaces the service's own.
     pub limit: Option<DescriptorLimit>,
-    /// As how many requests it counts; one if nothing is said.
+    /// The number of requests that it counts as; one by default.
     pub hits: Option<u64>,
 }
 
-/// A number of requests in a unit of time, which is a number of `envoy.type.v3.RateLimitUnit`.
+/// A number of requests in a unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DescriptorLimit {
-    /// So many.
+    /// Number of requests.
     pub requests: u32,
-    /// In one of these.
+    /// The unit, a number of `envoy.type.v3.RateLimitUnit`.
     pub unit: u8,
 }
 
-/// A key with the value that it has for a request.
+/// A key with its value for a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DescriptorPart {
     /// The key.
     pub key: String,
-    /// What its value is made of.
+    /// The source of its value.
     pub value: DescriptorValue,
-    /// Without a value the part is left out, and the others stay.
+    /// Whether the part is omitted if it has no value.
     pub optional: bool,
 }
 
-/// What the value of a key is made of.
+/// The source of the value of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DescriptorValue {
-    /// This.
+    /// This text.
     Text(String),
-    /// This where the condition holds.
+    /// This text if the condition holds.
     If(DescriptorCondition, String),
     /// The upstream that the request goes to.
     Upstream,
-    /// The first line of a header, or what HTTP/2 has in its place.
+    /// The first line of a header, or an HTTP/2 pseudo-header.
     Header(String),
     /// The first parameter of the query that has this name.
     Query(String),
     /// The client's address.
     Client,
-    /// The network that the client is in, by so many bits of an IPv4 and of an IPv6 address.
+    /// The client's network, with these prefix lengths for IPv4 and IPv6.
     ClientNetwork(u8, u8),
-    /// A text that a filter has found out, by its name and the way to it; the last if there is none.
+    /// Text from a filter's metadata, by the filter's name and the path; the last text is the default.
     Metadata(String, Vec<String>, String),
 }
 
-/// Where a value is one.
+/// A condition on a descriptor value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DescriptorCondition {
-    /// Whether all of these hold is this.
+    /// All of these match, or (with `false`) not all of them.
     Headers(Vec<HeaderMatch>, bool),
-    /// Likewise.
+    /// All of these match, or (with `false`) not all of them.
     Query(Vec<QueryMatch>, bool),
-    /// Whether the client is in one of these is this.
+    /// The client is in one of these networks, or (with `false`) in none.
     Client(Vec<Network>, bool),
 }
 
-/// What a route says of descriptors.
+/// The rate limit descriptors of a route.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteDescriptors {
-    /// Its own.
+    /// The route's own.
     pub own: Vec<Descriptor>,
-    /// Those of its host.
+    /// The descriptors of its virtual host.
     pub host: Vec<Descriptor>,
-    /// Whatever is said of a filter, those of the host count as well.
+    /// Whether those of the host always count too, independent of the filter.
     pub includes_host: bool,
-    /// What it says of filters, by their names.
+    /// Settings of filters, by their names.
     pub filters: Vec<(String, FilterOnRoute)>,
 }
 
-/// What a route says of a filter that asks a rate limit service.
+/// Settings of a route for a filter that queries a rate limit service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FilterOnRoute {
-    /// It does nothing.
+    /// The filter is off.
     Off,
-    /// This.
+    /// These settings.
     On(Arc<RouteRateLimitService>),
 }
 
-/// What counts on a route in the place of what a filter says itself.
+/// Settings of a route that replace a filter's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteRateLimitService {
-    /// In the place of the filter's.
+    /// The domain that replaces the filter's.
     pub domain: Option<String>,
-    /// Which descriptors of the host are taken.
+    /// The use of the host's descriptors.
     pub host: HostDescriptors,
-    /// In the place of the route's and the host's, if there are any.
+    /// Descriptors that replace the route's and the host's, if there are any.
     pub descriptors: Vec<Descriptor>,
 }
 
-/// Which descriptors of a host a route takes.
+/// The use of a host's descriptors by a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HostDescriptors {
-    /// All if it has none of its own.
+    /// Used if the route has none of its own.
     #[default]
     UnlessOwn,
-    /// All.
+    /// Always used.
     Always,
-    /// None.
+    /// Never used.
     Never,
 }
 
 impl Descriptor {
-    /// Whether the upstream is a part of it.
+    /// Returns whether the upstream is a part of the descriptor.
     pub fn tells_upstream(&self) -> bool {
         self.parts.iter().any(|part| part.value == DescriptorValue::Upstream)
     }
 }
 
 impl RouteDescriptors {
-    /// Whether nothing is said.
+    /// Returns whether there are no descriptors and no settings.
     pub fn is_empty(&self) -> bool {
         self.own.is_empty() && self.host.is_empty() && self.filters.is_empty()
     }
 
-    /// All that may count.
+    /// Returns all descriptors that may count.
     pub fn all(&self) -> impl Iterator<Item = &Descriptor> {
         let of_filters = self.filters.iter().filter_map(|(_, said)| match said {
             FilterOnRoute::On(said) => Some(&said.descriptors),
@@ -135,7 +135,7 @@ impl RouteDescriptors {
         self.own.iter().chain(&self.host).chain(of_filters.flatten())
     }
 
-    /// What is said of the filter of this name.
+    /// Returns the settings of the filter of this name.
     pub fn of_filter(&self, name: &str) -> Option<&FilterOnRoute> {
         self.filters.iter().find(|(filter, _)| filter == name).map(|(_, said)| said)
     }

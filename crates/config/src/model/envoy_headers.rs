@@ -1,54 +1,56 @@
-//! `x-envoy-*` and `x-forwarded-client-cert` of requests and answers, as Envoy has them.
+//! `x-envoy-*` and `x-forwarded-client-cert` headers of requests and responses, as in Envoy.
 
 use super::Network;
 
-/// Whose `x-envoy-*` are taken, and whether servers and clients are told further ones.
+/// Settings of `x-envoy-*` headers: the clients from which they are accepted, and the headers that are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EnvoyHeaders {
-    /// Clients are connected directly: one that names nobody in `x-forwarded-for` is where it comes from, and others are
-    /// external. Otherwise the one address that is named there counts.
+    /// Whether clients connect directly: without `x-forwarded-for`, the client's address is that of the connection,
+    /// and other clients are external. Otherwise the single address in the header counts.
     pub edge: bool,
-    /// So many trusted proxies stand before the gateway: at the edge, the client is who the first of them has seen.
+    /// Number of trusted proxies in front of the gateway: at the edge, the client is the peer of the first of them.
     pub trusted_hops: u32,
-    /// Clients in these networks are internal: they may say how their requests are forwarded.
+    /// Clients in these networks are internal: they may control how their requests are forwarded.
     pub internal: Vec<Network>,
-    /// No further ones are told, but for attempts.
+    /// Whether no `x-envoy-*` headers are added, except attempt counts.
     pub suppress: bool,
 }
 
-/// Who is told how often a request was sent, in `x-envoy-attempt-count`.
+/// Messages that carry `x-envoy-attempt-count`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AttemptCounts {
-    /// Servers.
+    /// Requests to servers.
     pub in_requests: bool,
-    /// Clients.
+    /// Responses to clients.
     pub in_responses: bool,
 }
 
-/// What becomes of `x-forwarded-client-cert`.
+/// The handling of `x-forwarded-client-cert`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ForwardedCertificate {
-    /// What clients say is removed.
+    /// A value from the client is removed.
     #[default]
     Remove,
-    /// What clients with a certificate say goes on.
+    /// A value from a client with a certificate is forwarded.
     Keep,
-    /// What is known of a client's certificate is added to what it says. Clients without one say nothing.
+    /// Details of the client's certificate are appended to its value. A value from a client without a certificate is
+    /// removed.
     Append(CertificateDetails),
-    /// What is known of a client's certificate takes the place of what it says.
+    /// Details of the client's certificate replace its value.
     Set(CertificateDetails),
-    /// What clients say goes on, whoever they are.
+    /// A value from any client is forwarded.
     KeepAlways,
 }
 
-/// What servers are told of a client's certificate, besides its hash and the names of the gateway's own.
+/// Details of a client's certificate that are sent to servers, in addition to its hash and the names of the gateway's
+/// own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CertificateDetails {
     /// The certificate itself, in PEM.
     pub certificate: bool,
-    /// All that the client has sent, in PEM.
+    /// The whole chain that the client has sent, in PEM.
     pub chain: bool,
-    /// Its subject, as RFC 2253 writes it.
+    /// The subject, in the format of RFC 2253.
     pub subject: bool,
     /// The URIs of its alternative names.
     pub uris: bool,

@@ -1,19 +1,19 @@
-//! What clients read of errors.
+//! Error pages.
 
 use super::{Place, Source};
 
-/// A page for errors.
+/// An error page.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorPage {
-    /// For which.
+    /// The statuses to which it applies.
     pub statuses: Vec<Statuses>,
-    /// What it says.
+    /// The body.
     pub body: Source,
-    /// Where that was written.
+    /// The place of the body in the configuration.
     pub body_place: Place,
     /// The media type of the body.
     pub content_type: String,
-    /// Errors of servers get it too, in the place of what these say.
+    /// Whether the page also replaces errors of servers.
     pub of_servers: bool,
 }
 

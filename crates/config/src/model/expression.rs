@@ -6,32 +6,33 @@ use std::{
     ops::Deref,
 };
 
-/// A regular expression of the crate `regex`. Two are equal if they are written the same.
+/// A regular expression of the crate `regex`. Two are equal if their texts are equal.
 #[derive(Clone, Debug)]
 pub struct Expression(Regex);
 
-/// The expression for a text that matches as a whole.
+/// Returns an expression that must match a whole text.
 ///
 /// # Errors
-/// If it is no regular expression of the crate `regex` (as RE2: no look-around, no back references), or a huge one.
+/// If it is not a regular expression of the crate `regex` (as in RE2: no look-around, no back references), or too
+/// large.
 pub fn whole(expression: &str) -> Result<Expression, regex::Error> {
     whole_within(expression, usize::MAX)
 }
 
-/// The same in no more than so many bytes, and in no more than the crate allows everybody.
+/// Like [`whole`], with a maximum size in bytes, and at most the crate's own maximum.
 ///
 /// # Errors
-/// As [`whole`].
+/// Like [`whole`].
 pub fn whole_within(expression: &str, bytes: usize) -> Result<Expression, regex::Error> {
-    // Checked alone first: the frame must not make sense of something unbalanced.
+    // The expression is compiled alone first: the anchors must not make an unbalanced expression valid.
     compiled(expression, bytes)?;
     compiled(&format!(r"\A(?:{expression})\z"), bytes)
 }
 
-/// An expression for a text that matches somewhere, in no more than so many bytes.
+/// Returns an expression that may match any part of a text, with a maximum size in bytes.
 ///
 /// # Errors
-/// As [`whole`].
+/// Like [`whole`].
 pub fn compiled(expression: &str, bytes: usize) -> Result<Expression, regex::Error> {
     const LARGEST: usize = 10 << 20;
     RegexBuilder::new(expression).size_limit(bytes.min(LARGEST)).build().map(Expression)

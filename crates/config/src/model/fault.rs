@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-/// What is done to some requests on purpose, to see how callers bear it.
+/// Fault injection into some requests, to test the behavior of clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fault {
-    /// So many of a million requests wait so long before anything else happens to them.
+    /// Delay before any other processing, and the share of requests in parts per million.
     pub delay: Option<(Duration, u32)>,
-    /// So many of a million requests are answered with this status.
+    /// Status of the response, and the share of requests in parts per million.
     pub abort: Option<(u16, u32)>,
 }

@@ -1,16 +1,16 @@
 use http::HeaderName;
 use std::time::Duration;
 
-/// By what requests keep to a server, where the upstream's servers are chosen by [`super::Balance::Hash`].
+/// A hash key of requests, for upstreams with [`super::Balance::Hash`]: requests with equal keys stay on one server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HashPolicy {
-    /// What is looked at.
+    /// The property that is hashed.
     pub on: HashOn,
-    /// If it is there, nothing after it is looked at.
+    /// Whether later policies are ignored if this property is present.
     pub terminal: bool,
 }
 
-/// What is looked at.
+/// A property of a request that is hashed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HashOn {
     /// The client's address.
@@ -19,11 +19,12 @@ pub enum HashOn {
     Header(HeaderName),
     /// The value of a cookie.
     Cookie {
-        /// Its name.
+        /// The name.
         name: String,
-        /// Requests without it get one that lasts so long, or, with zero, as long as the browser; `None` sets none.
+        /// Lifetime of the cookie that is set for requests without it; zero makes it a session cookie, `None` sets
+        /// none.
         lifetime: Option<Duration>,
-        /// For which paths the one that is set counts; `None`: as browsers do without.
+        /// The `Path` attribute of the cookie that is set; `None` omits it.
         path: Option<String>,
     },
     /// The value of this parameter of the query.

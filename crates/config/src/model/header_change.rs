@@ -1,31 +1,31 @@
 use http::{HeaderName, HeaderValue};
 
-/// A change to the headers of a request or an answer.
+/// A change to the headers of a request or a response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HeaderChange {
-    /// One more value.
+    /// Adds a value.
     Append(HeaderName, HeaderText),
-    /// Only if there is none.
+    /// Adds a value if the header is absent.
     AddIfAbsent(HeaderName, HeaderText),
-    /// In place of all that are there; none is left if nothing is left of the text, so that a client cannot say what
-    /// is not known of it.
+    /// Replaces all values; removes them if the resulting text is empty, so that a client cannot supply a value that
+    /// the gateway does not know.
     Set(HeaderName, HeaderText),
-    /// In place of all that are there, which stay if nothing is left of the text. Envoy: `OVERWRITE_IF_EXISTS_OR_ADD`.
+    /// Replaces all values; keeps them if the resulting text is empty. Envoy: `OVERWRITE_IF_EXISTS_OR_ADD`.
     Overwrite(HeaderName, HeaderText),
-    /// In place of all that are there, if there are any.
+    /// Replaces all values, if there are any.
     Replace(HeaderName, HeaderText),
-    /// None is left.
+    /// Removes all values.
     Remove(HeaderName),
 }
 
-/// The value of a header, with what is put in for each request. An empty outcome adds no header.
+/// The value of a header, with variables that are substituted for each request. An empty result adds no header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeaderText(pub Vec<HeaderPart>);
 
 /// A part of a header's value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HeaderPart {
-    /// This.
+    /// Fixed text.
     Literal(HeaderValue),
     /// The client's address and port.
     Client,
@@ -45,22 +45,22 @@ pub enum HeaderPart {
     TlsVersion,
     /// The name of the upstream.
     Upstream,
-    /// Of the client's certificate: its subject, as RFC 2253 writes it.
+    /// The subject of the client's certificate, in the format of RFC 2253.
     CertificateSubject,
-    /// Of the client's certificate: its first URI.
+    /// The first URI of the client's certificate.
     CertificateUri,
-    /// Of the client's certificate: its first DNS name.
+    /// The first DNS name of the client's certificate.
     CertificateDns,
-    /// Of the client's certificate: SHA-256 of its DER form, in hexadecimal.
+    /// SHA-256 of the client's certificate in DER, in hexadecimal.
     CertificateSha256,
-    /// The request's header of this name, or nothing.
+    /// The request's header of this name; empty if absent.
     RequestHeader(HeaderName),
-    /// The answer's header of this name, or nothing; only in answers.
+    /// The response's header of this name; empty if absent. Only in responses.
     ResponseHeader(HeaderName),
 }
 
 impl HeaderText {
-    /// Always this.
+    /// Returns a fixed text.
     pub fn literal(value: HeaderValue) -> Self {
         Self(vec![HeaderPart::Literal(value)])
     }

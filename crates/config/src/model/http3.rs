@@ -1,20 +1,20 @@
-//! HTTP/3, and how clients hear of it.
+//! HTTP/3, and its advertisement.
 
-/// HTTP/3 beside HTTP/1.1 and HTTP/2 (RFC 9114).
+/// HTTP/3 (RFC 9114), in addition to HTTP/1.1 and HTTP/2.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Http3 {
-    /// How clients of HTTP/1.1 and HTTP/2 hear of it.
+    /// The advertisement to clients of HTTP/1.1 and HTTP/2.
     pub alt_svc: AltSvc,
 }
 
-/// The header `Alt-Svc` (RFC 7838) in answers over TCP.
+/// The header `Alt-Svc` (RFC 7838) in responses over TCP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AltSvc {
     /// The port that the client has connected to, for a day.
     #[default]
     SamePort,
-    /// Clients are told elsewhere, such as in the DNS (RFC 9460).
+    /// No header; HTTP/3 is advertised by other means, such as DNS (RFC 9460).
     Off,
-    /// This value, as where another port leads here.
+    /// This value, for instance if another port is forwarded here.
     Value(String),
 }

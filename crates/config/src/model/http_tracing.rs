@@ -1,85 +1,86 @@
-//! Traces of requests as Envoy's HTTP connection manager has them.
+//! Tracing of requests, as in Envoy's HTTP connection manager.
 
 use super::SpanCollector;
 use http::HeaderName;
 
-/// Which requests of a chain are traced, and what their spans say.
+/// Tracing of a chain: the traced requests, and the attributes of their spans.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpTracing {
-    /// Who gets the spans.
+    /// The collector of the spans.
     pub collector: SpanCollector,
-    /// Which requests are recorded, as far as routes do not say that.
+    /// The sampling of requests, unless the route sets it.
     pub sampling: TraceSampling,
-    /// The chain is for what somebody here asks of others, as a sidecar's is for its pod.
+    /// Whether the chain handles outbound requests, such as those of a sidecar's pod.
     pub outbound: bool,
-    /// Each attempt at a server has a span of its own.
+    /// Whether each attempt at a server has its own span.
     pub attempts: bool,
-    /// The gateway is a hop of the trace, whose span is a server's whatever the chain is for.
+    /// Whether the gateway is a separate hop of the trace: its span then has the kind `SERVER`, even for outbound
+    /// requests.
     pub own_hop: bool,
-    /// What spans say besides.
+    /// Additional attributes of spans.
     pub tags: Vec<TraceTag>,
-    /// Characters of a path with its query, at most.
+    /// Maximum number of characters of a path with its query.
     pub longest_path: usize,
 }
 
-/// Which requests are recorded that come without a trace.
+/// The sampling of requests without a parent trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceSampling {
-    /// Of those whose clients ask for it by `x-client-trace-id`.
+    /// Share of requests whose clients request a trace by `x-client-trace-id`.
     pub client: TraceShare,
-    /// Of the others.
+    /// Share of all other requests.
     pub random: TraceShare,
-    /// Of all that would be.
+    /// Share of the requests that would be recorded.
     pub overall: TraceShare,
 }
 
-/// So many of so many.
+/// A share, as a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceShare {
-    /// Of the denominator.
+    /// The numerator.
     pub numerator: u32,
-    /// Not zero.
+    /// The denominator; not zero.
     pub denominator: u32,
 }
 
-/// Something that a span says.
+/// A custom attribute of a span.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TraceTag {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// What it says.
+    /// The value.
     pub value: TraceTagValue,
 }
 
-/// Where what a span says comes from.
+/// The source of an attribute's value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TraceTagValue {
-    /// It is always this.
+    /// A fixed text.
     Literal(String),
-    /// From a header of the request, or this in its place; without either it is not said.
+    /// A header of the request, with a default; without either, the attribute is omitted.
     RequestHeader(HeaderName, Option<String>),
-    /// From a variable of this process's environment, or this in its place.
+    /// An environment variable of this process, with a default.
     Environment(String, Option<String>),
 }
 
-/// What a route says of traces.
+/// Tracing settings of a route.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteTracing {
-    /// What the span is called; empty leaves it as it is.
+    /// The name of the span; empty keeps the default.
     pub operation: String,
-    /// Servers are told that of what goes out.
+    /// Whether the span name of outbound requests is sent to servers.
     pub propagate: bool,
-    /// Which requests are recorded, in the place of what the chain says.
+    /// The sampling of requests, in place of the chain's.
     pub sampling: Option<TraceSampling>,
-    /// What spans say besides, before the chain's of the same name.
+    /// Additional attributes of spans, which override the chain's of the same name.
     pub tags: Vec<TraceTag>,
 }
 
 impl TraceShare {
-    /// All of them.
+    /// The whole.
     pub const ALL: Self = Self { numerator: 100, denominator: 100 };
 
-    /// Whether this number, which may be any, is among them.
+    /// Returns whether the share includes this number, which may have any value.
     pub fn takes(self, number: u64) -> bool {
         number % u64::from(self.denominator.max(1)) < u64::from(self.numerator)
     }

@@ -1,39 +1,39 @@
-//! What is looked at of what clients say first.
+//! Inspection of the first bytes from clients.
 
 use std::time::Duration;
 
-/// What is looked at of what a client says first, before it is known which chain its connection belongs to. Only what
-/// the chains for its destination are told apart by is waited for.
+/// Settings of the inspection of a client's first bytes, which selects the chain of its connection. It waits only for
+/// data that distinguishes the chains of its destination.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inspection {
-    /// From accept to the moment when the chain is known.
+    /// Time from accepting a connection until its chain must be selected.
     pub timeout: Duration,
-    /// A client that has not said enough by then is served as one without TLS that speaks nothing that is known;
+    /// Whether a client that has not sent enough by then is served, without TLS and without a known protocol;
     /// otherwise its connection is closed.
     pub continues: bool,
-    /// The destinations at which TLS is recognised. At others every client is one without.
+    /// Destination ports at which TLS is recognized. At others every client is assumed to use plain text.
     pub tls: Ports,
-    /// The destinations at which HTTP without TLS is recognised: `http/1.0`, `http/1.1` or `h2c` is what such a client
-    /// is taken to offer.
+    /// Destination ports at which HTTP without TLS is recognized; it counts as an offer of `http/1.0`, `http/1.1` or
+    /// `h2c`.
     pub http: Ports,
 }
 
-/// Ports, as ranges of which both ends belong to them.
+/// A set of ports, as inclusive ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ports(pub Vec<(u16, u16)>);
 
 impl Ports {
-    /// Every port.
+    /// Returns the set of all ports.
     pub fn all() -> Self {
         Self(vec![(0, u16::MAX)])
     }
 
-    /// No port.
+    /// Returns the empty set.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Whether this port is one of them.
+    /// Returns whether the set contains this port.
     pub fn contains(&self, port: u16) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&port))
     }

@@ -1,126 +1,125 @@
-//! Who a request says that it is from, by JSON Web Tokens (RFC 7519), as Envoy's filter has it.
+//! Authentication by JSON Web Tokens (RFC 7519), as in Envoy's `jwt_authn` filter.
 
 use super::{HeaderMatch, PathMatch, Place, QueryMatch, Source};
 use http::HeaderName;
 use std::time::Duration;
 
-/// Which requests need which tokens.
+/// The tokens that requests need.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JwtAuthentication {
-    /// Who issues tokens.
+    /// The issuers of tokens.
     pub providers: Vec<JwtProvider>,
-    /// The first that is for a request decides about it; a request that none is for needs no token.
+    /// Rules; the first that matches a request applies, and a request without a matching rule needs no token.
     pub rules: Vec<JwtRule>,
-    /// Preflight requests of the CORS protocol need no token.
+    /// Whether CORS preflight requests need no token.
     pub bypass_preflights: bool,
-    /// Clients are not told what is wrong with a token.
+    /// Whether responses omit the reason why a token is invalid.
     pub strip_failure_response: bool,
-    /// Where it was written.
+    /// The place in the configuration.
     pub place: Place,
 }
 
-/// An issuer of tokens, with the keys that it signs them with.
+/// An issuer of tokens, with its signing keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JwtProvider {
-    /// For messages.
+    /// The name, for messages.
     pub name: String,
-    /// What `iss` of its tokens must be; empty for anything.
+    /// The required `iss` claim of its tokens; empty accepts any.
     pub issuer: String,
-    /// One of these must be among `aud` of its tokens; empty for anything.
+    /// The accepted values of the `aud` claim; empty accepts any.
     pub audiences: Vec<String>,
     /// A set of public keys (RFC 7517).
     pub keys: JwtKeys,
-    /// Where its tokens are looked for. At least one.
+    /// The locations of its tokens in requests; at least one.
     pub locations: Vec<JwtLocation>,
-    /// The server gets the token as well.
+    /// Whether the token is forwarded to the server.
     pub forward: bool,
-    /// The header that tells the server the token's payload in base64url, and whether it is padded.
+    /// The header that carries the token's payload to the server in base64url, and whether it is padded.
     pub payload_header: Option<(HeaderName, bool)>,
-    /// Headers that tell the server a claim each. What clients say there is taken out.
+    /// Headers that carry one claim each to the server. Values from clients are removed.
     pub claim_headers: Vec<(HeaderName, JwtClaim)>,
-    /// The name under which conditions find the payload; empty for none.
+    /// The metadata name of the payload, for conditions; empty for none.
     pub payload_metadata: String,
-    /// The name under which conditions find the token's header; empty for none.
+    /// The metadata name of the token's header, for conditions; empty for none.
     pub header_metadata: String,
-    /// Claims that conditions see as a list of the words that they are.
+    /// Claims that conditions treat as a list of space-delimited words.
     pub space_delimited: Vec<String>,
-    /// By how much clocks may differ.
+    /// Maximum clock difference.
     pub leeway: Duration,
-    /// Where it was written.
+    /// The place in the configuration.
     pub place: Place,
 }
 
-/// Where the keys of an issuer are.
+/// The source of an issuer's keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum JwtKeys {
-    /// They are at hand.
+    /// A local source.
     Local(Source),
-    /// They are fetched once a token needs them.
+    /// A remote source, fetched when a token first needs it.
     Remote(RemoteKeys),
 }
 
 /// Keys that are fetched by HTTP.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RemoteKeys {
-    /// Whose servers have them.
+    /// The upstream of the servers.
     pub upstream: String,
-    /// What the servers are asked for: an absolute URI.
+    /// The absolute URI of the keys.
     pub uri: http::Uri,
-    /// How long a fetch may take.
+    /// Time limit of a fetch.
     pub timeout: Duration,
-    /// For how long they are used before they are fetched again.
+    /// Time for which keys are used before they are fetched again.
     pub lifetime: Duration,
-    /// How long after a fetch that failed the next one begins, at the earliest.
+    /// Minimum time between a failed fetch and the next one.
     pub retry_after: Duration,
-    /// Those that are known are used for as long as no others can be fetched.
+    /// Whether known keys remain in use while fetches fail.
     pub outlive: bool,
 }
 
-/// The way to a claim: its name, or those of the objects that it is in.
+/// The path of a claim: the names of the enclosing objects and of the claim.
 pub type JwtClaim = Vec<String>;
 
-/// Where a token may be.
+/// A location of a token in a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JwtLocation {
-    /// In a header (its name in small letters), behind this text.
+    /// A header (name in lower case), with this prefix before the token.
     Header(String, String),
-    /// In this parameter of the query.
+    /// A parameter of the query.
     Parameter(String),
-    /// In this cookie.
+    /// A cookie.
     Cookie(String),
 }
 
-/// What requests of one kind need.
+/// A rule: the requirement for matching requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JwtRule {
-    /// For which paths.
+    /// The condition on the path.
     pub path: PathMatch,
-    /// All of these hold.
+    /// Conditions on headers, all of which must hold.
     pub headers: Vec<HeaderMatch>,
-    /// All of these hold.
+    /// Conditions on query parameters, all of which must hold.
     pub query: Vec<QueryMatch>,
-    /// What is needed; `None` needs no token.
+    /// The requirement; `None` needs no token.
     pub requirement: Option<JwtRequirement>,
 }
 
-/// What is needed of a request's tokens.
+/// A requirement on a request's tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum JwtRequirement {
-    /// A token of this provider, by its place among them; for these audiences in the place of the provider's, unless
-    /// there are none.
+    /// A token of this provider, by index; for these audiences instead of the provider's, unless they are empty.
     Provider(usize, Vec<String>),
     /// One of these.
     Any(Vec<JwtRequirement>),
     /// All of these.
     All(Vec<JwtRequirement>),
-    /// Every token that is there must be good, of whichever provider it is.
+    /// No token, or valid tokens of any provider.
     AllowMissing,
-    /// Whatever is there.
+    /// No requirement: missing and invalid tokens are accepted.
     AllowMissingOrFailed,
 }
 
 impl JwtKeys {
-    /// Keys that are at hand.
+    /// Returns the local source, if it is one.
     pub fn local(&self) -> Option<&Source> {
         match self {
             Self::Local(source) => Some(source),
@@ -128,7 +127,7 @@ impl JwtKeys {
         }
     }
 
-    /// Keys that are fetched.
+    /// Returns the remote source, if it is one.
     pub fn remote(&self) -> Option<&RemoteKeys> {
         match self {
             Self::Local(_) => None,
@@ -138,7 +137,7 @@ impl JwtKeys {
 }
 
 impl JwtProvider {
-    /// Where tokens are looked for if nothing is said (RFC 6750 sections 2.1 and 2.3).
+    /// Returns the default locations of tokens (RFC 6750 sections 2.1 and 2.3).
     pub fn default_locations() -> Vec<JwtLocation> {
         vec![
             JwtLocation::Header("authorization".into(), "Bearer ".into()),

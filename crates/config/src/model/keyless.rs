@@ -1,62 +1,62 @@
-//! Private keys on other machines.
+//! Private keys on key servers.
 
 use super::{Place, Source};
 use crate::model::key_server::{Address, Protocol};
 use std::{fmt, time::Duration};
 
-/// Where a certificate's private key is.
+/// The source of a certificate's private key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeySource {
-    /// Here. PEM: PKCS#8, PKCS#1 or SEC1, not encrypted.
+    /// A local key. PEM: PKCS#8, PKCS#1 or SEC1, not encrypted.
     Pem(Source),
-    /// On key servers.
+    /// Key servers that hold the key.
     Keyless(Box<Keyless>),
 }
 
-/// Key servers, and how they are asked.
+/// Key servers, and the settings of their connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Keyless {
-    /// All should hold the same keys.
+    /// The addresses; all servers should hold the same keys.
     pub servers: Vec<Address>,
-    /// With what the gateway shows who it is, and whom it believes; needed for servers over TCP.
+    /// Mutual TLS with the servers; needed for servers over TCP.
     pub tls: Option<KeylessTls>,
-    /// Which mode of the protocol is spoken.
+    /// The mode of the protocol.
     pub protocol: Protocol,
-    /// Pad frames of our own mode.
+    /// Whether frames of Quadrille's own mode are padded.
     pub padding: bool,
-    /// An operation without a result after this time has failed.
+    /// Time after which an operation without a result fails.
     pub timeout: Duration,
-    /// Ask a second server when an operation takes longer than usual.
+    /// Whether slow operations are sent to a second server as well.
     pub hedge: bool,
-    /// Which operations the servers are asked for.
+    /// The operations that are sent to the servers.
     pub usage: KeyServerUse,
-    /// The private key, PEM, for what the servers are not asked for and do not answer.
+    /// The private key in PEM, for operations that are not sent to the servers or fail there.
     pub fallback: Option<Source>,
 }
 
-/// Which operations key servers are asked for.
+/// The operations that are sent to key servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeyServerUse {
     /// All.
     #[default]
     Always,
-    /// Those that would wait too long here.
+    /// Operations that would wait too long here.
     Overflow,
 }
 
-/// Mutual TLS towards key servers. All in PEM.
+/// Mutual TLS with key servers. All values are in PEM.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeylessTls {
-    /// The CAs that the servers' certificates must lead to.
+    /// The CAs that the servers' certificates must chain to.
     pub ca: (Source, Place),
     /// The gateway's own certificate, leaf first.
     pub certificate: (Source, Place),
-    /// Its key.
+    /// The key of the certificate.
     pub key: (Source, Place),
 }
 
 impl Keyless {
-    /// These servers, and otherwise what holds when nothing is said.
+    /// Returns these servers with default settings.
     pub fn new(servers: Vec<Address>) -> Self {
         Self {
             servers,
@@ -70,7 +70,7 @@ impl Keyless {
         }
     }
 
-    /// Everything that is read from files or given in place.
+    /// Returns all sources: files and inline values.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         let tls = self.tls.iter().flat_map(|tls| [&tls.ca.0, &tls.certificate.0, &tls.key.0]);
         tls.chain(&self.fallback)
@@ -78,7 +78,7 @@ impl Keyless {
 }
 
 impl KeySource {
-    /// Everything that is read from files or given in place.
+    /// Returns all sources: files and inline values.
     pub fn sources(&self) -> Box<dyn Iterator<Item = &Source> + '_> {
         match self {
             Self::Pem(source) => Box::new(std::iter::once(source)),

@@ -1,70 +1,71 @@
 use super::{Chain, Inspection, Place, TrustedProxies};
 use std::net::SocketAddr;
 
-/// Where connections come in: a socket that accepts them, or an address for which others hand them over.
+/// A listener: a socket that accepts connections, or an address whose connections other listeners hand over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Listener {
-    /// For logs and statistics; if empty, the address stands in.
+    /// The name, for logs and statistics; if empty, the address is used.
     pub name: String,
-    /// IPv4 or IPv6; `[::]` accepts both.
+    /// The address, IPv4 or IPv6; `[::]` accepts both.
     pub address: SocketAddr,
-    /// Whether it has sockets. One without takes the connections that were going to its address and were redirected to
-    /// a listener that hands them over, and no others.
+    /// Whether it has sockets. A listener without sockets receives only connections to its address that were
+    /// redirected to a listener that hands them over.
     pub bound: bool,
-    /// What becomes of connections that the machine's packet filter has redirected here.
+    /// The handling of connections that the machine's packet filter has redirected here.
     pub redirected: Redirected,
-    /// Where the address was written.
+    /// The place of the address in the configuration.
     pub place: Place,
-    /// How connections are served; at least one, and most have one for all.
+    /// The filter chains; at least one, and often just one for all connections.
     pub chains: Vec<Chain>,
-    /// For connections that none of the others accepts; without it they are closed.
+    /// The chain for connections that no other chain accepts; without it they are closed.
     pub default_chain: Option<Chain>,
     /// Whether a load balancer in front announces the client's address.
     pub proxy_protocol: ProxyProtocolIn,
-    /// Whether connections are accepted over TCP. Without, there is HTTP/3 alone.
+    /// Whether TCP connections are accepted; otherwise there is only HTTP/3.
     pub tcp: bool,
-    /// Whose word about the clients behind them is taken.
+    /// The proxies whose information about clients is trusted.
     pub trusted_proxies: TrustedProxies,
-    /// What is looked at of what clients say first, where chains are told apart by it.
+    /// Inspection of the clients' first bytes, if chains depend on it.
     pub inspection: Inspection,
-    /// How much one listener takes on.
+    /// The limits of the listener.
     pub limits: Limits,
 }
 
 /// Whether a load balancer in front announces the client's address (the PROXY protocol, v1 or v2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ProxyProtocolIn {
-    /// A header would be taken for garbage.
+    /// No header; one would be treated as invalid data.
     #[default]
     Off,
     /// Every connection must begin with a header.
     Required,
 }
 
-/// What becomes of connections that were going elsewhere and that the machine's packet filter has redirected to a listener
+/// The handling of connections with another destination that the machine's packet filter has redirected to a listener
 /// (`REDIRECT` of iptables and nftables).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Redirected {
-    /// The kernel is not asked: all connections were going here.
+    /// The kernel is not queried: the listener is the destination of all connections.
     #[default]
     Unasked,
-    /// Their destination is where they were going.
+    /// The original destination is used as their destination.
     Served,
-    /// The same, and the listener without sockets that has this address takes them, if there is one.
+    /// Like `Served`, but the connection is handed over to the listener without sockets at that address, if there is
+    /// one.
     HandedOver,
 }
 
-/// How much one listener takes on. Over a limit, new connections wait in the kernel's backlog or are closed.
+/// Limits of a listener. Beyond a limit, new connections wait in the kernel's backlog or are closed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Open connections, in all workers together.
+    /// Maximum number of open connections, over all workers.
     pub connections: usize,
-    /// Handshakes in flight, in all workers together.
+    /// Maximum number of handshakes in flight, over all workers.
     pub handshakes: usize,
 }
 
 impl Listener {
-    /// A listener with this chain for all, and everything else as it is when nothing is said.
+    /// Returns a listener with this chain for all connections, and default settings.
     pub fn new(address: SocketAddr, place: Place, chain: Chain) -> Self {
         Self {
             name: String::new(),
@@ -82,12 +83,12 @@ impl Listener {
         }
     }
 
-    /// All chains, the one for the others last.
+    /// Returns all chains, the default chain last.
     pub fn all_chains(&self) -> impl Iterator<Item = &Chain> {
         self.chains.iter().chain(&self.default_chain)
     }
 
-    /// Whether any of them serves HTTP/3, so that the address has UDP sockets.
+    /// Returns whether a chain serves HTTP/3, so that the address has UDP sockets.
     pub fn has_http3(&self) -> bool {
         self.all_chains().any(|chain| chain.http3.is_some())
     }

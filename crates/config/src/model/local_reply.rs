@@ -1,39 +1,39 @@
-//! What becomes of the gateway's own answers: Envoy's `local_reply_config`.
+//! Format of the gateway's own responses: Envoy's `local_reply_config`.
 
 use super::{HeaderChange, HeaderMatch, HeaderPart};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// How the gateway's own answers are written: errors, redirects, and what routes respond.
+/// The format of the gateway's own responses: errors, redirects, and fixed responses of routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LocalReplies {
-    /// The first that is for an answer changes it.
+    /// Mappers; the first that matches a response changes it.
     pub mappers: Vec<ReplyMapper>,
-    /// The form of bodies, where the mapper says none; `None` is their text.
+    /// The format of bodies, unless the mapper has one; `None` keeps their text.
     pub format: Option<ReplyFormat>,
 }
 
-/// A change to some of the gateway's own answers.
+/// A change to some of the gateway's own responses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReplyMapper {
-    /// For which.
+    /// The condition on responses.
     pub filter: ReplyFilter,
-    /// In the place of the answer's own.
+    /// The status that replaces the response's own.
     pub status: Option<u16>,
-    /// Likewise.
+    /// The body that replaces the response's own.
     pub body: Option<Bytes>,
-    /// The form of the body.
+    /// The format of the body.
     pub format: Option<ReplyFormat>,
-    /// Made to the answer's headers, before the route's own changes.
+    /// Changes to the response's headers, before the route's own.
     pub headers: Vec<HeaderChange>,
 }
 
-/// A condition on an answer and its request.
+/// A condition on a response and its request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ReplyFilter {
-    /// On the status, before it is changed.
+    /// A condition on the status, before it is changed.
     Status(Comparison, u16),
-    /// On the request.
+    /// A condition on the request.
     Header(HeaderMatch),
     /// All of these hold.
     All(Vec<Self>),
@@ -41,31 +41,31 @@ pub enum ReplyFilter {
     Any(Vec<Self>),
 }
 
-/// How numbers are compared.
+/// A comparison of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
-    /// The same.
+    /// Equal.
     Equal,
-    /// Another.
+    /// Unequal.
     NotEqual,
-    /// This or more.
+    /// Greater or equal.
     AtLeast,
-    /// This or less.
+    /// Less or equal.
     AtMost,
 }
 
-/// The form of a body.
+/// The format of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReplyFormat {
     /// The `Content-Type`.
     pub content_type: String,
-    /// What is written.
+    /// The template of the body.
     pub body: ReplyBody,
-    /// What is not known is left out, in place of `-` in text and `null` in JSON.
+    /// Whether unknown values are omitted, instead of `-` in text and `null` in JSON.
     pub omit_empty: bool,
 }
 
-/// What is written of an answer.
+/// The template of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ReplyBody {
     /// Text.
@@ -74,34 +74,34 @@ pub enum ReplyBody {
     Json(ReplyJson),
 }
 
-/// A value of JSON with what is put in.
+/// A JSON value with variables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ReplyJson {
     /// An object, its members in the order of their names.
     Object(BTreeMap<String, Self>),
     /// An array.
     Array(Vec<Self>),
-    /// A string, or the number or null that its only part is.
+    /// A string, or the number or null that is its only part.
     Text(Vec<ReplyPart>),
 }
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ReplyPart {
-    /// This.
+    /// Fixed text.
     Literal(String),
     /// A header of the request, or `:path`, `:method`, `:authority` or `:scheme`.
     Request(String),
-    /// What is known of connection and request.
+    /// A property of the connection or the request.
     Known(HeaderPart),
     /// The status, as it is sent.
     Status,
-    /// The body before it is given its form.
+    /// The body before formatting.
     Body,
 }
 
 impl Comparison {
-    /// Whether it holds of a value.
+    /// Returns whether the comparison holds for a value.
     pub fn holds(self, value: u16, other: u16) -> bool {
         match self {
             Self::Equal => value == other,

@@ -1,59 +1,59 @@
-//! What a line of the access log tells.
+//! Fields of the access log.
 
 /// A field of the access log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LogField {
     /// The client's address.
     Client,
-    /// Who has logged in by name and password.
+    /// The user name of Basic authentication.
     User,
     /// The request's method.
     Method,
     /// The host that the request is for.
     Host,
-    /// Its path, without the query.
+    /// The request's path, without the query.
     Path,
-    /// Its query, which may hold what is nobody's business.
+    /// The request's query, which may contain private data.
     Query,
-    /// What the client says that it is.
+    /// The client's `User-Agent`.
     UserAgent,
-    /// `X-Request-Id`, as the server got it.
+    /// `X-Request-Id`, as sent to the server.
     RequestId,
-    /// HTTP's version, or TCP.
+    /// The HTTP version, or TCP.
     Protocol,
-    /// Of the response; 0 if there was none.
+    /// The status of the response; 0 if there was no response.
     Status,
-    /// Of the response's body, as sent.
+    /// Size of the response's body, as sent, in bytes.
     Bytes,
-    /// From a client of TCP.
+    /// Bytes received from a client in TCP mode.
     BytesIn,
-    /// How long the request took.
+    /// Duration of the request.
     RequestTime,
-    /// How long a connection over TCP lasted.
+    /// Duration of a connection in TCP mode.
     ConnectionTime,
     /// The upstream's name.
     Upstream,
     /// The address of its server.
     UpstreamServer,
-    /// From asking that server to the header of its response.
+    /// Time from sending the request to that server to the header of its response.
     UpstreamTime,
-    /// What went wrong.
+    /// The error, if any.
     Error,
-    /// TLS's version.
+    /// The TLS version.
     TlsVersion,
-    /// Its cipher suite.
+    /// The cipher suite.
     Cipher,
-    /// The name that the client asked for.
+    /// The client's SNI.
     Sni,
     /// Whether the session was resumed.
     Resumed,
-    /// How long the handshake took.
+    /// Duration of the handshake.
     HandshakeTime,
-    /// How long its private-key operation waited.
+    /// Time that its private-key operation waited.
     KeyWaitTime,
-    /// How long that took.
+    /// Duration of the private-key operation.
     KeyTime,
-    /// With how many others it was computed.
+    /// Size of the batch in which the operation was computed.
     Batch,
 }
 
@@ -65,35 +65,35 @@ impl LogFields {
     /// No field.
     pub const NONE: Self = Self(0);
 
-    /// The same with one more.
+    /// Adds a field.
     #[must_use]
     pub const fn with(self, field: LogField) -> Self {
         Self(self.0 | 1 << field as u32)
     }
 
-    /// The same with all of these.
+    /// Adds all of these fields.
     #[must_use]
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// Whether a field is among them.
+    /// Returns whether a field is included.
     pub const fn has(self, field: LogField) -> bool {
         self.0 & (1 << field as u32) != 0
     }
 
-    /// As a number, from which [`Self::from_bits`] makes them again.
+    /// Returns the fields as a number, the reverse of [`Self::from_bits`].
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// The reverse of [`Self::bits`].
+    /// Converts the number of [`Self::bits`] back.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 }
 
-/// All but what says much of people: the query and the user agent.
+/// All fields except the query and the user agent, which are personal data.
 impl Default for LogFields {
     fn default() -> Self {
         let private = Self::NONE.with(LogField::Query).with(LogField::UserAgent);

@@ -5,89 +5,89 @@ use super::Expression;
 /// A condition on a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TextMatch {
-    /// What the text must be.
+    /// The rule.
     pub rule: TextRule,
-    /// ASCII letters match in either case. A regular expression says so itself: `(?i)`.
+    /// Whether ASCII case is ignored. A regular expression does so by itself: `(?i)`.
     pub ignore_case: bool,
 }
 
-/// What a text must be.
+/// A rule for a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TextRule {
-    /// Exactly this.
+    /// Is exactly this.
     Exact(String),
     /// Begins with this.
     Prefix(String),
     /// Ends with this.
     Suffix(String),
-    /// Has this in it.
+    /// Contains this.
     Contains(String),
-    /// All of it matches (see [`whole`]).
+    /// Matches this as a whole (see [`whole`]).
     Regex(Expression),
 }
 
-/// Which paths a route is for. Paths are seen without their query.
+/// A condition on a path, without its query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathMatch {
-    /// What the path must be.
+    /// The rule.
     pub rule: PathRule,
-    /// ASCII letters match in either case; not for regular expressions.
+    /// Whether ASCII case is ignored; not for regular expressions.
     pub ignore_case: bool,
 }
 
-/// What a path must be.
+/// A rule for a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathRule {
     /// Begins with this, as text: `/a` matches `/ab`.
     Prefix(String),
-    /// Begins with these whole segments: `/a` matches `/a` and `/a/b`. Without a slash at its end; empty matches all.
+    /// Begins with these whole segments: `/a` matches `/a` and `/a/b`. Without a trailing slash; empty matches all.
     Segments(String),
-    /// Exactly this.
+    /// Is exactly this.
     Exact(String),
-    /// All of it matches (see [`whole`]).
+    /// Matches this as a whole (see [`whole`]).
     Regex(Expression),
 }
 
-/// A condition on a header of a request. Of several lines of one header, one suffices.
+/// A condition on a header of a request. If a header has several lines, one matching line suffices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeaderMatch {
-    /// In lower case. `:method`, `:path`, `:authority` and `:scheme` stand for the parts of the request line.
+    /// The name, in lower case. `:method`, `:path`, `:authority` and `:scheme` are the parts of the request line.
     pub name: String,
-    /// What its value must be.
+    /// The rule for its value.
     pub rule: HeaderRule,
-    /// The condition holds if the rule does not, for none of the lines.
+    /// Whether the condition holds if the rule holds for no line.
     pub invert: bool,
-    /// A header that is not there counts as an empty one; otherwise its rule fails, inverted or not.
+    /// Whether a missing header counts as an empty one; otherwise the condition fails, inverted or not.
     pub missing_is_empty: bool,
 }
 
-/// What a header must be.
+/// A rule for a header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HeaderRule {
-    /// There (`true`), or not there.
+    /// Is present (`true`) or absent.
     Present(bool),
-    /// This text.
+    /// Matches this condition.
     Text(TextMatch),
-    /// An integer from the first (included) to the second (not included).
+    /// Is an integer from the first (inclusive) to the second (exclusive).
     Range(i64, i64),
 }
 
-/// A condition on a parameter of the query. If it is there more than once, the first counts.
+/// A condition on a parameter of the query. If it occurs more than once, the first occurrence counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QueryMatch {
-    /// As it stands in the query, not decoded.
+    /// The name as in the query, not decoded.
     pub name: String,
-    /// What its value must be; `None` if it need only be there.
+    /// The condition on its value; `None` if it must only be present.
     pub value: Option<TextMatch>,
 }
 
 impl TextMatch {
-    /// Exactly this text.
+    /// Returns a condition for exactly this text.
     pub fn exact(text: impl Into<String>) -> Self {
         Self { rule: TextRule::Exact(text.into()), ignore_case: false }
     }
 
-    /// Whether the condition holds.
+    /// Returns whether the condition holds.
     pub fn matches(&self, text: &str) -> bool {
         let (has, ignore) = (text.as_bytes(), self.ignore_case);
         match &self.rule {
@@ -107,7 +107,7 @@ impl TextMatch {
 }
 
 impl PathRule {
-    /// As it was written, of whatever kind; all of it for regular expressions.
+    /// Returns the text of the rule; for regular expressions, the whole expression.
     pub fn text(&self) -> &str {
         match self {
             Self::Prefix(text) | Self::Segments(text) | Self::Exact(text) => text,
@@ -117,17 +117,17 @@ impl PathRule {
 }
 
 impl PathMatch {
-    /// Every path.
+    /// Returns a condition that matches every path.
     pub fn any() -> Self {
         Self { rule: PathRule::Prefix(String::new()), ignore_case: false }
     }
 
-    /// These whole segments at the beginning.
+    /// Returns a condition on the leading segments.
     pub fn segments(path: &str) -> Self {
         Self { rule: PathRule::Segments(path.trim_end_matches('/').to_owned()), ignore_case: false }
     }
 
-    /// Whether the condition holds for this path, which has no query.
+    /// Returns whether the condition holds for this path, which has no query.
     pub fn matches(&self, path: &str) -> bool {
         let (has, ignore) = (path.as_bytes(), self.ignore_case);
         match &self.rule {
@@ -140,7 +140,8 @@ impl PathMatch {
         }
     }
 
-    /// How much of a matching path a rewritten prefix takes the place of; `None` for regular expressions.
+    /// Returns the length of the matched part of a path, which a prefix rewrite replaces; `None` for regular
+    /// expressions.
     pub fn matched(&self) -> Option<usize> {
         match &self.rule {
             PathRule::Prefix(text) | PathRule::Segments(text) | PathRule::Exact(text) => Some(text.len()),
@@ -186,7 +187,7 @@ mod tests {
             assert!(!condition.matches(no), "{condition:?} {no}");
         }
         assert!(rule(Contains(String::new()), true).matches(""));
-        assert!(rule(Suffix("é".into()), false).matches("café"), "bytes that are no boundary do no harm");
+        assert!(rule(Suffix("é".into()), false).matches("café"), "an offset inside a character is handled");
     }
 
     #[test]

@@ -1,33 +1,33 @@
-//! Conditions on what steps of a request's way have found out for those that come after them.
+//! Conditions on metadata that processing steps of a request store for later steps.
 
 use super::TextMatch;
 
-/// A condition on a value that one step has left under a path.
+/// A condition on a value that a step has stored under a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MetadataMatch {
     /// The step, by the name of Envoy's filter.
     pub filter: String,
-    /// The way to the value.
+    /// The path of the value.
     pub path: Vec<String>,
-    /// What the value must be.
+    /// The condition on the value.
     pub value: ValueMatch,
-    /// The condition holds if the value is not like this.
+    /// Whether the condition is inverted.
     pub invert: bool,
 }
 
-/// What a value must be. None of these holds for a value that is not there.
+/// A condition on a value. It does not hold for a missing value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ValueMatch {
-    /// `null`.
+    /// Is `null`.
     Null,
-    /// This boolean.
+    /// Is this boolean.
     Bool(bool),
-    /// A text like this.
+    /// Is a text that matches.
     Text(TextMatch),
-    /// There.
+    /// Is present.
     Present,
-    /// A list, of which one element is like this.
+    /// Is a list with an element that matches.
     OneOf(Box<ValueMatch>),
-    /// Like one of these.
+    /// Meets one of these conditions.
     Any(Vec<ValueMatch>),
 }

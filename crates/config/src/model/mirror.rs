@@ -1,10 +1,10 @@
-/// An upstream that gets copies of requests, whose answers nobody sees.
+/// An upstream that receives copies of requests, and whose responses are discarded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mirror {
     /// Name of an upstream. Nothing is copied for one that does not exist.
     pub upstream: String,
-    /// So many of a million requests.
+    /// The share of requests, in parts per million.
     pub parts: u32,
-    /// The host of a copy ends in `-shadow`, so that servers can tell it from the request.
+    /// Whether `-shadow` is appended to the host of a copy, so that servers can distinguish it.
     pub marks_host: bool,
 }

@@ -1,8 +1,8 @@
-//! What a gateway serves, as plain data.
+//! Configuration of a gateway, as plain data.
 //!
-//! Every front end (command-line flags, the YAML file, Envoy's and Istio's forms, control planes) produces this model, and
-//! the gateway reads nothing else. Durations, sizes and addresses are already parsed; certificates and keys
-//! are still named by their [`Source`], because they are read again on every reload.
+//! Every front end (command-line flags, the YAML file, Envoy's and Istio's forms, control planes) produces this
+//! model, and the gateway reads nothing else. Durations, sizes and addresses are already parsed; certificates and
+//! keys are given by their [`Source`], because they are read again on every reload.
 
 mod access;
 mod acme;
@@ -34,7 +34,6 @@ mod mode;
 mod original_destination;
 mod outlier_detection;
 mod paths;
-mod place;
 mod problem;
 mod rate_limit;
 mod rate_limit_service;
@@ -48,6 +47,7 @@ mod route;
 mod routing;
 mod sampling;
 mod source;
+mod source_location;
 mod timeouts;
 mod tls;
 mod tracing;
@@ -92,7 +92,6 @@ pub use mode::Mode;
 pub use original_destination::OriginalDestination;
 pub use outlier_detection::OutlierDetection;
 pub use paths::{Ambiguous, Paths, SentPath};
-pub use place::{Origin, Place};
 pub use problem::Problem;
 pub use rate_limit::{
     DescribedRequests, MadeDescriptors, Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply,
@@ -109,6 +108,7 @@ pub use route::{Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, Ro
 pub use routing::{Domain, Http, RouteTable, StripPort, VirtualHost};
 pub use sampling::Sampling;
 pub use source::Source;
+pub use source_location::{Origin, Place};
 pub use timeouts::Timeouts;
 pub use tls::{
     AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, OcspStapling, TlsParameters,
@@ -126,71 +126,71 @@ pub use upstream_limits::UpstreamLimits;
 
 use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-/// Everything one `quadrille serve` process does.
+/// The configuration of one `quadrille serve` process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Gateway {
     /// The sockets that accept connections.
     pub listeners: Vec<Listener>,
     /// Named groups of servers that routes point to.
     pub upstreams: BTreeMap<String, Upstream>,
-    /// Who is asked for the addresses of servers that have names.
+    /// DNS resolution of server names.
     pub resolver: Resolver,
-    /// How private-key operations are collected and computed.
+    /// Batching and computation of private-key operations.
     pub engine: EngineSettings,
-    /// How returning clients avoid a full handshake.
+    /// Session resumption.
     pub resumption: Resumption,
-    /// The account with a certificate authority, for certificates that are ordered.
+    /// The ACME account, for ordered certificates.
     pub acme: Option<Acme>,
-    /// Which handshakes are measured message by message; `None` measures none.
+    /// Sampling of handshakes for measurement; `None` measures none.
     pub sampling: Option<Sampling>,
     /// The metrics and health endpoint; `None` switches it off.
     pub admin: Option<Admin>,
     /// Event-loop threads; `None` means one for each CPU.
     pub threads: Option<NonZeroUsize>,
-    /// How long connections are still accepted after SIGTERM, while the readiness page fails already.
+    /// Time for which connections are still accepted after SIGTERM, while the readiness page already fails.
     pub lame_duck: Duration,
-    /// How long a drain waits for open connections.
+    /// Time that a drain waits for open connections.
     pub drain_timeout: Duration,
-    /// Where finished requests are recorded.
+    /// The destination of the access log.
     pub access_log: AccessLog,
-    /// What is told of each.
+    /// The fields of the access log.
     pub access_log_fields: LogFields,
-    /// Every request goes on with an `X-Request-Id`.
+    /// Whether every request is forwarded with an `X-Request-Id`.
     pub request_ids: bool,
-    /// Which requests are traced, and for whom; `None` traces none.
+    /// Tracing of requests; `None` traces none.
     pub tracing: Option<Tracing>,
 }
 
-/// How private-key operations are collected and computed.
+/// Settings of the engine, which batches and computes private-key operations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EngineSettings {
-    /// Which backend computes.
+    /// The backend that computes.
     pub backend: BackendChoice,
-    /// Wait up to this long for a batch to fill (Envoy's CryptoMB `poll_delay`). With zero, the default, batches fill
-    /// by themselves while the backend is busy, and `latency_budget` counts.
+    /// Maximum time to wait for a batch to fill (Envoy's CryptoMB `poll_delay`). With zero, the default, batches fill
+    /// while the backend is busy, and `latency_budget` applies.
     pub poll_delay: Duration,
-    /// Without a `poll_delay`: the longest that an operation waits for others while CPU is scarce. Zero never waits.
+    /// Maximum time that an operation waits for others while CPU is scarce, without a `poll_delay`. Zero never waits.
     pub latency_budget: Duration,
-    /// The most operations that are taken together, in whole passes of the backend. With a `poll_delay`, a batch of this many
-    /// operations does not wait for it.
+    /// Maximum number of operations in a batch, in whole passes of the backend. With a `poll_delay`, a batch of this
+    /// size does not wait for it.
     pub batch: NonZeroUsize,
     /// Compute threads; `None` means one for each CPU.
     pub threads: Option<NonZeroUsize>,
-    /// Operations that may wait, in all queues together, before new ones are refused.
+    /// Maximum number of waiting operations, in all queues together; beyond it, new ones are refused.
     pub queue: NonZeroUsize,
     /// Whether the key exchange of TLS 1.3 is computed in batches too, where that is cheaper than BoringSSL's.
     pub key_exchange: bool,
 }
 
-/// Which backend computes private-key operations.
+/// The backend that computes private-key operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BackendChoice {
-    /// The fastest that this CPU has, and a GPU for what is too much for it, if there is one.
+    /// The fastest backend that this CPU supports, and a GPU for the excess load, if there is one.
     #[default]
     Auto,
-    /// The same, and it does not start without the GPU.
+    /// Like `Auto`, but the process does not start without a GPU.
     Gpu,
-    /// The fastest that this CPU has; a GPU is not looked for.
+    /// The fastest backend that this CPU supports, without a GPU.
     Lanes,
     /// BoringSSL, one operation at a time.
     Scalar,
@@ -199,26 +199,26 @@ pub enum BackendChoice {
 /// The metrics and health endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Admin {
-    /// Plain HTTP, so keep it on loopback or a private network.
+    /// The address. It serves plain HTTP, so keep it on loopback or a private network.
     pub address: SocketAddr,
-    /// Names under which the pages are asked for, besides `localhost` and IP addresses: `name` or `*.name`, in small
-    /// letters. A page of another name, which a browser was led here by, is refused.
+    /// Names under which the pages may be requested, in addition to `localhost` and IP addresses: `name` or `*.name`,
+    /// in lower case. A request for another name, as in DNS rebinding, is refused.
     pub hosts: Vec<String>,
-    /// Where the address was written.
+    /// The place of the address in the configuration.
     pub place: Place,
 }
 
 impl Admin {
-    /// The pages at this address, for loopback names and IP addresses only.
+    /// Returns settings for this address, for loopback names and IP addresses only.
     pub fn new(address: SocketAddr, place: Place) -> Self {
         Self { address, hosts: Vec::new(), place }
     }
 }
 
-/// Where finished requests are recorded.
+/// The destination of the access log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AccessLog {
-    /// Nowhere.
+    /// No access log.
     #[default]
     Off,
     /// Standard output.
@@ -227,7 +227,7 @@ pub enum AccessLog {
     File(PathBuf),
 }
 
-/// No listeners yet; everything else as it is when nothing is said.
+/// A configuration without listeners, with default settings.
 impl Default for Gateway {
     fn default() -> Self {
         Self {

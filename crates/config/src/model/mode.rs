@@ -1,11 +1,11 @@
-//! What a chain of a listener speaks.
+//! Protocol mode of a chain.
 
-/// What is spoken inside TLS.
+/// The protocol inside TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// HTTP/1.1 and HTTP/2, by ALPN.
     #[default]
     Http,
-    /// Bytes are passed to the upstream as they are.
+    /// A byte stream, which is forwarded to the upstream unchanged.
     Tcp,
 }

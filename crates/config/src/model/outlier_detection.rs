@@ -1,27 +1,29 @@
 use std::{num::NonZeroUsize, time::Duration};
 
-/// Which servers get no requests for a while, because of what became of those that they got.
+/// Outlier detection: servers whose requests fail are ejected, and receive no requests for some time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OutlierDetection {
-    /// So many answers of 500 and above in a row, or none at all; `None` does not look at them.
+    /// Consecutive responses with status 500 or above, or missing responses, that eject a server; `None` disables the
+    /// check.
     pub errors: Option<NonZeroUsize>,
-    /// So many answers of 502, 503 or 504 in a row, or none at all; `None` does not look at them.
+    /// Consecutive responses with status 502, 503 or 504, or missing responses, that eject a server; `None` disables
+    /// the check.
     pub gateway_errors: Option<NonZeroUsize>,
-    /// So many times in a row no connection, or no answer; `None` does not look at them apart.
+    /// Consecutive failed connections or missing responses that eject a server; `None` disables the separate check.
     pub local_errors: Option<NonZeroUsize>,
-    /// What gets no answer counts as `local_errors` alone.
+    /// Whether missing responses count only as `local_errors`.
     pub split: bool,
-    /// How long a server is out the first time; the second time in a row it is twice as long, and so on.
+    /// Duration of the first ejection; the second in a row lasts twice as long, and so on.
     pub ejection: Duration,
-    /// The longest time.
+    /// Maximum duration of an ejection.
     pub longest_ejection: Duration,
-    /// After such a time without failures, a server has been out once less.
+    /// Interval without failures after which the ejection count of a server decreases by one.
     pub interval: Duration,
-    /// While so many of a hundred servers or more are out, no other is taken out.
+    /// While this percentage of the servers or more is ejected, no other server is.
     pub most: u8,
 }
 
-/// As Envoy's, without its statistics of success rates.
+/// Envoy's defaults, without its success-rate statistics.
 impl Default for OutlierDetection {
     fn default() -> Self {
         let five = NonZeroUsize::MIN.saturating_add(4);

@@ -1,42 +1,42 @@
-//! What becomes of a request's path before routes see it.
+//! Normalization of a request's path before routing.
 
-/// In which form a path is matched and sent on. The default lets no spelling of a path reach a server past a route that
-/// matches another spelling of it.
+/// Normalization of paths, for matching and forwarding. With the default, no spelling of a path reaches a server past
+/// a route that matches another spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Paths {
-    /// Take out `.` and `..` segments, and decode escapes of unreserved characters (RFC 3986 sections 6.2.2.2 and
+    /// Remove `.` and `..` segments, and decode escapes of unreserved characters (RFC 3986 sections 6.2.2.2 and
     /// 6.2.2.3).
     pub normalize: bool,
-    /// Make one slash of several.
+    /// Merge several slashes into one.
     pub merge_slashes: bool,
-    /// `%2F` and `%5C`, a backslash, and `%00`, where servers disagree on what a segment is.
+    /// Handling of `%2F` and `%5C`, a backslash, and `%00`, for which servers disagree on segment boundaries.
     pub escaped_slashes: Ambiguous,
-    /// `;`, behind which some servers see a parameter that is not part of the segment.
+    /// Handling of `;`, after which some servers expect a parameter that is not part of the segment.
     pub parameters: Ambiguous,
-    /// What a server gets.
+    /// The path that is sent to servers.
     pub send: SentPath,
 }
 
-/// What happens to a path that servers read in different ways.
+/// The handling of a path that servers interpret in different ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ambiguous {
-    /// It is matched and sent on as it is.
+    /// Match and forward it unchanged.
     Keep,
-    /// It is answered with 400.
+    /// Reject it with 400.
     Reject,
 }
 
-/// The path that a server gets where the route does not rewrite it.
+/// The path that a server receives if the route does not rewrite it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SentPath {
-    /// The one that routes have seen.
+    /// The one that routes have matched.
     Normalized,
     /// The one that the client has sent.
     Received,
 }
 
 impl Paths {
-    /// Every path as it came, as Envoy does unless it is told otherwise.
+    /// No normalization, which is Envoy's default.
     pub const UNCHANGED: Self = Self {
         normalize: false,
         merge_slashes: false,

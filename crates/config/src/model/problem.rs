@@ -1,45 +1,45 @@
-//! What is wrong with a setting, and what to do about it, wherever it was written.
+//! A mistake in a setting, with its remedy, independent of the place.
 
 use std::fmt;
 
-/// What is wrong with a text that should have been a setting. Never holds key material.
+/// A mistake in a setting. Never contains key material.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it, where that is known.
+    /// The remedy, if known.
     pub remedy: Option<String>,
 }
 
 impl Problem {
-    /// Something wrong that can be put right like this.
+    /// Makes a problem with a remedy.
     pub fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: Some(remedy.into()) }
     }
 }
 
-/// Without a remedy.
+/// Makes a problem without a remedy.
 impl From<String> for Problem {
     fn from(message: String) -> Self {
         Self { message, remedy: None }
     }
 }
 
-/// Without a remedy.
+/// Makes a problem without a remedy.
 impl From<&str> for Problem {
     fn from(message: &str) -> Self {
         message.to_owned().into()
     }
 }
 
-/// What is wrong, and the remedy: a problem as a constant.
+/// Makes a problem from a constant message and remedy.
 impl From<[&str; 2]> for Problem {
     fn from([message, remedy]: [&str; 2]) -> Self {
         Self::new(message, remedy)
     }
 }
 
-/// As people read it: what is wrong; what to do.
+/// Writes the message and the remedy, separated by a semicolon.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;

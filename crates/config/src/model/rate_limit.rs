@@ -1,4 +1,4 @@
-//! How many requests are served in a time.
+//! Local rate limits.
 
 use super::{Descriptor, HeaderChange, HostDescriptors, Place};
 use http::HeaderName;
@@ -8,123 +8,123 @@ use std::{
     time::Duration,
 };
 
-/// How many requests are served in a time: of all clients together, or of each that is told apart. What is left of it
-/// comes back evenly.
+/// A local rate limit: a token bucket for all requests together, or for each key. Capacity returns evenly.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RateLimit {
-    /// For metrics.
+    /// The name, for metrics.
     pub name: String,
-    /// Whose limit it is. Limits of one scope that say the same count together, and go on over a reload.
+    /// The scope. Equal limits of one scope share their state, which is kept over a reload.
     pub scope: String,
-    /// How many come back in which time.
+    /// The rate at which capacity returns.
     pub rate: Rate,
-    /// How many may come at once, after a pause.
+    /// Maximum number of requests at once, after a pause.
     pub burst: NonZeroU32,
-    /// Which requests it is for.
+    /// The limited requests.
     pub of: RateLimited,
-    /// What has a limit of its own.
+    /// The key that has a limit of its own.
     pub by: RateLimitBy,
-    /// How many of these are told apart at a time. Beyond that, the one that has used least is forgotten.
+    /// Maximum number of keys tracked at a time. Beyond that, the least used one is evicted.
     pub keys: NonZeroUsize,
-    /// So many of a million requests count.
+    /// The share of requests that are counted, in parts per million.
     pub counted: u32,
-    /// So many of a million requests that are too many are refused.
+    /// The share of excess requests that are refused, in parts per million.
     pub enforced: u32,
-    /// What is refused gets this.
+    /// The response to refused requests.
     pub answer: RateLimitAnswer,
-    /// Where the limit was written.
+    /// The place of the limit in the configuration.
     pub place: Place,
 }
 
-/// A number of requests in a time.
+/// A number of requests in a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
-    /// So many.
+    /// The number of requests.
     pub requests: NonZeroU32,
-    /// In this time, which is not zero.
+    /// The period, which is not zero.
     pub per: Duration,
 }
 
-/// Which requests a limit is for.
+/// The requests that a limit counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RateLimited {
     /// All.
     All,
-    /// Those that have this descriptor.
+    /// Requests with this descriptor.
     Described(Arc<DescribedRequests>),
-    /// Those for which no limit before it counts, since they have none of its descriptors.
+    /// Requests that no earlier limit counts, since they have no matching descriptor.
     Others,
 }
 
 /// Requests with a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DescribedRequests {
-    /// Its keys with their values, in this order; `None` is any value.
+    /// The keys with their values, in this order; `None` matches any value.
     pub entries: Vec<(String, Option<String>)>,
-    /// How descriptors are made of a request.
+    /// The descriptors that are made from a request.
     pub made: Arc<MadeDescriptors>,
 }
 
-/// Which descriptors a filter makes of a request.
+/// The descriptors that a filter makes from a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MadeDescriptors {
-    /// Its own. Without any, those of routes and hosts.
+    /// The filter's own descriptors. If empty, those of routes and hosts are used.
     pub own: Vec<Descriptor>,
-    /// Those of this stage.
+    /// The stage of the descriptors that are used.
     pub stage: u8,
-    /// Which of hosts.
+    /// The use of the hosts' descriptors.
     pub host: HostDescriptors,
 }
 
-/// What has a limit of its own.
+/// The key that has a limit of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RateLimitBy {
-    /// All requests have it together.
+    /// All requests share one limit.
     All,
-    /// Each list of values that descriptors have.
+    /// Each list of descriptor values.
     Values,
-    /// Each network of clients, by so many bits of an IPv4 and of an IPv6 address.
+    /// Each network of clients, with these prefix lengths for IPv4 and IPv6.
     Client(u8, u8),
-    /// Each value of this header; requests without it have one together.
+    /// Each value of this header; requests without it share one limit.
     Header(HeaderName),
 }
 
-/// What a refused request gets.
+/// The response to a refused request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RateLimitAnswer {
-    /// An error of the gateway's own with status 429, and `Retry-After`.
+    /// The gateway's own error with status 429, and `Retry-After`.
     Own,
     /// Envoy's text.
     Envoy(RateLimitReply),
 }
 
-/// What a refused request gets, as Envoy's filter has it.
+/// The response to a refused request, as in Envoy's filter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RateLimitReply {
-    /// HTTP's status.
+    /// The HTTP status.
     pub status: u16,
     /// Changes to the headers.
     pub headers: Vec<HeaderChange>,
-    /// Calls of gRPC have the status `RESOURCE_EXHAUSTED` in the place of what HTTP's status means for them.
+    /// Whether gRPC calls get the status `RESOURCE_EXHAUSTED` instead of the mapping of the HTTP status.
     pub resource_exhausted: bool,
 }
 
-/// What a route says of limits.
+/// The rate limits of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RouteRateLimits {
-    /// These count besides those of the chain.
+    /// Limits in addition to the chain's.
     Besides(Vec<RateLimit>),
-    /// These count where the chain has a step for limits, in the place of that step's own.
+    /// Limits that replace those of the chain's rate limit step.
     InPlace(Vec<RateLimit>),
 }
 
 impl RateLimit {
-    /// Keys that are told apart if nothing is said.
+    /// The default number of tracked keys.
     pub const KEYS: NonZeroUsize = NonZeroUsize::MIN.saturating_add((1 << 16) - 1);
-    /// The longest time in which a burst may come back.
+    /// Maximum time in which the capacity of a burst may return.
     const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
-    /// Whether a burst comes back within a year, and faster than a clock can tell.
+    /// Returns whether the capacity of a burst returns within a year, and that of one request takes at least a
+    /// nanosecond.
     pub fn is_served(rate: Rate, burst: NonZeroU32) -> bool {
         let period = rate.period();
         !period.is_zero() && period.checked_mul(burst.get()).is_some_and(|time| time <= Self::LONGEST)
@@ -132,12 +132,12 @@ impl RateLimit {
 }
 
 impl DescribedRequests {
-    /// Whether no value may be any.
+    /// Returns whether all values are fixed.
     pub fn is_exact(&self) -> bool {
         self.entries.iter().all(|(_, value)| value.is_some())
     }
 
-    /// Whether a descriptor of a request is this one.
+    /// Returns whether a descriptor of a request matches.
     pub fn is_like(&self, entries: &[(String, String)]) -> bool {
         let is_like = |((key, wanted), (other, value)): (&(String, Option<String>), &(String, String))| {
             key == other && wanted.as_ref().is_none_or(|wanted| wanted == value)
@@ -147,20 +147,20 @@ impl DescribedRequests {
 }
 
 impl Rate {
-    /// So many, at least one, in a minute.
+    /// Returns a rate per minute, of at least one.
     pub const fn per_minute(requests: u32) -> Self {
         let requests = NonZeroU32::MIN.saturating_add(requests.saturating_sub(1));
         Self { requests, per: Duration::from_secs(60) }
     }
 
-    /// From one request to the next.
+    /// Returns the time between requests.
     pub fn period(&self) -> Duration {
         self.per / self.requests.get()
     }
 }
 
 impl RateLimitBy {
-    /// In one word.
+    /// Returns the kind in one word.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::All => "all",
@@ -172,14 +172,14 @@ impl RateLimitBy {
 }
 
 impl RouteRateLimits {
-    /// All that it says.
+    /// Returns all limits.
     pub fn limits(&self) -> &[RateLimit] {
         match self {
             Self::Besides(limits) | Self::InPlace(limits) => limits,
         }
     }
 
-    /// Those that count besides the chain's.
+    /// Returns the limits that apply in addition to the chain's.
     pub fn besides(&self) -> &[RateLimit] {
         match self {
             Self::Besides(limits) => limits,
@@ -188,7 +188,7 @@ impl RouteRateLimits {
     }
 }
 
-/// None besides the chain's.
+/// No limits in addition to the chain's.
 impl Default for RouteRateLimits {
     fn default() -> Self {
         Self::Besides(Vec::new())

@@ -1,58 +1,59 @@
-//! Services that are asked whether a request is one too many, as Envoy's filter asks them.
+//! Global rate limits by a service, as in Envoy's filter.
 
 use super::{Descriptor, HeaderChange, Place};
 use std::time::Duration;
 
-/// A service that is asked about requests before they go upstream: `envoy.service.ratelimit.v3.RateLimitService`.
+/// A rate limit service that is queried about requests before they go upstream:
+/// `envoy.service.ratelimit.v3.RateLimitService`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RateLimitService {
-    /// The filter's name, by which routes say more.
+    /// The filter's name, by which routes refer to it.
     pub filter: String,
-    /// It is asked on all routes that say nothing else; otherwise on those that switch it on.
+    /// Whether it is queried on all routes that do not disable it; otherwise only on routes that enable it.
     pub on: bool,
-    /// The upstream whose servers are asked.
+    /// The upstream of the service's servers.
     pub upstream: String,
-    /// Under which authority.
+    /// The authority of queries.
     pub authority: String,
-    /// How long it may take.
+    /// Time limit of a query.
     pub timeout: Duration,
-    /// Which limits of the service count.
+    /// The domain of the service's limits.
     pub domain: String,
-    /// Which descriptors of routes and hosts are told.
+    /// The stage of the route and host descriptors that are sent.
     pub stage: u8,
-    /// In their place, if there are any.
+    /// Descriptors that are sent in their place, if there are any.
     pub descriptors: Vec<Descriptor>,
-    /// About whose requests it is asked.
+    /// The clients whose requests are checked.
     pub clients: RateLimitedClients,
-    /// It is asked about so many of a million requests.
+    /// The share of requests that are checked, in parts per million.
     pub asked: u32,
-    /// So many of a million requests that are too many are refused.
+    /// The share of excess requests that are refused, in parts per million.
     pub enforced: u32,
-    /// So many of a million requests are refused about which it cannot be asked.
+    /// The share of requests that are refused if the query fails, in parts per million.
     pub denied_on_failure: u32,
-    /// Of refused requests.
+    /// Status of responses to refused requests.
     pub status: u16,
-    /// Of requests about which it cannot be asked.
+    /// Status of responses to requests that are refused because the query failed.
     pub status_on_error: u16,
-    /// Calls of gRPC that are refused have the status `RESOURCE_EXHAUSTED` in the place of `UNAVAILABLE`.
+    /// Whether refused gRPC calls get the status `RESOURCE_EXHAUSTED` instead of `UNAVAILABLE`.
     pub resource_exhausted: bool,
-    /// What refused clients get.
+    /// Header changes of responses to refused requests.
     pub response_headers: Vec<HeaderChange>,
-    /// Clients are told by `x-envoy-ratelimited` that they are limited.
+    /// Whether `x-envoy-ratelimited` is sent to limited clients.
     pub tells_limited: bool,
-    /// Clients are told by `x-ratelimit-*` what is left.
+    /// Whether the remaining capacity is sent to clients in `x-ratelimit-*`.
     pub tells_left: bool,
-    /// Where it was written.
+    /// The place in the configuration.
     pub place: Place,
 }
 
-/// Whose requests count.
+/// The clients whose requests count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RateLimitedClients {
-    /// All.
+    /// All clients.
     All,
-    /// Of those that come from inside.
+    /// Internal clients.
     Internal,
-    /// Of those that come from outside.
+    /// External clients.
     External,
 }

@@ -1,4 +1,4 @@
-//! `redis://user:password@host:port/database`, and its relatives.
+//! Redis addresses: `redis://user:password@host:port/database` and variants.
 
 use super::Problem;
 use std::{
@@ -8,22 +8,22 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// Where a Redis is. `redis://` is plain TCP, `rediss://` is TLS, `redis+cluster://` lists nodes of a cluster.
+/// The address of a Redis. `redis://` is plain TCP, `rediss://` is TLS, `redis+cluster://` lists nodes of a cluster.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisAddress {
-    /// How it is reached.
+    /// The scheme.
     pub scheme: RedisScheme,
-    /// Host and port; one, or several of a cluster.
+    /// Hosts and ports: one, or several of a cluster.
     pub nodes: Vec<(String, u16)>,
-    /// Of its access list, if it has one.
+    /// The user, if Redis has an access list.
     pub user: Option<String>,
-    /// Never shown.
+    /// The password; never shown.
     pub password: Option<Zeroizing<String>>,
-    /// Always 0 in a cluster.
+    /// The database; always 0 in a cluster.
     pub database: u16,
 }
 
-/// How a Redis is reached.
+/// The scheme of a Redis address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RedisScheme {
     /// Plain TCP.
@@ -42,7 +42,7 @@ const SCHEMES: [(&str, RedisScheme); 3] = [
 const PORT: u16 = 6379;
 
 impl RedisAddress {
-    /// Whether a text means to be one of these.
+    /// Returns whether a text has the scheme of a Redis address.
     pub fn looks_like(text: &str) -> bool {
         SCHEMES.iter().any(|(scheme, _)| text.starts_with(scheme))
     }
@@ -70,7 +70,7 @@ impl FromStr for RedisAddress {
         let nodes: Vec<_> = hosts.split(',').map(node).collect::<Result<_, _>>()?;
         match scheme {
             RedisScheme::Cluster if database != 0 => {
-                return Err(Problem::new("a cluster has no databases", "leave out the number"));
+                return Err(Problem::new("a cluster has no databases", "remove the number"));
             }
             RedisScheme::Plain | RedisScheme::Tls if nodes.len() > 1 => {
                 return Err(Problem::new(
@@ -92,7 +92,7 @@ fn credentials(login: &str) -> Result<(Option<String>, Option<Zeroizing<String>>
     Ok(((!user.is_empty()).then_some(user), (!password.is_empty()).then(|| Zeroizing::new(password))))
 }
 
-/// Percent-encoding, RFC 3986 section 2.1.
+/// Decodes percent-encoding (RFC 3986 section 2.1).
 fn decoded(text: &str) -> Result<String, Problem> {
     let wrong = || Problem::new("in credentials, % begins two hexadecimal digits", "write % itself as %25");
     let mut bytes = Vec::with_capacity(text.len());
@@ -130,7 +130,7 @@ impl Hash for RedisAddress {
     }
 }
 
-/// Without the password.
+/// Writes the address without the password.
 impl fmt::Display for RedisAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prefix =

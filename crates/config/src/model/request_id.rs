@@ -1,29 +1,29 @@
-//! Names of requests.
+//! Request IDs.
 
-/// What becomes of `X-Request-Id`.
+/// The handling of `X-Request-Id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestIds {
-    /// Where it comes from.
+    /// The origin of the ID.
     pub origin: RequestIdOrigin,
-    /// Clients are told it.
+    /// Whether it is sent to clients.
     pub in_response: bool,
 }
 
-/// Where `X-Request-Id` comes from.
+/// The origin of `X-Request-Id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestIdOrigin {
-    /// That of a trusted proxy, or else a new one.
+    /// The ID from a trusted proxy, or else a new one.
     TrustedProxies,
-    /// That of the client, whoever it is, or else a new one.
+    /// The ID from any client, or else a new one.
     Client,
-    /// A new one always.
+    /// Always a new ID.
     Gateway,
-    /// That of the client, or none.
+    /// The ID from the client, if it sends one.
     ClientAlone,
 }
 
 impl RequestIdOrigin {
-    /// For clients whose word is taken.
+    /// Returns the origin for internal clients, which may choose the ID.
     pub fn of_internal_clients(self) -> Self {
         match self {
             Self::Gateway => Self::Client,
@@ -33,6 +33,6 @@ impl RequestIdOrigin {
 }
 
 impl RequestIds {
-    /// Servers have one that nobody else could choose.
+    /// IDs for servers, which untrusted clients cannot choose.
     pub const FOR_SERVERS: Self = Self { origin: RequestIdOrigin::TrustedProxies, in_response: false };
 }

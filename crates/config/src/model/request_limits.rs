@@ -1,35 +1,36 @@
 use std::num::NonZeroUsize;
 
-/// How large the requests of a chain may be.
+/// Limits on the size of a chain's requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestLimits {
-    /// Bytes of a request's header; a larger one is answered with 431.
+    /// Maximum bytes of a request's header; a larger one is rejected with 431.
     pub header: usize,
-    /// Fields of a request's header; one with more is answered with 431.
+    /// Maximum number of fields of a request's header; one with more is rejected with 431.
     pub fields: NonZeroUsize,
-    /// Bytes of its path and query; a longer one is answered with 414. `None`: as many as a header has.
+    /// Maximum bytes of its path and query; a longer one is rejected with 414. `None`: the limit of the header.
     pub url: Option<usize>,
-    /// Bytes of its body, on routes that say nothing of it; a larger one is answered with 413. `None`: any number.
+    /// Maximum bytes of its body, on routes without their own limit; a larger one is rejected with 413. `None`: no
+    /// limit.
     pub body: Option<u64>,
 }
 
-/// How large the bodies of a route's requests may be.
+/// Limit on the size of request bodies on a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RouteBodyLimit {
-    /// As large as its chain says.
+    /// The limit of its chain.
     #[default]
     OfChain,
-    /// Of any size.
+    /// No limit.
     Unlimited,
-    /// So many bytes.
+    /// Maximum number of bytes.
     Bytes(u64),
 }
 
 impl RequestLimits {
-    /// How many fields a header has if nothing is said.
+    /// The default number of header fields.
     pub const FIELDS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
 
-    /// Bytes of the body of a route's request.
+    /// Returns the limit on the body of a route's request.
     pub fn body_of(&self, route: RouteBodyLimit) -> Option<u64> {
         match route {
             RouteBodyLimit::OfChain => self.body,

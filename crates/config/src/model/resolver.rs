@@ -1,23 +1,23 @@
-//! How the addresses of servers are found by their names.
+//! DNS resolution of server names.
 
 use std::{net::SocketAddr, time::Duration};
 
-/// Who is asked for the addresses of names.
+/// Settings of the DNS resolver.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Resolver {
-    /// DNS servers; with none, those of the system (`/etc/resolv.conf`), and all else that the system knows names by.
+    /// DNS servers; if empty, those of the system (`/etc/resolv.conf`), and its other sources of names.
     pub servers: Vec<SocketAddr>,
-    /// After which a lookup has failed.
+    /// Time after which a lookup fails.
     pub timeout: Duration,
 }
 
-/// When the addresses of a name are looked up again. Each reload does so, too.
+/// The time at which the addresses of a name are looked up again. Each reload does so too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DnsRefresh {
-    /// When its DNS records say that they may have changed.
+    /// When the time to live of its DNS records expires.
     #[default]
     ByTtl,
-    /// In this interval.
+    /// A fixed interval.
     Every(Duration),
     /// Never.
     Off,

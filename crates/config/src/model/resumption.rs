@@ -1,65 +1,66 @@
 use super::{Place, RedisAddress, Source};
 use std::{path::PathBuf, time::Duration};
 
-/// How returning clients avoid a full handshake.
+/// TLS session resumption.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Resumption {
     /// Session tickets (RFC 5077; RFC 8446 section 4.6.1).
     pub tickets: TicketKeys,
-    /// Where sessions with ids (TLS 1.2 and below) are kept.
+    /// Storage of sessions with IDs (TLS 1.2 and below).
     pub cache: SessionCache,
-    /// Sessions that this process keeps at most; with 0, Redis is asked for each of them.
+    /// Maximum number of sessions that this process stores; with 0, Redis is queried for each of them.
     pub cache_size: usize,
-    /// How long a session may be resumed.
+    /// Time for which a session may be resumed.
     pub lifetime: Duration,
-    /// How long a ticket key encrypts; it is accepted for as long again.
+    /// Time for which a ticket key encrypts; it is accepted for the same time afterwards.
     pub rotation: Duration,
     /// Whether clients may send requests before the handshake is complete (0-RTT, RFC 8446 section 2.3; RFC 8470).
     pub early_data: bool,
-    /// How long a handshake waits for a session from Redis.
+    /// Time that a handshake waits for a session from Redis.
     pub lookup_timeout: Duration,
-    /// What all gateways of a fleet know: seals sessions and ticket keys in Redis.
+    /// The shared secret of a fleet, which seals sessions and ticket keys in Redis.
     pub fleet_secret: Option<(Source, Place)>,
-    /// In place of the password in the address.
+    /// The password, in place of the one in the address.
     pub redis_password: Option<(Source, Place)>,
-    /// Whom to trust with `rediss://`; `None` uses the system's CAs.
+    /// The trusted CAs with `rediss://`; `None` uses the system's CAs.
     pub redis_ca: Option<(PathBuf, Place)>,
 }
 
-/// Where the keys of session tickets come from.
+/// The source of session ticket keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TicketKeys {
     /// No tickets.
     Off,
-    /// Random ones of this process, rotated.
+    /// Random keys of this process, rotated.
     Local,
-    /// The fleet's, rotated by the fleet through Redis.
+    /// Keys of the fleet, rotated by the fleet through Redis.
     Fleet(Place),
-    /// Files as nginx has them: the first encrypts, the others decrypt.
+    /// Files in nginx's format: the first encrypts, the others decrypt.
     Files(Vec<Source>, Place),
 }
 
-/// Where sessions with ids are kept.
+/// The storage of sessions with IDs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SessionCache {
-    /// Nowhere.
+    /// No storage.
     Off,
-    /// In this process.
+    /// Memory of this process.
     Memory,
-    /// In Redis for the whole fleet, with those of this process in front.
+    /// Redis, for the whole fleet, with a cache in this process.
     Redis(RedisAddress, Place),
 }
 
 impl TicketKeys {
-    /// Why early data cannot be had with these and this cache.
+    /// Returns the reason why early data is impossible with these keys and this cache, if any.
     pub fn early_data_problem(&self, cache: &SessionCache) -> Option<&'static str> {
         match (self, cache) {
-            (Self::Off, _) => Some("early data comes with session tickets, and these are off"),
-            (_, SessionCache::Off) => Some(
-                "early data counts once, and something must remember which has come: it needs a session cache, in memory or Redis",
-            ),
+            (Self::Off, _) => Some("early data needs session tickets, and these are off"),
+            (_, SessionCache::Off) => {
+                Some("early data needs a session cache, in memory or Redis, to detect replays")
+            }
             (Self::Files(..), SessionCache::Memory) => Some(
-                "early data counts once among all gateways that have these ticket keys: it needs the session cache in Redis, or tickets that are local",
+                "early data with shared ticket keys needs the session cache in Redis, to detect replays \
+                 across gateways; otherwise use local tickets",
             ),
             _ => None,
         }
@@ -67,12 +68,12 @@ impl TicketKeys {
 }
 
 impl Resumption {
-    /// Every handshake is a full one.
+    /// Returns settings without resumption: every handshake is a full one.
     pub fn off() -> Self {
         Self { tickets: TicketKeys::Off, cache: SessionCache::Off, ..Self::default() }
     }
 
-    /// Every file that is read.
+    /// Returns all files that are read.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         let keys: &[Source] = match &self.tickets {
             TicketKeys::Files(files, _) => files,

@@ -1,43 +1,61 @@
-//! Which failures of servers are tried again.
+//! Retries of failed requests.
 
 use std::time::Duration;
 
-/// Which failures are tried again, and how often. A request is repeated only while its body (of up to 64 KiB) is still
-/// there.
+/// A retry policy. A request is retried only while its body (of up to 64 KiB) is still buffered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RetryPolicy {
-    /// What counts as a failure.
+    /// The failures that are retried.
     pub on: RetryOn,
-    /// Attempts after the first.
+    /// Maximum number of attempts after the first.
     pub retries: u32,
-    /// How long one attempt may take to the answer's header; `None`: only the whole has a limit.
+    /// Time limit of one attempt, until the response header; `None`: only the whole request has a limit.
     pub per_try_timeout: Option<Duration>,
-    /// Once a server may have seen a request, repeat it only if its method is idempotent (RFC 9110 section 9.2.2).
-    /// Envoy: `false`.
+    /// Whether a request that an endpoint may have processed is only repeated if its method is idempotent (RFC 9110
+    /// section 9.2.2). Envoy: `false`.
     pub idempotent_only: bool,
+    /// Whether a random, growing delay precedes a retry.
+    pub backoff: bool,
 }
 
-/// What counts as a failure.
+impl RetryPolicy {
+    /// The policy of an upstream, for routes without their own: retries at once, and only requests that were not processed,
+    /// or that are idempotent and met a connection that had been closed while it was idle.
+    pub fn of_upstream(retries: usize) -> Self {
+        let on = RetryOn {
+            connect_failure: true,
+            refused_stream: true,
+            stale_connection: true,
+            ..RetryOn::default()
+        };
+        let retries = u32::try_from(retries).unwrap_or(u32::MAX);
+        Self { on, retries, per_try_timeout: None, idempotent_only: true, backoff: false }
+    }
+}
+
+/// The failures that are retried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RetryOn {
-    /// No connection.
+    /// The connection could not be opened.
     pub connect_failure: bool,
-    /// HTTP/2: the server has refused the stream, unseen.
+    /// The server has refused the HTTP/2 stream, unprocessed.
     pub refused_stream: bool,
-    /// No answer: the connection was closed, reset, or too slow.
+    /// A connection that had been idle was closed before a response. `reset` includes it.
+    pub stale_connection: bool,
+    /// No response: the connection was closed, reset, or timed out.
     pub reset: bool,
-    /// Any status of 500 and above, and what `reset` means.
+    /// Any status of 500 and above, and `reset`.
     pub server_error: bool,
     /// 502, 503, 504.
     pub gateway_error: bool,
     /// 409.
     pub conflict: bool,
-    /// These.
+    /// These statuses.
     pub statuses: Vec<u16>,
 }
 
 impl RetryOn {
-    /// Adds what Envoy calls by this name; whether there is such a condition. `statuses` are those of
+    /// Adds Envoy's condition of this name; returns whether it is known. `statuses` are those of
     /// `retriable-status-codes`.
     pub fn add(&mut self, condition: &str, statuses: &[u16]) -> bool {
         match condition {

@@ -6,78 +6,80 @@ use super::{
 use bytes::Bytes;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-/// Which requests go where. All conditions must hold.
+/// A route: conditions on requests, all of which must hold, and an action.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Route {
-    /// For logs and statistics; may be empty.
+    /// The name, for logs and statistics; may be empty.
     pub name: String,
-    /// On the path.
+    /// The condition on the path.
     pub path: PathMatch,
-    /// On headers.
+    /// Conditions on headers.
     pub headers: Vec<HeaderMatch>,
-    /// On parameters of the query.
+    /// Conditions on query parameters.
     pub query: Vec<QueryMatch>,
-    /// What becomes of a matching request.
+    /// The action for a matching request.
     pub action: Action,
-    /// Done to requests that go upstream, in this order.
+    /// Changes to requests that go upstream, in this order.
     pub request_headers: Vec<HeaderChange>,
-    /// Done to every answer, in this order.
+    /// Changes to every response, in this order.
     pub response_headers: Vec<HeaderChange>,
-    /// What pages of other origins may do; `None` says nothing of it.
+    /// Access for pages of other origins; `None` for no CORS handling.
     pub cors: Option<Cors>,
-    /// What is done to some requests on purpose.
+    /// Fault injection.
     pub fault: Option<Fault>,
-    /// How many requests are served in a time.
+    /// Rate limits.
     pub rate_limits: RouteRateLimits,
-    /// What services that limit rates are told of a request; `None` is nothing.
+    /// Descriptors for rate limit services; `None` for no descriptors.
     pub descriptors: Option<Arc<RouteDescriptors>>,
-    /// How large a request's body may be.
+    /// Limit on the size of a request's body.
     pub body_limit: RouteBodyLimit,
-    /// Who is let in by name and password.
+    /// HTTP Basic authentication.
     pub basic_auth: RouteBasicAuth,
-    /// Which answers of servers are compressed.
+    /// Compression of servers' responses.
     pub compression: Option<Arc<Compression>>,
-    /// What clients read of errors, before what the chain has for them.
+    /// Error pages, which precede those of the chain.
     pub error_pages: Vec<ErrorPage>,
-    /// What is said of traces.
+    /// Tracing settings.
     pub tracing: Option<Arc<RouteTracing>>,
-    /// Where the route was written.
+    /// The place of the route in the configuration.
     pub place: Place,
 }
 
-/// What becomes of a matching request.
+/// The action for a matching request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// It goes upstream.
+    /// Forwards the request upstream.
     Forward(Box<Forward>),
-    /// The client is sent elsewhere.
+    /// Redirects the client.
     Redirect(Box<Redirect>),
-    /// A fixed answer.
+    /// Sends a fixed response.
     Respond(Respond),
 }
 
-/// How requests go upstream.
+/// Settings of forwarding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Forward {
-    /// One of these, at random by weight. Requests to an upstream that does not exist are answered with 503.
+    /// The upstreams, one of which is chosen at random by weight. Requests to an upstream that does not exist receive
+    /// a 503 response.
     pub to: Vec<Weighted>,
-    /// The path that the server sees.
+    /// The path that is sent to the server.
     pub rewrite: Option<PathRewrite>,
-    /// The host that the server sees.
+    /// The host that is sent to the server.
     pub host: Option<HostRewrite>,
-    /// From the whole request to the end of its answer, all attempts together; `None` has no limit. Not for upgrades.
+    /// Time from the end of the request to the end of its response, all attempts together; `None` for no limit. Not
+    /// for upgrades.
     pub timeout: Option<Duration>,
-    /// Without a byte in either direction, instead of the upstream's own `read` and `write`.
+    /// Time without a byte in either direction, instead of the upstream's own `read` and `write`.
     pub idle: Option<Duration>,
-    /// Which failures are tried again; `None`: as the upstream says ([`super::Upstream::retries`]).
+    /// The retry policy; `None`: that of the upstream ([`super::Upstream::retries`]).
     pub retry: Option<RetryPolicy>,
-    /// By what requests keep to a server; those without any of it go to any server.
+    /// Hash keys that select a server; requests without any of them go to any server.
     pub hash: Vec<HashPolicy>,
-    /// Who gets copies of requests.
+    /// Upstreams that receive copies of requests.
     pub mirrors: Vec<Mirror>,
-    /// Who is told how often a request was sent.
+    /// Messages that carry the number of attempts.
     pub attempts: AttemptCounts,
-    /// Whether WebSockets go upstream; `None`: as the chain says.
+    /// Whether WebSockets go upstream; `None`: the setting of the chain.
     pub websocket: Option<bool>,
 }
 
@@ -86,54 +88,55 @@ pub struct Forward {
 pub struct Weighted {
     /// Name of an upstream.
     pub upstream: String,
-    /// Relative to the others.
+    /// The weight, relative to the others.
     pub weight: NonZeroU32,
-    /// Done to requests that go there, before the route's own.
+    /// Changes to requests to this upstream, before the route's own.
     pub request_headers: Vec<HeaderChange>,
-    /// Done to answers from there, before the route's own.
+    /// Changes to responses from this upstream, before the route's own.
     pub response_headers: Vec<HeaderChange>,
 }
 
-/// The path that a server sees, or that a client is redirected to. The query stays.
+/// The path that is sent to a server, or in a redirect. The query is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathRewrite {
-    /// What the route's prefix has matched (with an exact path: all of it) becomes this. Not for regular expressions.
+    /// Replaces the part matched by the route's prefix (with an exact path, the whole path). Not for regular
+    /// expressions.
     Prefix(String),
-    /// Every match of the expression becomes the text, in which `$1` or `${1}` is the first group.
+    /// Replaces every match of the expression by the text, in which `$1` or `${1}` is the first group.
     Regex(Expression, String),
-    /// All of it becomes this. In a redirect it may bring a query of its own.
+    /// Replaces the whole path. In a redirect it may include a query.
     Full(String),
 }
 
-/// The host that a server sees.
+/// The host that is sent to a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostRewrite {
-    /// This one.
+    /// This host.
     Literal(String),
     /// The server's own host, as it was written.
     Server,
-    /// What this header of the request says, if it is there.
+    /// The value of this request header, if present.
     Header(String),
 }
 
-/// Where a client is sent. What is `None` stays as it was in the request.
+/// A redirect. Parts that are `None` are those of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Redirect {
     /// `https` or `http`.
     pub scheme: Option<String>,
-    /// Without a port.
+    /// The host, without a port.
     pub host: Option<String>,
-    /// If `None` and the scheme changes, a port that is the old scheme's default goes.
+    /// The port. If `None` and the scheme changes, a default port of the old scheme is removed.
     pub port: Option<u16>,
     /// The path.
     pub path: Option<PathRewrite>,
     /// 301, 302, 303, 307 or 308.
     pub status: u16,
-    /// Leave the query out.
+    /// Whether the query is removed.
     pub strip_query: bool,
 }
 
-/// A fixed answer, without an upstream.
+/// A fixed response, without an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Respond {
     /// HTTP status.
@@ -145,7 +148,7 @@ pub struct Respond {
 }
 
 impl Route {
-    /// A route for these paths, with everything else as it is when nothing is said.
+    /// Returns a route for these paths, with default settings.
     pub fn new(path: PathMatch, action: Action, place: Place) -> Self {
         Self {
             name: String::new(),
@@ -170,8 +173,8 @@ impl Route {
 }
 
 impl Forward {
-    /// To this upstream, as it is when nothing is said: the upstream's own timeouts and retries, and no limit on the
-    /// whole.
+    /// Returns default settings for this upstream: its own timeouts and retries, and no time limit for the whole
+    /// request.
     pub fn to(upstream: impl Into<String>) -> Self {
         Self {
             to: vec![Weighted::all(upstream)],
@@ -189,7 +192,7 @@ impl Forward {
 }
 
 impl Weighted {
-    /// The only one.
+    /// Returns a single target for all requests.
     pub fn all(upstream: impl Into<String>) -> Self {
         Self {
             upstream: upstream.into(),
@@ -201,7 +204,7 @@ impl Weighted {
 }
 
 impl Redirect {
-    /// To the same place by `https`, for good.
+    /// Returns a permanent redirect to the same URL with `https`.
     pub fn https() -> Self {
         let (scheme, host, port, path) = (Some("https".to_owned()), None, None, None);
         Self { scheme, host, port, path, status: 301, strip_query: false }
@@ -209,7 +212,7 @@ impl Redirect {
 }
 
 impl Respond {
-    /// This text, with status 200.
+    /// Returns a response with this text and status 200.
     pub fn text(body: impl Into<Bytes>) -> Self {
         Self { status: 200, content_type: "text/plain; charset=utf-8".into(), body: body.into() }
     }

@@ -1,68 +1,70 @@
-//! Which requests go where: hosts, then routes in their order.
+//! Routing tables: virtual hosts, and their routes in order.
 
 use super::{
-    AccessStep, BasicAuth, EnvoyHeaders, ErrorPage, ForwardedCertificate, HttpTracing, LocalReplies, Mode,
-    PathRule, Paths, Place, RateLimit, RequestIds, RequestLimits, Route, RouteBasicAuth,
+    AccessStep, BasicAuth, EnvoyHeaders, ErrorPage, ForwardedCertificate, HeaderChange, HttpTracing,
+    LocalReplies, Mode, PathRule, Paths, Place, RateLimit, RequestIds, RequestLimits, Route, RouteBasicAuth,
 };
 use http::HeaderName;
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
-/// HTTP of a chain.
+/// HTTP settings of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Http {
-    /// Which requests go where. Shared by chains with the same routes, and recognised if it has not changed.
+    /// The route table. Shared by chains with the same routes, and recognized if it has not changed.
     pub routes: Arc<RouteTable>,
-    /// In which form paths are matched and sent on.
+    /// Normalization of paths.
     pub paths: Paths,
-    /// Who may ask for what: asked before routes are looked at. What may not be asked for is answered with 403, with 401
-    /// where a token or a password is needed, and with 429 where it is too much.
+    /// Access control, which precedes routing. A denied request receives a 403 response, or 401 if a token or a
+    /// password is required, or 429 if a rate limit is exceeded.
     pub access: Vec<AccessStep>,
-    /// How large requests may be.
+    /// Limits on the size of requests.
     pub limits: RequestLimits,
-    /// What clients read of errors.
+    /// Changes to the headers of responses that no route applies to, such as those to invalid requests.
+    pub response_headers: Vec<HeaderChange>,
+    /// Error pages.
     pub error_pages: Vec<ErrorPage>,
-    /// How the gateway's own answers are written, in the place of `error_pages`; Envoy's. Shared by their connections.
+    /// Format of the gateway's own responses, in place of `error_pages`; from Envoy. Shared by connections.
     pub local_replies: Option<Arc<LocalReplies>>,
-    /// What becomes of `X-Request-Id`; `None`: what the process says.
+    /// The handling of `X-Request-Id`; `None`: the setting of the process.
     pub request_ids: Option<RequestIds>,
-    /// What becomes of `x-forwarded-client-cert`.
+    /// The handling of `x-forwarded-client-cert`.
     pub forwarded_certificate: ForwardedCertificate,
-    /// What becomes of `x-envoy-*`; `None`: they mean nothing.
+    /// The handling of `x-envoy-*`; `None`: they have no meaning.
     pub envoy_headers: Option<EnvoyHeaders>,
-    /// Which requests are traced, in the place of what the process says.
+    /// Tracing, in place of the setting of the process.
     pub tracing: Option<Arc<HttpTracing>>,
-    /// Whether requests lose the port of their host before anything looks at it.
+    /// Whether the port is removed from the host of requests before any processing.
     pub strip_port: StripPort,
-    /// Whether WebSockets go upstream, where a route says nothing of them.
+    /// Whether WebSockets go upstream, unless a route sets it.
     pub websocket: bool,
 }
 
 /// Whether the port is removed from the host of a request, for rules, routes and servers alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StripPort {
-    /// It stays.
+    /// Keep it.
     #[default]
     Never,
-    /// If it is the one on which the request came. Envoy: `strip_matching_host_port`.
+    /// Remove it if it is the port that received the request. Envoy: `strip_matching_host_port`.
     Own,
-    /// Whatever it is. Envoy: `strip_any_host_port`.
+    /// Always remove it. Envoy: `strip_any_host_port`.
     Always,
 }
 
 /// A set of hosts with their routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteTable {
-    /// For logs and statistics; may be empty.
+    /// The name, for logs and statistics; may be empty.
     pub name: String,
-    /// Hosts; no domain may be there twice.
+    /// Virtual hosts; a domain must not occur twice.
     pub hosts: Vec<VirtualHost>,
-    /// A request for which its host has no route is tried with the next less specific host. Envoy: `false`.
+    /// Whether a request without a route of its host is tried with the next less specific host. Envoy: `false`.
     pub fall_through: bool,
-    /// Domains are compared with the host together with its port, if it has one. Envoy: `true` unless
+    /// Whether domains are compared with the host including its port, if it has one. Envoy: `true` unless
     /// `ignore_port_in_host_matching`.
     pub match_port: bool,
-    /// A server that cannot be reached, or closes the connection without an answer, is answered for with 503 in place
-    /// of 502. Envoy: `true`.
+    /// Whether the response is 503 instead of 502 if a server cannot be reached, or closes the connection without a
+    /// response. Envoy: `true`.
     pub unreachable_is_503: bool,
     /// Headers of requests that only internal clients may send; see [`EnvoyHeaders`].
     pub internal_headers: Vec<HeaderName>,
@@ -71,37 +73,36 @@ pub struct RouteTable {
 /// Hosts with the same routes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct VirtualHost {
-    /// For logs and statistics; may be empty.
+    /// The name, for logs and statistics; may be empty.
     pub name: String,
-    /// For which hosts; at least one.
+    /// The domains; at least one.
     pub domains: Vec<Domain>,
-    /// The first that matches takes the request.
+    /// The routes; the first that matches a request applies.
     pub routes: Vec<Route>,
-    /// Requests without TLS are redirected to `https`.
+    /// Whether requests without TLS are redirected to `https`.
     pub require_tls: bool,
-    /// Where it was written.
+    /// The place in the configuration.
     pub place: Place,
 }
 
-/// A host, or many. In lower case. Of those that match, exact ones come first, then the longest suffix, then the
-/// longest prefix, then all. `Below` stands between exact ones and suffixes.
+/// A pattern for hosts, in lower case. Among matching patterns, exact ones precede, then the longest suffix, then the
+/// longest prefix, then `Any`. `Below` is between exact ones and suffixes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Domain {
-    /// This one: `example.com`.
+    /// This host: `example.com`.
     Exact(String),
-    /// Everything that ends like this, but is longer: `.example.com` for `*.example.com`; `-a.example` for
-    /// `*-a.example`.
+    /// Longer hosts with this suffix: `.example.com` for `*.example.com`; `-a.example` for `*-a.example`.
     Suffix(String),
-    /// Whatever has one label more than this: `example.com` for `*.example.com` as certificates mean it.
+    /// Hosts with one more label: `example.com` for `*.example.com`, as in certificates.
     Below(String),
-    /// Everything that begins like this, but is longer: `example.` for `example.*`.
+    /// Longer hosts with this prefix: `example.` for `example.*`.
     Prefix(String),
     /// Every host.
     Any,
 }
 
 impl Domain {
-    /// As Envoy writes it: `example.com`, `*.example.com`, `example.*`, `*`.
+    /// Parses Envoy's format: `example.com`, `*.example.com`, `example.*`, `*`.
     pub fn wildcard(text: &str) -> Self {
         let text = text.to_ascii_lowercase();
         if text == "*" {
@@ -116,13 +117,14 @@ impl Domain {
 }
 
 impl Http {
-    /// These routes, and everything else as it is when nothing is said.
+    /// Returns settings with these routes, and defaults otherwise.
     pub fn new(routes: impl Into<Arc<RouteTable>>) -> Self {
         Self {
             routes: routes.into(),
             paths: Paths::default(),
             access: Vec::new(),
             limits: RequestLimits::default(),
+            response_headers: Vec::new(),
             error_pages: Vec::new(),
             local_replies: None,
             request_ids: None,
@@ -136,13 +138,13 @@ impl Http {
 }
 
 impl Http {
-    /// All pages for errors, of the chain and of its routes.
+    /// Returns all error pages of the chain and of its routes.
     pub fn all_error_pages(&self) -> impl Iterator<Item = &ErrorPage> {
         let routes = self.routes.hosts.iter().flat_map(|host| &host.routes);
         self.error_pages.iter().chain(routes.flat_map(|route| &route.error_pages))
     }
 
-    /// All users with passwords, of the chain and of its routes.
+    /// Returns all Basic authentication settings of the chain and of its routes.
     pub fn basic_auths(&self) -> impl Iterator<Item = &Arc<BasicAuth>> {
         let routes = self.routes.hosts.iter().flat_map(|host| &host.routes);
         let of_routes = routes.filter_map(|route| match &route.basic_auth {
@@ -154,15 +156,15 @@ impl Http {
 }
 
 impl RouteTable {
-    /// The limits of all routes.
+    /// Returns the rate limits of all routes.
     pub fn rate_limits(&self) -> impl Iterator<Item = &RateLimit> {
         let routes = self.hosts.iter().flat_map(|host| &host.routes);
         routes.flat_map(|route| route.rate_limits.limits())
     }
 
-    /// The order in which these routes are written does not matter: an exact host comes before a wildcard and a
-    /// wildcard before none, then exact paths come first, then regular expressions, then the longest prefix, then the
-    /// one with the most conditions.
+    /// Makes a table of routes in any order: an exact host precedes a wildcard, and a wildcard precedes no host; then
+    /// exact paths come first, then regular expressions, then the longest prefix, then the one with the most
+    /// conditions.
     pub fn by_weight(routes: impl IntoIterator<Item = (Domain, Route)>) -> Self {
         let mut hosts: Vec<VirtualHost> = Vec::new();
         let mut known = HashMap::new();
@@ -190,13 +192,13 @@ fn weight(route: &Route) -> (u8, Reverse<usize>, Reverse<usize>) {
 }
 
 impl VirtualHost {
-    /// These domains, with everything else as it is when nothing is said.
+    /// Returns a virtual host for these domains, with default settings.
     pub fn new(domains: Vec<Domain>, routes: Vec<Route>, place: Place) -> Self {
         Self { name: String::new(), domains, routes, require_tls: false, place }
     }
 }
 
-/// As Envoy writes it, but that what is below a host is written like any suffix.
+/// Writes Envoy's format; `Below` is written like a suffix.
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -210,7 +212,7 @@ impl fmt::Display for Domain {
 }
 
 impl Mode {
-    /// The ALPN protocols that are offered when nothing is said. In TCP mode only the upstream knows what it speaks.
+    /// Returns the default ALPN protocols. In TCP mode they depend on the upstream.
     pub fn alpn(self) -> Vec<String> {
         match self {
             Self::Http => vec!["h2".into(), "http/1.1".into()],

@@ -1,11 +1,11 @@
 use std::num::NonZeroUsize;
 
-/// Which handshakes are measured message by message.
+/// Sampling of the handshakes that are measured message by message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sampling {
-    /// One of so many, counted on each event loop; the first is one of them.
+    /// One handshake in this number is measured, starting with the first, on each event loop.
     pub one_in: NonZeroUsize,
-    /// At most so many in a second, on each event loop.
+    /// Maximum number of measured handshakes per second, on each event loop.
     pub per_second: NonZeroUsize,
 }
 

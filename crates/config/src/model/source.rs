@@ -1,4 +1,4 @@
-//! What a setting names by a file, or holds itself.
+//! Data in a file, or inline in the configuration.
 
 use std::{
     fmt,
@@ -9,22 +9,22 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// Bytes named by a file, or given in place.
+/// Bytes in a file, or inline.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Read on start and on every reload; the file is watched.
+    /// A file, which is read on start and on every reload, and watched.
     File(PathBuf),
-    /// Given in the configuration itself; wiped when the last copy goes.
+    /// Inline bytes in the configuration; zeroized when the last copy is dropped.
     Inline(Arc<Zeroizing<Vec<u8>>>),
 }
 
 impl Source {
-    /// Bytes given in place.
+    /// Makes a source of inline bytes.
     pub fn inline(bytes: impl Into<Vec<u8>>) -> Self {
         Self::Inline(Arc::new(Zeroizing::new(bytes.into())))
     }
 
-    /// The bytes as they are now.
+    /// Reads the current bytes.
     pub fn read(&self) -> io::Result<Zeroizing<Vec<u8>>> {
         match self {
             Self::File(path) => std::fs::read(path).map(Zeroizing::new),
@@ -32,7 +32,7 @@ impl Source {
         }
     }
 
-    /// The file to watch, if there is one.
+    /// Returns the file to watch, if there is one.
     pub fn path(&self) -> Option<&PathBuf> {
         match self {
             Self::File(path) => Some(path),

@@ -1,22 +1,23 @@
-//! How long a peer may take.
+//! Timeouts of clients.
 
 use std::time::Duration;
 
-/// When slow peers are dropped.
+/// Timeouts of slow clients.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Timeouts {
-    /// From accept to the end of the TLS handshake, a PROXY header included.
+    /// Time from accepting a connection to the end of the TLS handshake, a PROXY header included.
     pub handshake: Duration,
-    /// From accept until a handshake is of no use any more: one that would be later is refused at its beginning, and so are
-    /// others when there are more than the machine can do. `None` refuses nobody.
+    /// Time from accepting a connection after which a handshake is useless: one that would finish later is refused at
+    /// its beginning, and others are too if there are more than the machine can complete. `None` refuses none.
     pub handshake_deadline: Option<Duration>,
-    /// From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the end of the
-    /// preface.
+    /// Time from the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the end
+    /// of the preface.
     pub header: Duration,
-    /// From the end of a request's header to the end of its body; `None` lets an upload take as long as it moves.
+    /// Time from the end of a request's header to the end of its body; with `None`, an upload may continue as long as
+    /// data arrives.
     pub request: Option<Duration>,
-    /// Between requests on a kept-alive connection; in TCP mode, without a byte in either direction, or while one side
-    /// takes nothing of what it is sent.
+    /// Time between requests on a persistent connection; in TCP mode, without a byte in either direction, or while
+    /// one side accepts no data.
     pub idle: Duration,
 }
 

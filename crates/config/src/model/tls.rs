@@ -4,30 +4,30 @@ use std::time::Duration;
 /// A certificate chain with its private key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CertificateSource {
-    /// PEM, leaf first.
+    /// The chain in PEM, leaf first.
     pub chain: Source,
-    /// The private key, or where it is.
+    /// The private key, or its key servers.
     pub key: KeySource,
     /// A DER OCSP response to staple (RFC 6066 section 8).
     pub ocsp: Option<Source>,
-    /// How long operations of this key wait for a batch to fill, in place of [`EngineSettings::poll_delay`]; of a key
-    /// that is on this machine.
+    /// Time that operations of this key wait for a batch to fill, in place of [`EngineSettings::poll_delay`]; for a
+    /// key on this machine.
     ///
     /// [`EngineSettings::poll_delay`]: super::EngineSettings::poll_delay
     pub poll_delay: Option<Duration>,
-    /// Where each of these was written.
+    /// The place of the chain in the configuration.
     pub chain_place: Place,
-    /// Where the key was written.
+    /// The place of the key.
     pub key_place: Place,
-    /// Where the OCSP response was written.
+    /// The place of the OCSP response.
     pub ocsp_place: Option<Place>,
-    /// The order that the certificate comes from; until it is there, its names are not served.
+    /// The ACME order of the certificate; until it is issued, its names are not served.
     pub order: Option<AcmeOrder>,
 }
 
 impl CertificateSource {
-    /// One that is ordered with this account, and kept in its state directory, in one file with its key unless that is
-    /// on key servers.
+    /// Returns a certificate that is ordered with this account, and stored in its state directory, in one file with
+    /// its key unless the key is on key servers.
     pub fn ordered(acme: &Acme, order: AcmeOrder, place: Place) -> Self {
         let file = Source::File(order.file(&acme.state));
         let key = match &order.keyless {
@@ -46,7 +46,7 @@ impl CertificateSource {
         }
     }
 
-    /// Everything that is read from files or given in place.
+    /// Returns all sources: files and inline values.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         std::iter::once(&self.chain).chain(self.key.sources()).chain(&self.ocsp)
     }
@@ -62,17 +62,17 @@ pub struct TlsPolicy {
     /// Key-exchange groups, most preferred first.
     pub groups: Vec<Group>,
     /// Cipher suites of TLS 1.2 and below, most preferred first, by OpenSSL's names; `[A|B]` are of equal preference.
-    /// Empty: our own choice, to which `cbc` and `static_rsa` add.
+    /// Empty: the default suites, to which `cbc` and `static_rsa` add.
     pub ciphers: Vec<String>,
     /// ALPN protocols, most preferred first; empty offers none.
     pub alpn: Vec<String>,
-    /// Offer suites that encrypt by CBC in TLS 1.2; below it there are no others.
+    /// Whether CBC suites are offered in TLS 1.2; lower versions have no others.
     pub cbc: bool,
-    /// Offer RSA key exchange (no forward secrecy) in TLS 1.2 and below.
+    /// Whether RSA key exchange (no forward secrecy) is offered in TLS 1.2 and below.
     pub static_rsa: bool,
-    /// Accept RSA keys below 2048 bits.
+    /// Whether RSA keys below 2048 bits are accepted.
     pub allow_weak_keys: bool,
-    /// For which certificates OCSP responses are fetched.
+    /// The certificates for which OCSP responses are fetched.
     pub ocsp_stapling: OcspStapling,
     /// Whether clients present certificates.
     pub client_auth: ClientAuth,
@@ -91,15 +91,15 @@ pub struct TlsParameters {
     pub ciphers: Vec<String>,
 }
 
-/// For which certificates OCSP responses are fetched from their authorities, to be stapled (RFC 6066 section 8).
+/// The certificates for which OCSP responses are fetched from their authorities and stapled (RFC 6066 section 8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OcspStapling {
-    /// For none.
+    /// No certificates.
     Off,
-    /// For those that clients refuse without one (RFC 7633).
+    /// Certificates that clients refuse without a staple (RFC 7633).
     #[default]
     MustStaple,
-    /// For every one that names a responder.
+    /// All certificates that name a responder.
     On,
 }
 
@@ -134,40 +134,41 @@ pub enum Group {
 /// Whether clients present certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClientAuth {
-    /// Not asked for.
+    /// No certificate is requested.
     #[default]
     Off,
-    /// Asked for; one that is sent must pass.
+    /// A certificate is requested; one that is sent must pass the check.
     Optional(Box<ClientCheck>),
-    /// A handshake without one that passes fails.
+    /// A certificate is required; a handshake without a valid one fails.
     Required(Box<ClientCheck>),
 }
 
-/// What a client's certificate must be. All that is given must hold.
+/// Checks of a client's certificate, all of which must pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientCheck {
-    /// CAs that it must lead to (PEM); `None` only where pins are given.
+    /// CAs that it must chain to (PEM); `None` only if pins are given.
     pub ca: Option<(Source, Place)>,
-    /// Certificates that the CAs have revoked (PEM); with any, a chain without a valid list for each of its CAs fails.
+    /// Certificate revocation lists (PEM); if there are any, a chain without a valid list for each of its CAs fails.
     pub revoked: Option<(Source, Place)>,
-    /// SHA-256 of the whole certificate, or of its public key: one of all these; both empty ask nothing.
+    /// Pins: SHA-256 of the whole certificate. One of `certificates` and `public_keys` must match, unless both are
+    /// empty.
     pub certificates: Vec<[u8; 32]>,
-    /// SHA-256 of the SubjectPublicKeyInfo (RFC 7469 section 2.4).
+    /// Pins: SHA-256 of the SubjectPublicKeyInfo (RFC 7469 section 2.4).
     pub public_keys: Vec<[u8; 32]>,
-    /// One of its subjectAltNames must be one of these; empty asks nothing.
+    /// Conditions on subjectAltNames, one of which must match; empty checks nothing.
     pub names: Vec<AltName>,
 }
 
 /// A condition on a subjectAltName (RFC 5280 section 4.2.1.6).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AltName {
-    /// Which kind of name.
+    /// The kind of name.
     pub kind: AltNameKind,
-    /// What it must be.
+    /// The condition on its text.
     pub text: TextMatch,
 }
 
-/// Which kind of subjectAltName.
+/// The kind of subjectAltName.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AltNameKind {
     /// `dNSName`.
@@ -181,12 +182,12 @@ pub enum AltNameKind {
 }
 
 impl ClientCheck {
-    /// A certificate that leads to one of these CAs (PEM).
+    /// Returns a check that a certificate chains to one of these CAs (PEM).
     pub fn ca(ca: Source, place: Place) -> Box<Self> {
         Box::new(Self { ca: Some((ca, place)), ..Self::default() })
     }
 
-    /// Everything that is read from files or given in place.
+    /// Returns all sources: files and inline values.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.ca.iter().chain(&self.revoked).map(|(source, _)| source)
     }
@@ -198,7 +199,7 @@ impl From<TlsPolicy> for TlsParameters {
     }
 }
 
-/// The same versions and groups as towards clients.
+/// Versions and groups equal to those for clients.
 impl Default for TlsParameters {
     fn default() -> Self {
         TlsPolicy::default().into()
@@ -206,7 +207,7 @@ impl Default for TlsParameters {
 }
 
 impl TlsPolicy {
-    /// What holds when nothing is said. A TCP listener offers no ALPN: only its upstream knows what it speaks.
+    /// Returns the default policy. A TCP listener offers no ALPN: the protocols depend on its upstream.
     pub fn new(mode: Mode) -> Self {
         Self { alpn: mode.alpn(), ..Self::default() }
     }

@@ -1,45 +1,47 @@
-//! Traces of requests, as OpenTelemetry has them.
+//! OpenTelemetry traces of requests.
 
 use super::{Place, UpstreamTls};
 use http::{HeaderName, HeaderValue};
 use std::{fmt, time::Duration};
 
-/// Which requests are traced, and where their spans are sent.
+/// Tracing of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tracing {
-    /// Who gets the spans.
+    /// The collector of the spans.
     pub collector: SpanCollector,
-    /// Of traces that begin here, so many of a million are recorded. Others follow who has begun them.
+    /// The share of traces beginning here that are recorded, in parts per million. Continued traces follow their
+    /// parent.
     pub parts: u32,
-    /// Whose traces are continued.
+    /// The clients whose traces are continued.
     pub parents: TraceParents,
 }
 
-/// Who gets spans, and how.
+/// A collector of spans, and the settings of the export.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SpanCollector {
-    /// Its servers.
+    /// The servers.
     pub servers: CollectorServers,
-    /// How spans are sent.
+    /// The protocol.
     pub protocol: TracingProtocol,
-    /// Where they are sent to by HTTP.
+    /// The path of requests by HTTP.
     pub path: String,
-    /// Sent along, such as the key of an account. Their values are secrets, and marked as such.
+    /// Headers sent to the collector, such as the key of an account. Their values are secrets, and marked as
+    /// sensitive.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// How long it has for the spans that are sent at a time.
+    /// Time limit of one export.
     pub timeout: Duration,
-    /// What this process is called (`service.name`).
+    /// The name of this process (`service.name`).
     pub service: String,
-    /// Where it was written.
+    /// The place in the configuration.
     pub place: Place,
 }
 
-/// Where a collector is.
+/// The servers of a collector.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CollectorServers {
-    /// At this address.
+    /// A server at this address.
     Endpoint(Box<CollectorEndpoint>),
-    /// The servers of an upstream, which are asked under this authority.
+    /// The servers of an upstream, with this authority.
     Upstream {
         /// The upstream's name.
         name: String,
@@ -51,25 +53,25 @@ pub enum CollectorServers {
 /// The address of a collector.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CollectorEndpoint {
-    /// A name or an address; one of IPv6 without its brackets.
+    /// A name or an address; IPv6 without brackets.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// TLS towards it; `None` is plain text.
+    /// TLS to it; `None` is plain text.
     pub tls: Option<UpstreamTls>,
 }
 
-/// How spans are sent: OTLP with protobuf, in one of its two forms.
+/// The protocol of the export: OTLP with protobuf, in one of its two variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TracingProtocol {
-    /// By gRPC.
+    /// OTLP by gRPC.
     #[default]
     Grpc,
-    /// By HTTP.
+    /// OTLP by HTTP.
     Http,
 }
 
-/// Who may say to which trace a request belongs (W3C Trace Context), and whether it is recorded.
+/// The clients that may set the trace of a request (W3C Trace Context), and whether it is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TraceParents {
     /// Trusted proxies.
@@ -77,27 +79,27 @@ pub enum TraceParents {
     TrustedProxies,
     /// Every client.
     All,
-    /// Nobody: every trace begins here.
+    /// No client: every trace begins here.
     Off,
 }
 
-/// Of a million.
+/// One percent in parts per million.
 const ONE_PERCENT: u32 = 10_000;
 
 impl Tracing {
-    /// One trace in a hundred, for this collector.
+    /// Returns settings for this collector, which record one trace in a hundred.
     pub fn new(collector: SpanCollector) -> Self {
         Self { collector, parts: ONE_PERCENT, parents: TraceParents::default() }
     }
 }
 
 impl SpanCollector {
-    /// Where collectors take spans by HTTP.
+    /// The default path of collectors by HTTP.
     pub const PATH: &str = "/v1/traces";
-    /// How long a collector has if nothing is said.
+    /// The default time limit of an export.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// All spans by gRPC.
+    /// Returns default settings for these servers, with OTLP by gRPC.
     pub fn new(servers: CollectorServers, place: Place) -> Self {
         Self {
             servers,
@@ -110,7 +112,7 @@ impl SpanCollector {
         }
     }
 
-    /// TLS to its address, where it has one of its own.
+    /// Returns the TLS settings of its address, if it has its own address.
     pub fn tls(&self) -> Option<&UpstreamTls> {
         match &self.servers {
             CollectorServers::Endpoint(endpoint) => endpoint.tls.as_ref(),
@@ -120,14 +122,14 @@ impl SpanCollector {
 }
 
 impl CollectorEndpoint {
-    /// Host and port, as a URL has them.
+    /// Returns host and port, in the format of a URL.
     pub fn authority(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 }
 
-/// For logs.
+/// Writes the servers for logs.
 impl fmt::Display for CollectorServers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Whose word about the clients behind them is taken.
+//! Trusted proxies.
 
 use super::Problem;
 use std::{
@@ -7,27 +7,27 @@ use std::{
     str::FromStr,
 };
 
-/// Which peers may say for whom they speak, in `X-Forwarded-For` and its relatives.
+/// The peers that may identify their clients, in `X-Forwarded-For` and similar headers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TrustedProxies {
-    /// Peers in these networks. What others claim is replaced.
+    /// Peers in these networks. Headers from others are replaced.
     In(Vec<Network>),
-    /// Nobody, but everybody's `X-Forwarded-For` is passed on in front of the peer's address, as Envoy does: servers
-    /// count its entries from the end.
+    /// No peer, but the peer's address is appended to any `X-Forwarded-For`, as in Envoy: servers count its entries
+    /// from the end.
     AppendedTo,
 }
 
-/// The addresses with the same first bits (CIDR, RFC 4632).
+/// A network: the addresses with a common prefix (CIDR, RFC 4632).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
-    /// The first of them.
+    /// The first address.
     address: IpAddr,
-    /// How many bits they have in common.
+    /// The prefix length.
     prefix: u32,
 }
 
 impl TrustedProxies {
-    /// Whether a peer's word is taken.
+    /// Returns whether a peer is trusted.
     pub fn contains(&self, peer: IpAddr) -> bool {
         match self {
             Self::In(networks) => networks.iter().any(|network| network.contains(peer)),
@@ -35,7 +35,8 @@ impl TrustedProxies {
         }
     }
 
-    /// Whether a peer may announce clients by the PROXY protocol: those in the networks, if there are any.
+    /// Returns whether a peer may announce clients by the PROXY protocol: peers in the networks, or any peer if the
+    /// list is empty.
     pub fn may_announce(&self, peer: IpAddr) -> bool {
         match self {
             Self::In(networks) => networks.is_empty() || self.contains(peer),
@@ -44,7 +45,7 @@ impl TrustedProxies {
     }
 }
 
-/// Nobody is believed.
+/// No peer is trusted.
 impl Default for TrustedProxies {
     fn default() -> Self {
         Self::In(Vec::new())
@@ -52,7 +53,7 @@ impl Default for TrustedProxies {
 }
 
 impl Network {
-    /// The one that an address is in, by the bits that its addresses have in common; `None` if an address has fewer.
+    /// Returns the network of an address with this prefix length; `None` if an address has fewer bits.
     pub fn around(address: IpAddr, prefix: u32) -> Option<Self> {
         let address = match address {
             IpAddr::V4(address) if prefix <= 32 => begin_v4(address, prefix).into(),
@@ -62,12 +63,13 @@ impl Network {
         Some(Self { address, prefix })
     }
 
-    /// How many bits its addresses have in common: the more, the more specific.
+    /// Returns the prefix length; a longer prefix is more specific.
     pub fn prefix(&self) -> u32 {
         self.prefix
     }
 
-    /// Whether an address is one of them. An IPv4 address in the form of IPv6 (RFC 4291 section 2.5.5.2) is one of IPv4.
+    /// Returns whether the network contains an address. An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) counts
+    /// as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(first), IpAddr::V4(address)) => first == begin_v4(address, self.prefix),
@@ -111,18 +113,18 @@ impl FromStr for Network {
             IpAddr::V6(address) => begin_v6(address, prefix).into(),
         };
         if first != address {
-            let problem = format!("`{text}` has bits behind its prefix");
+            let problem = format!("`{text}` has bits set beyond its prefix");
             return Err(Problem::new(problem, format!("write {first}/{prefix}, or a longer prefix")));
         }
         if address.to_canonical() != address {
-            let remedy = "write it as a network of IPv4, which covers both forms";
-            return Err(Problem::new(format!("`{text}` is IPv4 in the form of IPv6"), remedy));
+            let remedy = "write it as an IPv4 network, which covers both forms";
+            return Err(Problem::new(format!("`{text}` is an IPv4-mapped IPv6 network"), remedy));
         }
         Ok(Self { address, prefix })
     }
 }
 
-/// As it is read.
+/// Writes the network in the format that is read.
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.prefix)

@@ -7,184 +7,189 @@ use std::{net::IpAddr, num::NonZeroUsize, sync::Arc, time::Duration};
 /// A named group of servers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Upstream {
-    /// The servers; at least one, unless they are where connections were going.
+    /// The servers; at least one, unless the original destination is used.
     pub servers: Vec<Server>,
-    /// The server is where each connection was going, and there are no others.
+    /// Selection of the server by each connection's original destination, in place of `servers`.
     pub original_destination: Option<OriginalDestination>,
-    /// Connections to servers leave from the first of these addresses that is of the server's family, and there are none
-    /// to servers of another; without any, it is left to the system's routes.
+    /// Source addresses of connections to servers: the first one of the server's address family is used, and servers
+    /// of another family are not reachable. If empty, the system's routes decide.
     pub source_addresses: Vec<IpAddr>,
-    /// When the addresses of servers that have names are looked up again.
+    /// The time at which the names of servers are resolved again.
     pub dns_refresh: DnsRefresh,
-    /// How a server is chosen.
+    /// The load-balancing policy.
     pub balance: Balance,
-    /// Active health checks; `None` trusts every server.
+    /// Active health checks; `None` treats every server as healthy.
     pub health: Option<Health>,
-    /// Which servers are left out by what became of requests; `None` leaves none out.
+    /// Outlier detection; `None` ejects no server.
     pub outlier_detection: Option<OutlierDetection>,
-    /// With fewer healthy servers than this many of a hundred, all are asked, healthy or not: the healthy ones could not
-    /// bear it. 0 asks healthy ones only.
+    /// Below this percentage of healthy servers, all servers are used, healthy or not: the healthy ones alone would
+    /// be overloaded. 0 uses healthy ones only.
     pub panic_threshold: u8,
-    /// How much is asked of the servers at a time.
+    /// Limits on the load of the servers.
     pub limits: UpstreamLimits,
-    /// TLS towards the servers; `None` is plain text.
+    /// TLS to the servers; `None` is plain text.
     pub tls: Option<UpstreamTls>,
-    /// Other ways to servers, which [`Server::transport`] names: TLS, or plain text.
+    /// Additional transports, which [`Server::transport`] selects: TLS, or plain text.
     pub more_transports: Vec<Option<UpstreamTls>>,
-    /// The host of each request takes the place of the server's: it is sent by SNI, and its name verified.
+    /// Whether the host of each request replaces the server's: it is sent as SNI, and the certificate is verified for
+    /// it.
     pub host_from_request: bool,
-    /// Which HTTP version is spoken to the servers.
+    /// The HTTP version used with the servers.
     pub protocol: UpstreamProtocol,
-    /// Tell the server the client's address by a PROXY header. Such connections are not shared between clients.
+    /// Whether the client's address is sent to the server in a PROXY header. Such connections are not shared between
+    /// clients.
     pub proxy_protocol: ProxyProtocolOut,
-    /// How often an idempotent request is tried again on another connection or server.
+    /// Maximum number of times that an idempotent request is retried on another connection or server.
     pub retries: usize,
-    /// HTTP/1.1 connections kept to each server, for each worker thread; with as many open, requests wait a moment.
+    /// Maximum number of HTTP/1.1 connections kept open to each server, for each worker thread; while all are in use,
+    /// requests wait briefly.
     pub pool: NonZeroUsize,
-    /// When a slow server is given up.
+    /// Timeouts of slow servers.
     pub timeouts: UpstreamTimeouts,
-    /// Where the upstream was written.
+    /// The place of the upstream in the configuration.
     pub place: Place,
 }
 
 /// One server of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// `host:port`, where a name stands for as many servers as it has addresses, or `unix:/path`.
+    /// The address: `host:port`, where a name counts as one server for each of its addresses, or `unix:/path`.
     pub address: String,
-    /// Share of the requests, relative to the others.
+    /// The weight, relative to the others.
     pub weight: NonZeroUsize,
-    /// The way to it: 0 is [`Upstream::tls`], 1 the first of [`Upstream::more_transports`], and so on.
+    /// The transport: 0 is [`Upstream::tls`], 1 the first of [`Upstream::more_transports`], and so on.
     pub transport: usize,
-    /// Servers of a higher number are for when none of a lower one is healthy.
+    /// The priority. Servers with a higher number are used only if no server with a lower number is healthy.
     pub priority: u32,
-    /// Where the server was written.
+    /// The place of the server in the configuration.
     pub place: Place,
 }
 
-/// How a server is chosen.
+/// A load-balancing policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Balance {
-    /// One after the other, by weight.
+    /// Round robin, by weight.
     #[default]
     RoundRobin,
-    /// At random, by weight.
+    /// Random choice, by weight.
     Random,
-    /// Of two at random, by weight, the one with fewer requests under way for its weight (Mitzenmacher, "The Power of
-    /// Two Choices in Randomized Load Balancing", 2001).
+    /// The one of two random servers, by weight, with fewer active requests for its weight (Mitzenmacher, "The Power
+    /// of Two Choices in Randomized Load Balancing", 2001).
     LeastRequest,
-    /// By the client's address, consistently (ketama), so that a client stays with its server.
+    /// Consistent hashing (ketama) of the client's address, so that a client stays with its server.
     ClientIp,
-    /// By what the route says ([`super::HashPolicy`]), consistently (ketama); in TCP mode by the client's address.
+    /// Consistent hashing (ketama) of the route's hash keys ([`super::HashPolicy`]); in TCP mode of the client's
+    /// address.
     Hash,
 }
 
 /// Active health checks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Health {
-    /// What is asked.
+    /// The kind of check.
     pub probe: HealthProbe,
-    /// Between two checks of the same server.
+    /// Time between two checks of the same server.
     pub interval: Duration,
-    /// After which a check has failed.
+    /// Time after which a check fails.
     pub timeout: Duration,
-    /// Successes in a row that bring a server back.
+    /// Consecutive successes after which a server is healthy again.
     pub healthy: NonZeroUsize,
-    /// Failures in a row that take a server out.
+    /// Consecutive failures after which a server is unhealthy.
     pub unhealthy: NonZeroUsize,
 }
 
-/// What a health check asks.
+/// The kind of a health check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HealthProbe {
     /// A connection can be opened.
     #[default]
     Tcp,
-    /// `GET` of this path answers 200.
+    /// A `GET` of this path returns 200.
     Http(String),
-    /// `grpc.health.v1.Health/Check` answers `SERVING`.
+    /// `grpc.health.v1.Health/Check` returns `SERVING`.
     Grpc {
-        /// Of this service; empty is the server as a whole.
+        /// The service; empty is the server as a whole.
         service: String,
-        /// By which name the server is asked; `None`: by its own.
+        /// The authority of the request; `None`: the server's own name.
         authority: Option<String>,
     },
 }
 
-/// TLS towards the servers.
+/// TLS to the servers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UpstreamTls {
-    /// SNI, and the name that the certificate must carry if it is verified; defaults to the server's host.
+    /// The SNI, and the name for which the certificate must be valid if it is verified; defaults to the server's
+    /// host.
     pub server_name: Option<String>,
     /// CA bundle (PEM); `None` uses the system's.
     pub ca: Option<Source>,
-    /// Where the CA bundle was written.
+    /// The place of the CA bundle in the configuration.
     pub ca_place: Option<Place>,
-    /// Shown to servers that ask for a client certificate; its key is here.
+    /// The certificate presented to servers that request one; its key is on this machine.
     pub certificate: Option<Arc<CertificateSource>>,
-    /// Check the server's certificate. Off means that anybody can impersonate it.
+    /// Whether the server's certificate is verified. If off, any party on the network path can impersonate it.
     pub verify: bool,
-    /// Check the name in it too. Off means that whoever has a certificate of these CAs can impersonate it.
+    /// Whether the name in it is verified too. If off, a holder of any certificate of these CAs can impersonate it.
     pub verify_name: bool,
-    /// One of the certificate's subjectAltNames must be one of these; empty asks nothing.
+    /// Conditions on the certificate's subjectAltNames, one of which must match; empty checks nothing.
     pub names: Vec<AltName>,
-    /// What is offered by ALPN.
+    /// The protocols offered by ALPN.
     pub alpn: UpstreamAlpn,
     /// Versions, cipher suites and groups.
     pub parameters: TlsParameters,
 }
 
-/// What is offered to servers by ALPN (RFC 7301).
+/// The protocols offered to servers by ALPN (RFC 7301).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UpstreamAlpn {
-    /// The versions of HTTP that are spoken.
+    /// The HTTP versions in use.
     #[default]
     Http,
-    /// Those, and in front of them the names by which the proxies of an Istio mesh know each other.
+    /// The HTTP versions in use, after the names by which the proxies of an Istio mesh recognize each other.
     Istio,
 }
 
-/// Which HTTP version is spoken to the servers.
+/// The HTTP version used with the servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UpstreamProtocol {
-    /// HTTP/2 where ALPN offers it, else HTTP/1.1; plain text speaks HTTP/1.1.
+    /// HTTP/2 if ALPN selects it, else HTTP/1.1; in plain text HTTP/1.1.
     #[default]
     Auto,
     /// HTTP/1.1 only.
     Http1,
     /// HTTP/2 only; with prior knowledge in plain text.
     Http2,
-    /// HTTP/1.1 for requests that came over it, and HTTP/2, as by [`Http2`](Self::Http2), for others.
+    /// HTTP/1.1 for requests received over it, and HTTP/2, as with [`Http2`](Self::Http2), for others.
     OfRequest,
 }
 
-/// Tell the server the client's address by a PROXY header.
+/// The PROXY header that sends the client's address to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ProxyProtocolOut {
     /// No header.
     #[default]
     Off,
-    /// The text form.
+    /// The text format.
     V1,
-    /// The binary form.
+    /// The binary format.
     V2,
 }
 
-/// When a slow server is given up.
+/// Timeouts of slow servers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UpstreamTimeouts {
-    /// For TCP and TLS together.
+    /// Time limit of the TCP and TLS handshakes together.
     pub connect: Duration,
-    /// Without a byte from the server.
+    /// Time limit without a byte from the server.
     pub read: Duration,
-    /// Without the server taking a byte.
+    /// Time limit while the server accepts no byte.
     pub write: Duration,
-    /// How long an idle connection is kept.
+    /// Time that an idle connection is kept.
     pub idle: Duration,
 }
 
 impl Upstream {
-    /// These servers, with everything else as it is when nothing is said.
+    /// Returns an upstream with these servers and default settings.
     pub fn new(servers: Vec<Server>, place: Place) -> Self {
         Self {
             servers,
@@ -208,12 +213,12 @@ impl Upstream {
         }
     }
 
-    /// All ways to servers, in the order of their numbers.
+    /// Returns all transports, in the order of their numbers.
     pub fn transports(&self) -> impl Iterator<Item = Option<&UpstreamTls>> {
         std::iter::once(&self.tls).chain(&self.more_transports).map(Option::as_ref)
     }
 
-    /// The way with this number.
+    /// Returns the transport with this number.
     pub fn transport(&self, number: usize) -> Option<&UpstreamTls> {
         match number.checked_sub(1) {
             None => self.tls.as_ref(),
@@ -223,14 +228,14 @@ impl Upstream {
 }
 
 impl Server {
-    /// A server with the weight of one.
+    /// Returns a server with the weight of one.
     pub fn new(address: String, place: Place) -> Self {
         Self { address, weight: NonZeroUsize::MIN, transport: 0, priority: 0, place }
     }
 }
 
 impl UpstreamTls {
-    /// Everything that is read from files or given in place.
+    /// Returns all sources: files and inline values.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.ca.iter().chain(self.certificate.iter().flat_map(|certificate| certificate.sources()))
     }

@@ -1,15 +1,16 @@
 use std::num::NonZeroUsize;
 
-/// How much is asked of all servers of an upstream together (circuit breakers, in Envoy's words).
+/// Limits on the load of all servers of an upstream together (circuit breakers in Envoy).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UpstreamLimits {
-    /// Connections in TCP mode, and requests of which it is known beforehand that they need a connection each: WebSockets,
-    /// and all where HTTP/2 is not asked for.
+    /// Maximum number of connections in TCP mode, and of requests that are known to need a connection each:
+    /// WebSockets, and all requests unless HTTP/2 is configured.
     pub connections: Option<NonZeroUsize>,
-    /// Requests that may wait for one of these; `None` lets all wait. Connections in TCP mode do not wait.
+    /// Maximum number of requests that wait for one of these connections; with `None`, all wait. Connections in TCP
+    /// mode do not wait.
     pub pending: Option<usize>,
-    /// Requests under way, those that wait included.
+    /// Maximum number of active requests, including those that wait.
     pub requests: Option<NonZeroUsize>,
-    /// Repeated attempts under way.
+    /// Maximum number of active retries.
     pub retries: Option<usize>,
 }

@@ -1,48 +1,48 @@
-//! A YAML document as a tree in which every node knows its line. JSON is YAML, so it is read too.
+//! A YAML document as a tree of nodes with line numbers. JSON is a subset of YAML, so it is read too.
 //!
-//! Scalars keep the text that was written (`1.2` stays `1.2`, `off` stays `off`): what a value means is decided
-//! by whoever reads it, never by YAML's guesses about types.
+//! Scalars keep the text that was written (`1.2` stays `1.2`, `off` stays `off`): the reader of a value interprets
+//! it, not YAML's type inference.
 //!
-//! The tree knows nothing of files or meanings. It is made from text here, and can be made from elsewhere: a node that
-//! comes from no text has line 0.
+//! The tree is independent of files and of the meaning of values. It is made from text here, and can be made from
+//! other sources: a node that does not come from text has line 0.
 
 use crate::model::Problem;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use std::collections::HashMap;
 use zeroize::Zeroizing;
 
-/// How large a tree may become.
+/// Limits on the size of a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Levels of lists and mappings inside each other: the stack of whoever walks the tree must bear them.
+    /// Nesting levels of lists and mappings, which functions that walk the tree hold on the stack.
     pub depth: usize,
-    /// Nodes, copies made by aliases included, so that nested aliases cannot fill the memory.
+    /// Number of nodes, including copies made by aliases, so that nested aliases cannot exhaust memory.
     pub nodes: usize,
 }
 
 impl Limits {
-    /// More than any configuration written by hand needs.
+    /// Limits for configurations written by hand, more than any of them needs.
     pub const BY_HAND: Self = Self { depth: 32, nodes: 200_000 };
 
-    /// For documents that programs write: tens of thousands of routes, deeply wrapped.
+    /// Limits for documents written by programs: tens of thousands of routes, deeply nested.
     pub const BY_PROGRAM: Self = Self { depth: 64, nodes: 4_000_000 };
 }
 
-/// A value with the line on which it begins.
+/// A node: a value with the line on which it begins.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Counted from one; 0 for a node that comes from no text.
+    /// The line, counted from one; 0 for a node that does not come from text.
     pub line: u64,
-    /// What it holds.
+    /// The value.
     pub value: Value,
-    /// A single value that was written without quotes, which YAML's core schema may take for a number or a boolean.
+    /// Whether this is a single value without quotes, which YAML's core schema may take for a number or a boolean.
     pub plain: bool,
 }
 
-/// What a node holds.
+/// The value of a node.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// Nothing at all, `~` or `null`.
+    /// No value, `~` or `null`.
     Null,
     /// The text as written, without quotes. It may be a private key.
     Scalar(Zeroizing<String>),
@@ -63,16 +63,16 @@ pub struct Entry {
     pub value: Node,
 }
 
-/// Why there is no tree.
+/// The reason why a text cannot be parsed.
 #[derive(Debug)]
 pub struct SyntaxError {
-    /// Counted from one.
+    /// The line, counted from one.
     pub line: u64,
-    /// What is wrong, and what to do about it.
+    /// The problem and its remedy.
     pub problem: Problem,
 }
 
-/// Reads the one document of `text`; `None` if there is none.
+/// Reads the one document of `text`; `None` if the text is empty.
 ///
 /// # Errors
 /// If it is not YAML, too large, or more than one document.
@@ -116,13 +116,14 @@ struct Document {
 }
 
 impl Node {
-    /// The value of this key, if this is a mapping that has it. Of a duplicate, the first counts.
+    /// Returns the value of this key, if this is a mapping that has it. If the key is duplicated, the first one
+    /// counts.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let Value::Mapping(entries) = &self.value else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
-    /// The text of a single value.
+    /// Returns the text of a single value.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(text) => Some(text),
@@ -154,7 +155,7 @@ fn next<'a>(
     parser.next_event().transpose().map_err(|error| explain(&error, text))
 }
 
-/// The scanner's words, and a remedy for the mistakes that people make.
+/// Converts a scanner error, and adds a remedy for common mistakes.
 fn explain(error: &ScanError, text: &str) -> SyntaxError {
     let line = error.marker().line() as u64;
     let written = text.lines().nth(error.marker().line().saturating_sub(1)).unwrap_or_default();
@@ -177,22 +178,22 @@ fn line_of(span: Span) -> u64 {
     span.start.line() as u64
 }
 
-/// Turns events into nodes with a stack of its own, so that input cannot choose the depth of ours.
+/// Builds nodes from events with an explicit stack, so that input cannot control the depth of the call stack.
 struct Builder {
     limits: Limits,
     documents: Vec<Document>,
-    /// The line on which the present document begins.
+    /// The line on which the current document begins.
     begun: u64,
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
 }
 
-/// A collection whose end has not been seen.
+/// A list or mapping whose end has not been read.
 struct Open {
     node: Node,
     anchor: usize,
-    /// In a mapping: the key that waits for its value.
+    /// The key of a mapping whose value has not been read.
     key: Option<(String, u64)>,
 }
 
@@ -230,10 +231,7 @@ impl Builder {
                 }
                 None => fail(
                     line,
-                    Problem::new(
-                        "this alias stands inside the value that it refers to",
-                        "write the value out",
-                    ),
+                    Problem::new("this alias is inside the value that it refers to", "write the value out"),
                 ),
             },
             Event::DocumentStart(_) => {
@@ -262,13 +260,13 @@ impl Builder {
         self.check_depth(0, line)
     }
 
-    /// Puts a finished node where it belongs.
+    /// Adds a finished node to its parent.
     fn complete(&mut self, node: Node, anchor: usize) -> Result<(), SyntaxError> {
         self.nodes += 1;
         if self.nodes > self.limits.nodes {
             return fail(
                 node.line,
-                "the document is too large: aliases multiply it, or it is no configuration".into(),
+                "the document is too large: aliases multiply it, or it is not a configuration".into(),
             );
         }
         if anchor != 0 {
@@ -307,11 +305,12 @@ fn as_key(node: Node) -> Result<(String, u64), SyntaxError> {
     }
 }
 
-/// The core schema's tags (`!!str`) change nothing here, and others would be lost in silence.
+/// Refuses tags, except those of the core schema (`!!str`), which change nothing here; others would be silently
+/// ignored.
 fn refuse_tag(tag: Option<&Tag>, line: u64) -> Result<(), SyntaxError> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
-            fail(line, Problem::new(format!("the tag `{tag}` has no meaning here"), "remove it"))
+            fail(line, Problem::new(format!("the tag `{tag}` is not supported"), "remove it"))
         }
         _ => Ok(()),
     }

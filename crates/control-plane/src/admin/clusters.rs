@@ -5,7 +5,7 @@ use quadrille_gateway::{Statistics, UpstreamStatistics};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// A server, as the gateway's `/status` shows it.
+/// An endpoint, as the gateway's `/status` reports it.
 struct Server {
     address: String,
     host: String,

@@ -1,9 +1,9 @@
-//! `/config_dump`: the configuration as it was written, without secrets.
+//! `/config_dump`: the configuration as received, without secrets.
 
 use quadrille_envoy::{Bootstrap, ResourceType};
 use serde_json::{Map, Value, json};
 
-/// The page of a bootstrap with the active resources.
+/// Returns the page for a bootstrap with the active resources.
 pub(super) fn config_dump(bootstrap: &Bootstrap) -> Value {
     let wrapped = |kind: ResourceType, field: &str| {
         bootstrap.resources.dumps(kind).map(|(_, dump)| json!({ field: dump })).collect::<Vec<_>>()
@@ -60,7 +60,7 @@ mod tests {
         let complete = page(&store);
         assert_eq!(complete[3]["dynamic_listeners"][0]["active_state"]["listener"]["name"], "l");
         assert_eq!(complete[4]["dynamic_route_configs"][0]["route_config"]["name"], "a");
-        // Another listener of the same name waits: the active one is shown.
+        // An update of the listener is warming: the active version is shown.
         tests::commit(&mut store, &tests::update(ResourceType::Listener, &[tests::listener("l", "b")]));
         let shown = page(&store)[3]["dynamic_listeners"].to_string();
         assert!(shown.contains("\"route_config_name\":\"a\"") && !shown.contains("warming"), "{shown}");

@@ -1,4 +1,4 @@
-//! The admin pages that Envoy's users know, from what the gateway tells.
+//! Envoy's admin pages, rendered from the gateway's state.
 
 mod address;
 mod clusters;
@@ -21,7 +21,7 @@ use statistics::Format;
 use std::time::{Duration, Instant};
 
 /// Envoy's pages: `/ready`, `/stats`, `/stats/prometheus`, `/config_dump`, `/certs`, `/listeners`, `/clusters`,
-/// `/server_info`; and by POST `/drain_listeners`, `/quitquitquit`.
+/// `/server_info`; with POST: `/drain_listeners`, `/quitquitquit`.
 pub struct EnvoyPages {
     control: Control,
     xds: XdsManager,
@@ -29,8 +29,8 @@ pub struct EnvoyPages {
 }
 
 impl EnvoyPages {
-    /// Pages of the gateway at the other end of `control`, with the resources of `xds`. `drain` is how long listeners
-    /// still accept connections in a graceful `/drain_listeners`.
+    /// Creates the pages of the gateway at the other end of `control`, with the resources of `xds`. `drain` is the
+    /// time for which listeners still accept connections after a graceful `/drain_listeners`.
     pub fn new(control: Control, xds: XdsManager, drain: Duration) -> Self {
         Self { control, xds, drain }
     }
@@ -46,7 +46,7 @@ impl EnvoyPages {
     }
 }
 
-/// Bytes that a caller's filter may take when it is compiled. The time that it takes to apply grows with this.
+/// Maximum size in bytes of a compiled `filter` expression. The time to apply it grows with its size.
 const LARGEST_FILTER: usize = 256 * 1024;
 
 const TEXT: &str = "text/plain; charset=UTF-8";
@@ -149,7 +149,7 @@ fn stats(
         Err(error) => {
             let body = match error {
                 regex::Error::CompiledTooBig(_) => "the filter is too large\n",
-                _ => "the filter is no regular expression\n",
+                _ => "the filter is not a regular expression\n",
             };
             Page { status: StatusCode::BAD_REQUEST, content_type: TEXT, body: body.into() }
         }
@@ -197,7 +197,7 @@ fn server_info(view: &AdminView, state: ServerState, xds: &XdsManager) -> Value 
     })
 }
 
-/// The value of a parameter of the query, as it stands there.
+/// Returns the raw value of a query parameter.
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
@@ -206,7 +206,7 @@ fn has_parameter(query: &str, name: &str) -> bool {
     query.split('&').any(|pair| pair.split('=').next() == Some(name))
 }
 
-/// Percent-decoded; what is not UTF-8 then is replaced.
+/// Percent-decodes a value; invalid UTF-8 is replaced.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,6 +1,6 @@
 //! A counter or gauge under Envoy's names.
 
-/// One number.
+/// A value of a counter or gauge with its names.
 pub(super) struct Sample {
     /// `listener.127.0.0.1_8443.ssl.handshake`
     pub(super) name: String,

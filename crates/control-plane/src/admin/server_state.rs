@@ -1,11 +1,11 @@
-//! The state of the process, as Envoy tells it.
+//! State of the process, in Envoy's terms.
 
 /// `envoy.admin.v3.ServerInfo.State`, with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerState {
     Live = 0,
     Draining = 1,
-    /// Control planes have not sent listeners and clusters yet.
+    /// Waiting for the first listeners and clusters from control planes.
     Initializing = 3,
 }
 

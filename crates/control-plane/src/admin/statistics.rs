@@ -1,4 +1,4 @@
-//! `/stats`, under Envoy's names.
+//! `/stats`: statistics under Envoy's names.
 
 use super::{sample::Sample, server_state::ServerState, xds};
 use crate::xds_manager::XdsManager;
@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::json;
 use std::{collections::BTreeMap, fmt::Write};
 
-/// How statistics are written.
+/// Output format of the statistics.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Format {
     Text,
@@ -16,10 +16,10 @@ pub(super) enum Format {
     Prometheus,
 }
 
-/// Gauges whose zero says something: they are shown also where only what has been used is asked for.
+/// Gauges whose zero is meaningful: `usedonly` does not hide them.
 const ALWAYS_USED: [&str; 2] = ["server.state", "listener_manager.workers_started"];
 
-/// The page, of those whose names match.
+/// Renders the statistics whose names match.
 pub(super) fn page(
     counted: &Statistics,
     xds: &XdsManager,
@@ -79,7 +79,7 @@ fn samples(counted: &Statistics, xds: &XdsManager, (view, state): (&AdminView, S
     samples
 }
 
-/// Envoy has the address in the name, with underscores in place of colons.
+/// Formats the listener's address as in Envoy's statistic names, with underscores in place of colons.
 fn address(listener: &ListenerStatistics) -> String {
     listener.address.replace(':', "_")
 }
@@ -112,7 +112,7 @@ fn listener_samples(listener: &ListenerStatistics, samples: &mut Vec<Sample>) {
     }
 }
 
-/// Requests are counted by the `stat_prefix` of their connection manager.
+/// Adds the request statistics, which are counted by the `stat_prefix` of the connection manager.
 fn http_samples(counted: &Statistics, resources: &Resources, samples: &mut Vec<Sample>) {
     let mut by_prefix: BTreeMap<&str, [u64; 6]> = BTreeMap::new();
     for listener in &counted.listeners {
@@ -214,7 +214,7 @@ fn labels(labels: &[(&str, String)]) -> String {
     labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect::<Vec<_>>().join(",")
 }
 
-/// How many batches there were of each size.
+/// Number of batches by size.
 struct Sizes<'a> {
     counts: &'a [u64],
     total: u64,
@@ -225,7 +225,7 @@ impl<'a> Sizes<'a> {
         Self { counts, total: counts.iter().sum() }
     }
 
-    /// As Envoy writes a histogram: the interval, which is not kept here, and all since the start.
+    /// Formats the histogram as Envoy does: the interval, which is not kept here, and the total since the start.
     fn quantiles(&self) -> String {
         let at = |percent: f64| {
             let rank = (percent / 100.0 * self.total as f64).ceil().max(1.0) as u64;

@@ -1,17 +1,17 @@
-//! Unix time as RFC 3339 writes it.
+//! Formats Unix time per RFC 3339.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// In seconds.
+/// Seconds of a day.
 pub(super) const DAY: i64 = 24 * 3600;
 
-/// Unix time.
+/// Returns the current Unix time in seconds.
 pub(super) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// Years are counted from March, so that the leap day is a year's last.
+/// Formats a Unix time per RFC 3339. Years are counted from March, so that the leap day is the last of its year.
 pub(super) fn rfc3339(seconds: i64) -> String {
     const ERA: i64 = 146_097;
     let (days, second) = (seconds.div_euclid(DAY) + 719_468, seconds.rem_euclid(DAY));

@@ -4,8 +4,8 @@ use super::sample::Sample;
 use crate::stats::XdsStats;
 use quadrille_xds::ResourceType;
 
-/// The prefix of a resource type's statistics. Envoy counts those of routes, endpoints and secrets for each name; here
-/// they are counted together.
+/// Prefix of a resource type's statistics. Envoy counts routes, endpoints and secrets separately for each name; here
+/// they are counted by type.
 fn prefix(kind: ResourceType) -> &'static str {
     match kind {
         ResourceType::Listener => "listener_manager.lds",
@@ -16,7 +16,7 @@ fn prefix(kind: ResourceType) -> &'static str {
     }
 }
 
-/// Those of the resource types that anything has been heard of.
+/// Statistics of every resource type that has any activity.
 pub(super) fn samples(stats: &XdsStats) -> Vec<Sample> {
     let mut samples = Vec::new();
     for kind in ResourceType::ALL {

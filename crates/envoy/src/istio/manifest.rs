@@ -1,17 +1,17 @@
-//! Kubernetes manifests: where the mesh and the pods say which provider they want.
+//! Kubernetes manifests: the private key providers set for the mesh and for pods.
 
 use super::provider::{Provider, of_proxy_config};
 use crate::reader::{Field, reader};
 use quadrille_config::{Problem, model::Place, yaml::Limits};
 
-/// What the manifests say.
+/// Contents of the manifests.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) mesh: Option<(Provider, Place)>,
     pub(super) workloads: Vec<Workload>,
 }
 
-/// A gateway, or whatever has pods.
+/// A gateway, or another workload with pods.
 #[derive(Debug)]
 pub(super) struct Workload {
     pub(super) kind: String,
@@ -22,7 +22,7 @@ pub(super) struct Workload {
     pub(super) place: Place,
 }
 
-/// A pod's own `ProxyConfig`, as text.
+/// Annotation with a pod's own `ProxyConfig`, as text.
 const PROXY_CONFIG: &str = "proxy.istio.io/config";
 const TEMPLATES: &str = "inject.istio.io/templates";
 
@@ -57,7 +57,7 @@ fn operator(field: &Field<'_>, found: &mut Found) -> Option<()> {
     for (list, kind) in [("ingressGateways", "ingress gateway"), ("egressGateways", "egress gateway")] {
         let Some(gateways) = at(field, &["spec", "components", list]) else { continue };
         for gateway in gateways.items() {
-            // A gateway that is switched off has no proxy.
+            // A disabled gateway has no proxy.
             if text_at(&gateway, &["enabled"]).as_deref() == Some("false") {
                 continue;
             }
@@ -70,15 +70,14 @@ fn operator(field: &Field<'_>, found: &mut Found) -> Option<()> {
     Some(())
 }
 
-/// `MeshConfig`, with the default of all proxies.
+/// Reads `MeshConfig`, with the default of all proxies.
 fn mesh_config(field: &Field<'_>, found: &mut Found) -> Option<()> {
     let Some(default) = at(field, &["defaultConfig"]).or_else(|| at(field, &["default_config"])) else {
         return Some(());
     };
     if let Some((provider, field)) = of_proxy_config(&default)? {
         if let Some((_, first)) = &found.mesh {
-            return field
-                .fail(Problem::new("a second default for the mesh", format!("the first is {first}")));
+            return field.fail(Problem::new("a second mesh default", format!("the first is {first}")));
         }
         found.mesh = Some((provider, field.place()));
     }
@@ -123,7 +122,7 @@ fn add(
     Some(())
 }
 
-/// YAML inside a text of YAML; what is wrong in it is told at the place of the text.
+/// Reads YAML embedded in a YAML text; its errors are reported at the place of the text.
 fn embedded(field: &Field<'_>, read: impl FnOnce(&Field<'_>) -> Option<()>) -> Option<()> {
     let document = match quadrille_config::yaml::read(field.text()?, Limits::BY_HAND) {
         Ok(Some(document)) => document,
@@ -144,7 +143,7 @@ fn embedded(field: &Field<'_>, read: impl FnOnce(&Field<'_>) -> Option<()>) -> O
     }
 }
 
-/// The field at the end of these keys.
+/// Returns the field at the end of these keys.
 fn at<'a>(field: &Field<'a>, keys: &[&str]) -> Option<Field<'a>> {
     keys.iter().try_fold(field.clone(), |field, key| field.entry(key))
 }

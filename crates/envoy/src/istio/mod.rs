@@ -1,8 +1,8 @@
-//! Which private-key provider Istio gives to whom.
+//! Resolution of Istio's private key providers.
 //!
-//! Istio has it in three places: `meshConfig.defaultConfig` for the whole mesh, a gateway's `podAnnotations`, and the
-//! annotation `proxy.istio.io/config` of one pod. A pod's value replaces the mesh's whole: nothing of the default is
-//! left.
+//! Istio configures it in three places: `meshConfig.defaultConfig` for the whole mesh, a gateway's `podAnnotations`,
+//! and the annotation `proxy.istio.io/config` of a pod. A pod's value replaces that of the mesh completely: the
+//! default is not merged.
 
 mod manifest;
 mod provider;
@@ -20,51 +20,51 @@ use quadrille_config::{
 };
 use std::path::Path;
 
-/// Who gets which provider.
+/// Resolved providers of all proxies.
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    /// What holds for every proxy that says nothing itself.
+    /// Default of proxies without their own setting.
     pub mesh: Option<(Provider, Place)>,
-    /// The gateways and workloads of the manifests, in their order.
+    /// Gateways and workloads in the order of the manifests.
     pub proxies: Vec<Proxy>,
-    /// What is worth knowing.
+    /// Warnings.
     pub warnings: Warnings,
 }
 
-/// A gateway, or a workload.
+/// A gateway or another workload.
 #[derive(Clone, Debug)]
 pub struct Proxy {
     /// `ingress gateway`, `egress gateway`, `Deployment`, `Pod`, ...
     pub kind: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its namespace, if it is said.
+    /// Namespace, if set.
     pub namespace: Option<String>,
-    /// Istio's injection templates, if the pod names some.
+    /// Istio's injection templates, if the pod sets any.
     pub templates: Vec<String>,
     /// The provider in effect.
     pub effective: Option<Provider>,
-    /// Why it is this one.
+    /// Reason for the effective provider.
     pub reason: Reason,
-    /// Where the proxy is written.
+    /// Place of the proxy in the manifests.
     pub place: Place,
 }
 
-/// Why a provider is in effect.
+/// Reason why a provider is in effect.
 #[derive(Clone, Debug)]
 pub enum Reason {
-    /// The pod says so, here; and the mesh's default, if there is one, is replaced whole.
+    /// The pod sets it here, replacing the mesh's default, if any.
     Pod(Place),
-    /// The pod says nothing, and the mesh says so, here.
+    /// The pod does not set it, and the mesh does so here.
     Mesh(Place),
-    /// Nobody says anything.
-    Nobody,
+    /// Neither sets it.
+    NotNamed,
 }
 
-/// Reads manifests: IstioOperator, MeshConfig (alone, or in Istio's ConfigMap), and whatever has pods.
+/// Reads manifests: IstioOperator, MeshConfig (alone, or in Istio's ConfigMap), and workloads with pods.
 ///
 /// # Errors
-/// If a file cannot be read, or something about private keys in it is wrong.
+/// If a file cannot be read, or its private key settings are invalid.
 pub fn resolve(files: &[&Path]) -> Result<Resolution, Diagnostics> {
     let mut texts = Vec::new();
     for path in files {
@@ -74,10 +74,10 @@ pub fn resolve(files: &[&Path]) -> Result<Resolution, Diagnostics> {
     resolve_texts(&texts)
 }
 
-/// As [`resolve`], of files that were read: their names and texts.
+/// Like [`resolve`], for files that were read: their names and texts.
 ///
 /// # Errors
-/// If something about private keys is wrong.
+/// If private key settings are invalid.
 pub fn resolve_texts(files: &[(&str, &str)]) -> Result<Resolution, Diagnostics> {
     let mut found = Found::default();
     let mut warnings = Warnings::default();
@@ -101,7 +101,7 @@ fn proxy(workload: Workload, mesh: Option<&(Provider, Place)>) -> Proxy {
     let (effective, reason) = match (workload.provider, mesh) {
         (Some((provider, place)), _) => (Some(provider), Reason::Pod(place)),
         (None, Some((provider, place))) => (Some(provider.clone()), Reason::Mesh(place.clone())),
-        (None, None) => (None, Reason::Nobody),
+        (None, None) => (None, Reason::NotNamed),
     };
     let Workload { kind, name, namespace, templates, place, .. } = workload;
     Proxy { kind, name, namespace, templates, effective, reason, place }

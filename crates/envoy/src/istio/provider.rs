@@ -8,28 +8,28 @@ use crate::{
 use quadrille_config::{Problem, values::show_duration};
 use std::{fmt, time::Duration};
 
-/// A provider as Istio writes it.
+/// A provider as configured in Istio.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// Which one.
+    /// Type of the provider.
     pub kind: ProviderKind,
-    /// As it is written.
+    /// Poll delay as configured.
     pub poll_delay: Duration,
-    /// Whether a proxy without the hardware may compute by itself.
+    /// Whether a proxy without the hardware may compute in software.
     pub fallback: bool,
 }
 
-/// Which provider.
+/// Type of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProviderKind {
-    /// Several RSA operations at once.
+    /// Multi-buffer RSA operations on the CPU.
     CryptoMb,
-    /// A card.
+    /// A QAT accelerator card.
     Qat,
 }
 
 impl ProviderKind {
-    /// As Istio writes it.
+    /// Returns Istio's name of the type.
     pub fn name(self) -> &'static str {
         match self {
             Self::CryptoMb => "cryptomb",
@@ -39,7 +39,7 @@ impl ProviderKind {
 }
 
 impl Provider {
-    /// What reaches the proxy: Istio builds the duration from its nanoseconds, and the seconds are lost.
+    /// Returns the delay that reaches the proxy: Istio forwards only the nanoseconds of a duration, not its seconds.
     pub fn delivered_delay(&self) -> Duration {
         Duration::from_nanos(u64::from(self.poll_delay.subsec_nanos()))
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Provider {
     }
 }
 
-/// The provider of a `ProxyConfig`, with its field; `Some(None)` if it has none.
+/// Reads the provider of a `ProxyConfig`, with its field; `Some(None)` if it has none.
 pub(super) fn of_proxy_config<'a>(field: &Field<'a>) -> Option<Option<(Provider, Field<'a>)>> {
     let message = field.message(&schema::PROXY_CONFIG)?;
     let Some(field) = message.get("private_key_provider") else { return Some(None) };
@@ -62,7 +62,7 @@ pub(super) fn of_proxy_config<'a>(field: &Field<'a>) -> Option<Option<(Provider,
             settings(ProviderKind::CryptoMb, &inner.message(&schema::ISTIO_CRYPTOMB)?)?
         }
         Some((_, inner)) => settings(ProviderKind::Qat, &inner.message(&schema::ISTIO_QAT)?)?,
-        None => return field.fail(Problem::new("names no provider", "write `cryptomb` or `qat`")),
+        None => return field.fail(Problem::new("no provider is set", "write `cryptomb` or `qat`")),
     };
     Some(Some((found, field)))
 }
@@ -74,7 +74,7 @@ fn settings(kind: ProviderKind, message: &Message<'_>) -> Option<Provider> {
         delay_field.warn(
             &format!("istio delay {}", delay_field.place()),
             format!(
-                "Istio forwards the nanoseconds of a duration only: {} reaches the proxy as {}",
+                "Istio forwards only the nanoseconds of a duration: {} reaches the proxy as {}",
                 show_duration(provider.poll_delay),
                 show_duration(provider.delivered_delay())
             ),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fmt;
 
 impl Resolution {
-    /// For programs.
+    /// Returns the resolution as JSON.
     pub fn json(&self) -> Value {
         let mesh = self.mesh.as_ref();
         json!({
@@ -21,7 +21,7 @@ fn proxy(proxy: &Proxy) -> Value {
     let (reason, place) = match &proxy.reason {
         Reason::Pod(place) => ("pod", Some(place)),
         Reason::Mesh(place) => ("mesh", Some(place)),
-        Reason::Nobody => ("none", None),
+        Reason::NotNamed => ("none", None),
     };
     json!({
         "kind": proxy.kind,
@@ -43,7 +43,7 @@ fn show(provider: &Provider) -> Value {
     })
 }
 
-/// For people.
+/// Formats the resolution as text.
 impl fmt::Display for Resolution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for proxy in &self.proxies {
@@ -56,15 +56,15 @@ impl fmt::Display for Resolution {
                 None => writeln!(f, ": no provider")?,
             }
             match (&proxy.reason, &self.mesh) {
-                (Reason::Pod(place), None) => writeln!(f, "    its own annotation says so: {place}")?,
+                (Reason::Pod(place), None) => writeln!(f, "    set by its own annotation: {place}")?,
                 (Reason::Pod(place), Some((mesh, _))) => writeln!(
                     f,
-                    "    its own annotation says so: {place}\n    it replaces the mesh's default ({mesh}) whole"
+                    "    set by its own annotation: {place}\n    replaces the mesh's default ({mesh})"
                 )?,
                 (Reason::Mesh(place), _) => {
-                    writeln!(f, "    it says nothing itself, and the mesh's default holds: {place}")?;
+                    writeln!(f, "    not set here; the mesh's default applies: {place}")?;
                 }
-                (Reason::Nobody, _) => writeln!(f, "    neither it nor the mesh names one")?,
+                (Reason::NotNamed, _) => writeln!(f, "    not set here or in the mesh")?,
             }
             if !proxy.templates.is_empty() {
                 writeln!(f, "    injection templates: {}", proxy.templates.join(", "))?;
@@ -74,7 +74,7 @@ impl fmt::Display for Resolution {
             Some((provider, place)) => {
                 writeln!(f, "every other proxy: {provider}\n    the mesh's default: {place}")
             }
-            None => writeln!(f, "every other proxy: no provider\n    the mesh names none"),
+            None => writeln!(f, "every other proxy: no provider\n    not set in the mesh"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Permissions and principals, which are the same conditions under other names.
+//! Permissions and principals, which are the same conditions under different names.
 
 use crate::{
     common::{cidr_range, string_matcher},
@@ -13,14 +13,14 @@ use quadrille_config::{
     model::{AccessCondition, Place},
 };
 
-/// What is told apart where rules are read.
+/// Kind of filter whose rules are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     Connections,
     Requests,
 }
 
-/// What is noted while conditions are read.
+/// State collected while conditions are read.
 pub(super) struct Reading {
     of: Of,
     pub(super) direct: Option<Place>,
@@ -33,7 +33,7 @@ impl Reading {
     }
 }
 
-/// `envoy.config.rbac.v3.Permission`.
+/// Reads `envoy.config.rbac.v3.Permission`.
 pub(super) fn permission(field: &Field<'_>, reading: &mut Reading) -> Option<AccessCondition> {
     const KINDS: &[&str] = &[
         "and_rules",
@@ -68,7 +68,7 @@ pub(super) fn permission(field: &Field<'_>, reading: &mut Reading) -> Option<Acc
     })
 }
 
-/// `envoy.config.rbac.v3.Principal`.
+/// Reads `envoy.config.rbac.v3.Principal`.
 pub(super) fn principal(field: &Field<'_>, reading: &mut Reading) -> Option<AccessCondition> {
     const KINDS: &[&str] = &[
         "and_ids",
@@ -109,16 +109,16 @@ pub(super) fn principal(field: &Field<'_>, reading: &mut Reading) -> Option<Acce
     })
 }
 
-/// What may be asked about both.
+/// Reads conditions common to both.
 fn of_both(kind: &str, condition: &Field<'_>, reading: &Reading) -> Option<AccessCondition> {
     match kind {
         "any" => match condition.text()? {
             "true" => Some(AccessCondition::Always),
-            _ => condition.fail("`any` is `true`, or is left out"),
+            _ => condition.fail("`any` must be `true` or omitted"),
         },
         _ if reading.of == Of::Connections => condition.fail(Problem::new(
             "refused: a connection has no headers, no path and no tokens",
-            "ask for it in the RBAC filter of requests",
+            "use it in the HTTP RBAC filter",
         )),
         "header" => header_matcher(condition).map(AccessCondition::Header),
         "metadata" => metadata_matcher(condition).map(AccessCondition::Metadata),
@@ -150,11 +150,11 @@ fn conditions(
     items.iter().map(&mut read).collect()
 }
 
-/// The one thing that a condition is about.
+/// Returns the only field of a condition.
 fn only<'a>(message: &Message<'a>, kinds: &[&'static str]) -> Option<(&'static str, Field<'a>)> {
     let found = message.one_of(kinds);
     if found.is_none() {
-        message.field().error("says nothing that is supported here");
+        message.field().error("no supported field is set");
     }
     found
 }

@@ -1,5 +1,5 @@
-//! The RBAC filters of connections and of requests. What of them cannot be asked here is refused: to leave it out would
-//! let in whom it is to keep out.
+//! RBAC filters of connections and of requests. Unsupported conditions are refused: ignoring them could allow
+//! unauthorized access.
 
 mod condition;
 
@@ -16,18 +16,18 @@ use quadrille_config::{
     yaml::Value,
 };
 
-/// A filter's rules, and what they take for granted of the listener.
+/// A filter's rules, and places where they depend on the listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) rules: AccessRules,
-    /// Where it is asked for the address of whoever stands directly before us.
+    /// Place of a rule that uses the address of the direct peer.
     pub(crate) direct: Option<Place>,
-    /// Where it is asked for the client behind proxies.
+    /// Place of a rule that uses the address of the client behind proxies.
     pub(crate) behind_proxies: Option<Place>,
 }
 
-/// `envoy.extensions.filters.http.rbac.v3.RBAC` and `envoy.extensions.filters.network.rbac.v3.RBAC`. `Some(None)` decides
-/// nothing.
+/// Reads `envoy.extensions.filters.http.rbac.v3.RBAC` and `envoy.extensions.filters.network.rbac.v3.RBAC`.
+/// `Some(None)` has no effect.
 pub(crate) fn rbac(field: &Field<'_>, of: Of) -> Option<Option<Access>> {
     let message = field.message(match of {
         Of::Connections => &schema::NETWORK_RBAC,
@@ -39,8 +39,8 @@ pub(crate) fn rbac(field: &Field<'_>, of: Of) -> Option<Option<Access>> {
     }
 }
 
-/// The shadow rules of a filter of requests, as rules that deny, and the name under which they leave the policy that
-/// does; `Some(None)` if there are none.
+/// Reads the shadow rules of an HTTP filter as deny rules, with the metadata name for the matched policy;
+/// `Some(None)` if unset.
 pub(crate) fn shadow(field: &Field<'_>) -> Option<Option<(Access, String)>> {
     let message = field.message(&schema::HTTP_RBAC)?;
     let Some(rules) = message.get("shadow_rules") else { return Some(None) };
@@ -70,7 +70,7 @@ fn read(field: &Field<'_>, of: Of) -> Option<Option<Access>> {
     Some(action.map(access))
 }
 
-/// In the order of their names, as Envoy asks them.
+/// Reads policies in the order of their names, in which Envoy evaluates them.
 fn policies(rules: &Message<'_>, reading: &mut Reading) -> Option<Vec<AccessPolicy>> {
     let Some(field) = rules.get("policies") else { return Some(Vec::new()) };
     let Value::Mapping(entries) = &field.node().value else {

@@ -1,4 +1,4 @@
-//! How a request goes upstream.
+//! Route actions.
 
 use super::{
     redirect::{direct_response, prefix_rewrite, redirect, regex_rewrite},
@@ -23,24 +23,24 @@ use quadrille_config::{
 };
 use std::{num::NonZeroU32, time::Duration};
 
-/// What Envoy takes when nothing is said.
+/// Envoy's default timeout.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What a route inherits from its virtual host and its configuration.
+/// Settings that a route inherits from its virtual host and its route configuration.
 pub(super) struct Inherited<'a> {
-    /// Of its virtual host, and of the route configuration.
+    /// Header mutations of its virtual host and of the route configuration.
     pub(super) changes: [&'a Changes; 2],
-    /// Likewise.
+    /// Filter settings of both.
     pub(super) filters: &'a PerRoute,
-    /// Of its virtual host.
+    /// Descriptors of its virtual host.
     pub(super) descriptors: &'a [Descriptor],
     pub(super) order: Order,
     pub(super) retry: Option<&'a RetryPolicy>,
-    /// Of its virtual host, or else of the route configuration.
+    /// Mirrors of its virtual host, or else of the route configuration.
     pub(super) mirrors: &'a [Mirror],
-    /// Of its virtual host.
+    /// Attempt counts of its virtual host.
     pub(super) attempts: AttemptCounts,
-    /// Of a direct response, in bytes.
+    /// Maximum size of a direct response, in bytes.
     pub(super) largest_body: usize,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn action(message: &Message<'_>, path: &PathMatch, inherited: &Inheri
         Some((_, field)) => direct_response(&field, inherited.largest_body).map(Action::Respond),
         None => message
             .field()
-            .fail(Problem::new("does nothing", "write `route`, `redirect` or `direct_response`")),
+            .fail(Problem::new("no action is set", "write `route`, `redirect` or `direct_response`")),
     }
 }
 
@@ -103,7 +103,7 @@ fn host(message: &Message<'_>) -> Option<Option<HostRewrite>> {
     }
 }
 
-/// The shorter of the two limits on a whole request; zero is none.
+/// Returns the shorter of the two limits on a whole request; zero is unlimited.
 fn timeout(message: &Message<'_>) -> Option<Option<Duration>> {
     let limit = match message.get("timeout") {
         Some(field) => duration(&field)?,
@@ -131,12 +131,12 @@ fn weighted(field: &Field<'_>) -> Option<Vec<Weighted>> {
         let filters = per_route(&cluster)?;
         if filters.limits() {
             return item.fail(Problem::new(
-                "refused: a limit is for all clusters of a route, and leaving it out would lift it",
-                "say it of the route",
+                "refused: a limit applies to all clusters of a route, and ignoring it would lift it",
+                "set it on the route",
             ));
         }
         if !filters.is_empty() {
-            item.warn("typed_per_filter_config", "ignored: it is for all clusters of a route");
+            item.warn("typed_per_filter_config", "ignored: settings apply to all clusters of a route");
         }
         let name = cluster.require("name")?.text()?.to_owned();
         let weight = match cluster.get("weight") {
@@ -155,12 +155,12 @@ fn weighted(field: &Field<'_>) -> Option<Vec<Weighted>> {
         }
     }
     if to.is_empty() {
-        return field.fail("every weight is zero, so no request goes anywhere");
+        return field.fail("all weights are zero, so requests cannot be forwarded");
     }
     if let Some(total) = message.get("total_weight") {
         let written = u64::from(total.parse(number)?);
         if written != 0 && written != sum {
-            return total.fail(format!("the weights add up to {sum}"));
+            return total.fail(format!("the sum of the weights is {sum}"));
         }
     }
     Some(to)

@@ -1,4 +1,4 @@
-//! Route configurations: hosts, and routes in their order.
+//! Route configurations: virtual hosts with their routes in order.
 
 mod action;
 mod redirect;
@@ -31,7 +31,7 @@ pub struct RouteConfiguration {
     pub(crate) table: Arc<RouteTable>,
 }
 
-/// What Envoy takes when nothing is said, in bytes.
+/// Envoy's default for direct responses, in bytes.
 const LARGEST_BODY: usize = 4096;
 
 /// Reads a route configuration, with its name.
@@ -72,26 +72,26 @@ pub(crate) fn route_configuration(field: &Field<'_>) -> Option<(String, RouteCon
     good.then(|| (name, RouteConfiguration { table: Arc::new(table) }))
 }
 
-/// Headers that clients from outside may not send.
+/// Reads the headers that are removed from external clients' requests.
 fn internal_headers(message: &Message<'_>) -> Option<Vec<HeaderName>> {
     let names = message.list("internal_only_headers");
     names
         .iter()
         .map(|field| match HeaderName::try_from(field.text()?) {
             Ok(name) => Some(name),
-            Err(_) => field.fail("not the name of a header"),
+            Err(_) => field.fail("not a header name"),
         })
         .collect()
 }
 
-/// Notes domains that another virtual host has already.
+/// Reports domains that another virtual host already has.
 fn unique(field: &Field<'_>, host: &VirtualHost, known: &mut HashMap<Domain, String>) -> bool {
     let mut good = true;
     for domain in &host.domains {
         if let Some(first) = known.insert(domain.clone(), host.name.clone()) {
             field.error(Problem::new(
-                format!("the domain `{domain}` is `{first}`'s already"),
-                "a request can go to one of them only",
+                format!("the domain `{domain}` already belongs to `{first}`"),
+                "a request can match only one of them",
             ));
             good = false;
         }
@@ -99,7 +99,7 @@ fn unique(field: &Field<'_>, host: &VirtualHost, known: &mut HashMap<Domain, Str
     good
 }
 
-/// What virtual hosts inherit from their configuration.
+/// Settings that virtual hosts inherit from their route configuration.
 struct Above<'a> {
     changes: &'a Changes,
     filters: &'a PerRoute,
@@ -160,7 +160,7 @@ fn read_domain(text: &str) -> Result<Domain, Problem> {
     let stars = text.matches('*').count();
     if text.is_empty() || stars > 1 || (stars == 1 && !text.starts_with('*') && !text.ends_with('*')) {
         return Err(Problem::new(
-            format!("{} is no domain", quadrille_config::quote(text)),
+            format!("{} is not a domain", quadrille_config::quote(text)),
             "write `example.com`, `*.example.com`, `example.*` or `*`",
         ));
     }
@@ -197,7 +197,8 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
     })
 }
 
-/// What services that limit rates are told of a route's requests. Those that go nowhere are not counted, as in Envoy.
+/// Returns the descriptors that rate limit services receive for a route. As in Envoy, requests without an upstream
+/// are not counted.
 fn told(
     message: &Message<'_>,
     action: &Action,
@@ -214,8 +215,8 @@ fn told(
     };
     if forward.to.len() > 1 && told.all().any(Descriptor::tells_upstream) {
         return field.fail(Problem::new(
-            "`destination_cluster` is refused for a route with several clusters: which one is drawn later",
-            "write a route for each, or `generic_key`",
+            "`destination_cluster` is refused for a route with several clusters: it is selected later",
+            "use a route for each, or `generic_key`",
         ));
     }
     Some((!told.is_empty()).then_some(told))

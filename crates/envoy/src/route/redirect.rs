@@ -1,4 +1,4 @@
-//! Clients that are sent elsewhere, paths that are rewritten, and answers without an upstream.
+//! Redirects, path rewrites, and direct responses.
 
 use crate::{
     common::{data_source, expression},
@@ -26,7 +26,7 @@ pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> 
         Some((_, scheme)) => match scheme.text()? {
             "https" => Some("https".to_owned()),
             "http" => Some("http".to_owned()),
-            _ => return scheme.fail("a client is sent to `https` or `http`"),
+            _ => return scheme.fail("must be `https` or `http`"),
         },
         None => None,
     };
@@ -42,7 +42,7 @@ pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> 
             u16::try_from(port)
                 .ok()
                 .filter(|port| *port > 0)
-                .ok_or_else(|| format!("{port} is no port").into())
+                .ok_or_else(|| format!("{port} is not a port").into())
         })?),
         None => None,
     };
@@ -61,7 +61,8 @@ pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> 
 
 pub(super) fn prefix_rewrite(field: &Field<'_>, path: &PathMatch) -> Option<PathRewrite> {
     if matches!(path.rule, PathRule::Regex(_)) {
-        return field.fail(Problem::new("a regular expression matches no prefix", "write `regex_rewrite`"));
+        return field
+            .fail(Problem::new("regular expressions cannot match a prefix", "write `regex_rewrite`"));
     }
     Some(PathRewrite::Prefix(field.text()?.to_owned()))
 }
@@ -73,7 +74,7 @@ pub(super) fn regex_rewrite(field: &Field<'_>) -> Option<PathRewrite> {
     Some(PathRewrite::Regex(regex, substitution(&message.string("substitution"))))
 }
 
-/// `\1` becomes `${1}`, `\\` a backslash, and a `$` stays one.
+/// Converts a substitution: `\1` becomes `${1}`, `\\` a backslash, and `$` stays literal.
 fn substitution(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let mut letters = text.chars();
@@ -100,7 +101,7 @@ pub(super) fn direct_response(field: &Field<'_>, largest: usize) -> Option<Respo
     let status = message.require("status")?.parse(|text| {
         let status = number(text)?;
         let status = u16::try_from(status).ok().filter(|status| (200..=599).contains(status));
-        status.ok_or_else(|| Problem::new("not the status of an answer", "use 200 to 599"))
+        status.ok_or_else(|| Problem::new("not a response status", "use 200 to 599"))
     })?;
     let body = match message.get("body") {
         Some(body) => read_body(&body, largest)?,

@@ -1,4 +1,4 @@
-//! Which failures are tried again.
+//! Retry policies.
 
 use crate::{
     common::duration,
@@ -23,7 +23,7 @@ pub(super) fn policy(field: &Field<'_>) -> Option<RetryPolicy> {
             if !on.add(condition, &statuses) {
                 conditions.warn(
                     &format!("retry_on {condition}"),
-                    format!("`{condition}` is no failure that is seen here; the other conditions hold"),
+                    format!("`{condition}` is not supported as a retry condition; the others apply"),
                 );
             }
         }
@@ -36,5 +36,5 @@ pub(super) fn policy(field: &Field<'_>) -> Option<RetryPolicy> {
         Some(field) => field.parse(number)?,
         None => 1,
     };
-    Some(RetryPolicy { on, retries, per_try_timeout, idempotent_only: false })
+    Some(RetryPolicy { on, retries, per_try_timeout, idempotent_only: false, backoff: true })
 }

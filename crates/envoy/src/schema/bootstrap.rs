@@ -1,4 +1,4 @@
-//! The file that a process starts with.
+//! The bootstrap configuration.
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused},
@@ -8,7 +8,7 @@ use super::{
 pub(crate) const BOOTSTRAP: Schema = Schema {
     name: "envoy.config.bootstrap.v3.Bootstrap",
     fields: &[
-        ("node", Read("told to control planes")),
+        ("node", Read("sent to control planes")),
         ("static_resources", Read("")),
         ("dynamic_resources", Read("")),
         ("admin", Read("without it, there is no admin address")),
@@ -19,9 +19,9 @@ pub(crate) const BOOTSTRAP: Schema = Schema {
             Ignored("limits are on connections and handshakes, see docs/reference/configuration.md"),
         ),
         ("cluster_manager", Ignored("")),
-        ("stats_sinks", Ignored("statistics are read from the admin address")),
-        ("stats_config", Ignored("statistics have their names")),
-        ("stats_flush_interval", Ignored("statistics are read from the admin address")),
+        ("stats_sinks", Ignored("statistics are served by the admin listener")),
+        ("stats_config", Ignored("statistics have fixed names")),
+        ("stats_flush_interval", Ignored("statistics are served by the admin listener")),
         ("tracing", Ignored("write `provider` in `tracing` of the connection manager")),
         ("watchdog", Ignored("")),
         ("watchdogs", Ignored("")),
@@ -36,9 +36,9 @@ pub(crate) const NODE: Schema = Schema {
     fields: &[
         ("id", Read("")),
         ("cluster", Read("")),
-        ("metadata", Accepted("told to control planes")),
-        ("locality", Accepted("told to control planes")),
-        ("dynamic_parameters", Accepted("told to control planes")),
+        ("metadata", Accepted("sent to control planes")),
+        ("locality", Accepted("sent to control planes")),
+        ("dynamic_parameters", Accepted("sent to control planes")),
     ],
     others: HARMLESS,
 };
@@ -67,9 +67,9 @@ pub(crate) const ADMIN: Schema = Schema {
         ("address", Read("")),
         ("access_log", Ignored("requests to the admin address are not logged")),
         ("access_log_path", Ignored("requests to the admin address are not logged")),
-        ("profile_path", Ignored("`quadrille profile system` makes profiles")),
+        ("profile_path", Ignored("use `quadrille profile system`")),
         ("socket_options", Ignored("")),
-        ("ignore_global_conn_limit", Accepted("it is so")),
+        ("ignore_global_conn_limit", Accepted("always the case")),
     ],
     others: HARMLESS,
 };
@@ -79,7 +79,7 @@ pub(crate) const DISCOVERY_RESPONSE: Schema = Schema {
     fields: &[
         ("resources", Read("")),
         ("version_info", Read("")),
-        ("type_url", Accepted("each resource says it")),
+        ("type_url", Accepted("each resource has its own")),
     ],
     others: HARMLESS,
 };

@@ -1,4 +1,4 @@
-//! How large bodies of requests may be.
+//! Request size limits.
 
 use super::{FieldPolicy::Read, STRICT, Schema};
 
@@ -6,7 +6,7 @@ pub(crate) const BUFFER: Schema = Schema {
     name: "envoy.extensions.filters.http.buffer.v3.Buffer",
     fields: &[(
         "max_request_bytes",
-        Read("more is answered with 413; a body that does not say its length goes to the server as it comes"),
+        Read("a larger body gets 413; a body without `content-length` is streamed to the upstream"),
     )],
     others: STRICT,
 };

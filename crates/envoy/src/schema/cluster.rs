@@ -1,4 +1,4 @@
-//! Clusters, their servers, and health checks.
+//! Clusters, their endpoints, and health checks.
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused},
@@ -18,13 +18,13 @@ pub(crate) const CLUSTER: Schema = Schema {
         (
             "lb_policy",
             Read(
-                "`ROUND_ROBIN`; `LEAST_REQUEST`, of two; `RANDOM`; `RING_HASH` and `MAGLEV` by the route's `hash_policy`, both by ketama; `CLUSTER_PROVIDED` with `ORIGINAL_DST`",
+                "`ROUND_ROBIN`; `LEAST_REQUEST`, of two choices; `RANDOM`; `RING_HASH` and `MAGLEV` by the route's `hash_policy`, both by ketama; `CLUSTER_PROVIDED` with `ORIGINAL_DST`",
             ),
         ),
-        ("load_balancing_policy", Read("the first policy that is known, as `lb_policy`")),
+        ("load_balancing_policy", Read("the first supported policy, as for `lb_policy`")),
         ("health_checks", Read("one")),
         ("transport_socket", Read("")),
-        ("transport_socket_matches", Read("the first that fits what a server says of itself")),
+        ("transport_socket_matches", Read("the first that matches an endpoint's metadata")),
         (
             "typed_extension_protocol_options",
             Read("`envoy.extensions.upstreams.http.v3.HttpProtocolOptions`"),
@@ -34,43 +34,43 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("common_http_protocol_options", Read("")),
         ("upstream_http_protocol_options", Read("")),
         ("protocol_selection", Ignored("")),
-        ("dns_lookup_family", Ignored("the system's order of addresses holds")),
+        ("dns_lookup_family", Ignored("the system's order of addresses is used")),
         ("dns_refresh_rate", Read("at least 1 s")),
         (
             "dns_failure_refresh_rate",
-            Ignored("names are tried again after 1 s, and then later and later, up to 30 s"),
+            Ignored("failed lookups are retried after 1 s, with backoff up to 30 s"),
         ),
         ("dns_jitter", Ignored("")),
         ("respect_dns_ttl", Read("at least 1 s, at most 10 min")),
-        ("dns_resolvers", Ignored("the servers in `/etc/resolv.conf` are asked")),
-        ("use_tcp_for_dns_lookups", Ignored("the servers in `/etc/resolv.conf` are asked")),
-        ("dns_resolution_config", Ignored("the servers in `/etc/resolv.conf` are asked")),
-        ("typed_dns_resolver_config", Ignored("the servers in `/etc/resolv.conf` are asked")),
+        ("dns_resolvers", Ignored("the servers in `/etc/resolv.conf` are queried")),
+        ("use_tcp_for_dns_lookups", Ignored("the servers in `/etc/resolv.conf` are queried")),
+        ("dns_resolution_config", Ignored("the servers in `/etc/resolv.conf` are queried")),
+        ("typed_dns_resolver_config", Ignored("the servers in `/etc/resolv.conf` are queried")),
         ("wait_for_warm_on_init", Accepted("")),
         ("circuit_breakers", Read("")),
         ("outlier_detection", Read("")),
-        ("cleanup_interval", Accepted("idle connections end with their time")),
+        ("cleanup_interval", Accepted("idle connections have a timeout")),
         ("upstream_bind_config", Read("")),
-        ("lb_subset_config", Refused("servers have no subsets")),
+        ("lb_subset_config", Refused("subsets are not supported")),
         ("ring_hash_lb_config", Ignored("ketama with its own ring")),
         ("maglev_lb_config", Ignored("ketama with its own ring")),
-        ("least_request_lb_config", Ignored("the one of two servers with fewer requests, as by default")),
-        ("round_robin_lb_config", Ignored("there is no slow start")),
+        ("least_request_lb_config", Ignored("the one of two endpoints with fewer requests, as by default")),
+        ("round_robin_lb_config", Ignored("slow start is not supported")),
         ("original_dst_lb_config", Read("with `ORIGINAL_DST`")),
         ("common_lb_config", Read("")),
         ("metadata", Accepted("")),
         ("upstream_connection_options", Ignored("")),
-        ("close_connections_on_host_health_failure", Ignored("connections in use are finished")),
+        ("close_connections_on_host_health_failure", Ignored("connections in use are not closed")),
         ("ignore_health_on_host_removal", Accepted("")),
-        ("filters", Read("those that change nothing here")),
+        ("filters", Read("filters without effect here")),
         ("track_timeout_budgets", Ignored("")),
         ("track_cluster_stats", Ignored("")),
         ("upstream_config", Ignored("")),
         ("preconnect_policy", Ignored("")),
-        ("connection_pool_per_downstream_connection", Refused("connections are shared")),
-        ("max_requests_per_connection", Ignored("connections may last")),
+        ("connection_pool_per_downstream_connection", Refused("connections are always shared")),
+        ("max_requests_per_connection", Ignored("no limit")),
         ("per_connection_buffer_limit_bytes", Accepted("buffers are bounded")),
-        ("lrs_server", Ignored("load is not reported")),
+        ("lrs_server", Ignored("load reporting is not supported")),
     ],
     others: HARMLESS,
 };
@@ -78,10 +78,10 @@ pub(crate) const CLUSTER: Schema = Schema {
 pub(crate) const ORIGINAL_DST_CONFIG: Schema = Schema {
     name: "envoy.config.cluster.v3.Cluster.OriginalDstLbConfig",
     fields: &[
-        ("use_http_header", Refused("clients could name any server")),
-        ("http_header_name", Refused("clients could name any server")),
+        ("use_http_header", Refused("clients could select any endpoint")),
+        ("http_header_name", Refused("clients could select any endpoint")),
         ("upstream_port_override", Read("")),
-        ("metadata_key", Refused("the connection says where it was going")),
+        ("metadata_key", Refused("the connection has the original destination")),
     ],
     others: STRICT,
 };
@@ -89,22 +89,19 @@ pub(crate) const ORIGINAL_DST_CONFIG: Schema = Schema {
 pub(crate) const BIND_CONFIG: Schema = Schema {
     name: "envoy.config.core.v3.BindConfig",
     fields: &[
-        ("source_address", Read("an IP address; of several, the first of the server's family")),
+        ("source_address", Read("an IP address; of several, the first of the endpoint's family")),
         ("extra_source_addresses", Read("")),
         ("additional_source_addresses", Refused("write `extra_source_addresses`")),
-        ("freebind", Refused("the address must be there")),
-        ("socket_options", Ignored("the sockets have the options that a gateway needs")),
-        ("local_address_selector", Refused("the first address of the server's family is taken")),
+        ("freebind", Refused("the address must exist")),
+        ("socket_options", Ignored("socket options are fixed")),
+        ("local_address_selector", Refused("the first address of the endpoint's family is used")),
     ],
     others: STRICT,
 };
 
 pub(crate) const EXTRA_SOURCE_ADDRESS: Schema = Schema {
     name: "envoy.config.core.v3.ExtraSourceAddress",
-    fields: &[
-        ("address", Read("")),
-        ("socket_options", Ignored("the sockets have the options that a gateway needs")),
-    ],
+    fields: &[("address", Read("")), ("socket_options", Ignored("socket options are fixed"))],
     others: STRICT,
 };
 
@@ -118,11 +115,11 @@ pub(crate) const COMMON_LB: Schema = Schema {
     name: "envoy.config.cluster.v3.Cluster.CommonLbConfig",
     fields: &[
         ("locality_weighted_lb_config", Read("")),
-        ("healthy_panic_threshold", Read("50 % if it is left out")),
-        ("zone_aware_lb_config", Ignored("no zone is preferred")),
+        ("healthy_panic_threshold", Read("50 % if omitted")),
+        ("zone_aware_lb_config", Ignored("zones are not preferred")),
         ("update_merge_window", Ignored("changes take effect at once")),
-        ("ignore_new_hosts_until_first_hc", Ignored("a server that was not checked is healthy")),
-        ("close_connections_on_host_set_change", Ignored("connections in use are finished")),
+        ("ignore_new_hosts_until_first_hc", Ignored("an endpoint that was not checked is healthy")),
+        ("close_connections_on_host_set_change", Ignored("connections in use are not closed")),
         ("consistent_hashing_lb_config", Ignored("ketama with its own ring")),
         ("override_host_status", Ignored("")),
     ],
@@ -135,9 +132,7 @@ pub(crate) const SOCKET_MATCH: Schema = Schema {
         ("name", Accepted("")),
         (
             "match",
-            Read(
-                "single values, of `filter_metadata` under `envoy.transport_socket_match`; empty fits all servers",
-            ),
+            Read("scalars of `filter_metadata` under `envoy.transport_socket_match`; empty matches all"),
         ),
         ("transport_socket", Read("")),
     ],
@@ -149,7 +144,7 @@ pub(crate) const PROXY_PROTOCOL_UPSTREAM: Schema = Schema {
     fields: &[
         ("config", Read("")),
         ("transport_socket", Read("")),
-        ("allow_unspecified_address", Accepted("addresses are known")),
+        ("allow_unspecified_address", Accepted("addresses are always known")),
         ("tlv_as_pool_key", Ignored("connections are shared by the requests of one client only")),
     ],
     others: STRICT,
@@ -159,8 +154,8 @@ pub(crate) const PROXY_PROTOCOL_CONFIG: Schema = Schema {
     name: "envoy.config.core.v3.ProxyProtocolConfig",
     fields: &[
         ("version", Read("`V1`, `V2`")),
-        ("pass_through_tlvs", Refused("headers bring addresses alone")),
-        ("added_tlvs", Refused("headers bring addresses alone")),
+        ("pass_through_tlvs", Refused("headers contain only addresses")),
+        ("added_tlvs", Refused("headers contain only addresses")),
     ],
     others: STRICT,
 };
@@ -177,7 +172,7 @@ pub(crate) const LOAD_ASSIGNMENT: Schema = Schema {
         ("cluster_name", Read("")),
         ("endpoints", Read("")),
         ("named_endpoints", Ignored("")),
-        ("policy", Ignored("requests are not dropped, and servers do not go stale")),
+        ("policy", Ignored("requests are not dropped, and endpoints do not expire")),
     ],
     others: HARMLESS,
 };
@@ -185,19 +180,19 @@ pub(crate) const LOAD_ASSIGNMENT: Schema = Schema {
 pub(crate) const LOCALITY_ENDPOINTS: Schema = Schema {
     name: "envoy.config.endpoint.v3.LocalityLbEndpoints",
     fields: &[
-        ("locality", Accepted("no zone is preferred")),
+        ("locality", Accepted("zones are not preferred")),
         ("lb_endpoints", Read("")),
         ("load_balancer_endpoints", Refused("write `lb_endpoints`")),
-        ("leds_cluster_locality_config", Refused("servers are not fetched one by one")),
+        ("leds_cluster_locality_config", Refused("LEDS is not supported")),
         (
             "load_balancing_weight",
             Read(
-                "with `locality_weighted_lb_config`: a locality without one gets nothing beside others that have one",
+                "with `locality_weighted_lb_config`: a locality without one gets no load if others have one",
             ),
         ),
-        ("priority", Read("the first that has a healthy server takes all")),
+        ("priority", Read("the first with a healthy endpoint gets all requests")),
         ("proximity", Ignored("")),
-        ("metadata", Read("what `transport_socket_matches` looks for")),
+        ("metadata", Read("used by `transport_socket_matches`")),
     ],
     others: HARMLESS,
 };
@@ -207,9 +202,9 @@ pub(crate) const LB_ENDPOINT: Schema = Schema {
     fields: &[
         ("endpoint", Read("")),
         ("endpoint_name", Refused("write `endpoint`")),
-        ("health_status", Read("`UNHEALTHY`, `DRAINING` and `TIMEOUT` take a server out")),
+        ("health_status", Read("`UNHEALTHY`, `DRAINING` and `TIMEOUT` remove an endpoint")),
         ("load_balancing_weight", Read("")),
-        ("metadata", Read("what `transport_socket_matches` looks for")),
+        ("metadata", Read("used by `transport_socket_matches`")),
     ],
     others: HARMLESS,
 };
@@ -218,8 +213,8 @@ pub(crate) const ENDPOINT: Schema = Schema {
     name: "envoy.config.endpoint.v3.Endpoint",
     fields: &[
         ("address", Read("")),
-        ("health_check_config", Ignored("servers are checked where they serve")),
-        ("hostname", Ignored("the address is the host")),
+        ("health_check_config", Ignored("health checks use the endpoint's own port")),
+        ("hostname", Ignored("the address is used as the host")),
         ("additional_addresses", Ignored("the first address is used")),
     ],
     others: HARMLESS,
@@ -233,8 +228,8 @@ pub(crate) const HEALTH_CHECK: Schema = Schema {
         ("unhealthy_threshold", Read("")),
         ("healthy_threshold", Read("")),
         ("http_health_check", Read("")),
-        ("tcp_health_check", Read("connects; nothing is sent")),
-        ("grpc_health_check", Read("over HTTP/2, which the cluster must speak")),
+        ("tcp_health_check", Read("connects; no data is sent")),
+        ("grpc_health_check", Read("over HTTP/2, which the cluster must use")),
         (
             "custom_health_check",
             Refused("use `http_health_check`, `tcp_health_check` or `grpc_health_check`"),
@@ -242,13 +237,13 @@ pub(crate) const HEALTH_CHECK: Schema = Schema {
         ("initial_jitter", Ignored("")),
         ("interval_jitter", Ignored("")),
         ("interval_jitter_percent", Ignored("")),
-        ("alt_port", Refused("servers are checked where they serve")),
+        ("alt_port", Refused("health checks use the endpoint's own port")),
         ("reuse_connection", Ignored("")),
-        ("no_traffic_interval", Ignored("`interval` holds")),
-        ("no_traffic_healthy_interval", Ignored("`interval` holds")),
-        ("unhealthy_interval", Ignored("`interval` holds")),
-        ("unhealthy_edge_interval", Ignored("`interval` holds")),
-        ("healthy_edge_interval", Ignored("`interval` holds")),
+        ("no_traffic_interval", Ignored("`interval` applies")),
+        ("no_traffic_healthy_interval", Ignored("`interval` applies")),
+        ("unhealthy_interval", Ignored("`interval` applies")),
+        ("unhealthy_edge_interval", Ignored("`interval` applies")),
+        ("healthy_edge_interval", Ignored("`interval` applies")),
         ("event_log_path", Ignored("")),
         ("event_logger", Ignored("")),
         ("always_log_health_check_failures", Ignored("")),
@@ -262,8 +257,8 @@ pub(crate) const HEALTH_CHECK: Schema = Schema {
 pub(crate) const GRPC_HEALTH_CHECK: Schema = Schema {
     name: "envoy.config.core.v3.HealthCheck.GrpcHealthCheck",
     fields: &[
-        ("service_name", Read("the server as a whole if it is left out")),
-        ("authority", Read("the server's host if it is left out")),
+        ("service_name", Read("the server as a whole if omitted")),
+        ("authority", Read("the endpoint's host if omitted")),
         ("initial_metadata", Ignored("checks carry no metadata")),
     ],
     others: HARMLESS,
@@ -272,15 +267,15 @@ pub(crate) const GRPC_HEALTH_CHECK: Schema = Schema {
 pub(crate) const HTTP_HEALTH_CHECK: Schema = Schema {
     name: "envoy.config.core.v3.HealthCheck.HttpHealthCheck",
     fields: &[
-        ("path", Read("a GET of it must answer 200")),
-        ("host", Ignored("the server's host is sent")),
+        ("path", Read("a GET request for it must return 200")),
+        ("host", Ignored("the endpoint's host is sent")),
         ("send", Ignored("")),
-        ("receive", Ignored("the status decides")),
+        ("receive", Ignored("only the status is checked")),
         ("request_headers_to_add", Ignored("")),
         ("request_headers_to_remove", Ignored("")),
         ("expected_statuses", Ignored("200 is expected")),
         ("retriable_statuses", Ignored("")),
-        ("codec_client_type", Ignored("HTTP/1.1 is spoken")),
+        ("codec_client_type", Ignored("HTTP/1.1 is used")),
         ("service_name_matcher", Ignored("")),
         ("method", Ignored("GET is used")),
         ("response_buffer_size", Ignored("")),
@@ -302,6 +297,6 @@ pub(crate) const LB_POLICY_ITEM: Schema = Schema {
 
 pub(crate) const TYPED_EXTENSION: Schema = Schema {
     name: "envoy.config.core.v3.TypedExtensionConfig",
-    fields: &[("name", Accepted("the type of `typed_config` decides")), ("typed_config", Read(""))],
+    fields: &[("name", Accepted("the type of `typed_config` is used")), ("typed_config", Read(""))],
     others: HARMLESS,
 };

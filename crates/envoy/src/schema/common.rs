@@ -1,4 +1,4 @@
-//! Messages that stand in many places.
+//! Messages used in several places.
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused, RefusedWith},
@@ -11,13 +11,13 @@ pub(crate) const DATA_SOURCE: Schema = Schema {
         (
             "filename",
             Read(
-                "relative to the working directory; read again when the file changes; from control planes only below `--control-plane-files`",
+                "relative to the working directory; reloaded when the file changes; from control planes only below `--control-plane-files`",
             ),
         ),
         ("inline_bytes", Read("base64")),
         ("inline_string", Read("")),
         ("environment_variable", Read("read at start and at every reload; refused from control planes")),
-        ("watched_directory", Accepted("files are watched anyway, and renamed folders with them")),
+        ("watched_directory", Accepted("files are always watched, including renamed directories")),
     ],
     others: STRICT,
 };
@@ -27,7 +27,7 @@ pub(crate) const ADDRESS: Schema = Schema {
     fields: &[
         ("socket_address", Read("")),
         ("pipe", Read("only for clusters of control planes")),
-        ("envoy_internal_address", Refused("there are no internal listeners")),
+        ("envoy_internal_address", Refused("internal listeners are not supported")),
     ],
     others: STRICT,
 };
@@ -48,18 +48,18 @@ pub(crate) const SOCKET_ADDRESS: Schema = Schema {
 
 pub(crate) const PIPE: Schema = Schema {
     name: "envoy.config.core.v3.Pipe",
-    fields: &[("path", Read("")), ("mode", Ignored("the socket is the other side's"))],
+    fields: &[("path", Read("")), ("mode", Ignored("the socket belongs to the peer"))],
     others: HARMLESS,
 };
 
 pub(crate) const CONFIG_SOURCE: Schema = Schema {
     name: "envoy.config.core.v3.ConfigSource",
     fields: &[
-        ("path", Read("a file of resources, read again when it changes")),
-        ("path_config_source", Read("a file of resources, read again when it changes")),
+        ("path", Read("a file of resources, reloaded when it changes")),
+        ("path_config_source", Read("a file of resources, reloaded when it changes")),
         (
             "api_config_source",
-            Read("`GRPC`, `DELTA_GRPC`, `AGGREGATED_GRPC`, `AGGREGATED_DELTA_GRPC`; no REST"),
+            Read("`GRPC`, `DELTA_GRPC`, `AGGREGATED_GRPC`, `AGGREGATED_DELTA_GRPC`; REST is not supported"),
         ),
         ("ads", Read("")),
         ("self", Read("means ADS")),
@@ -74,7 +74,7 @@ pub(crate) const PATH_CONFIG_SOURCE: Schema = Schema {
     name: "envoy.config.core.v3.PathConfigSource",
     fields: &[
         ("path", Read("")),
-        ("watched_directory", Accepted("files are watched anyway, and renamed folders with them")),
+        ("watched_directory", Accepted("files are always watched, including renamed directories")),
     ],
     others: HARMLESS,
 };
@@ -85,12 +85,12 @@ pub(crate) const API_CONFIG_SOURCE: Schema = Schema {
         ("api_type", Read("")),
         ("transport_api_version", Read("`V3`")),
         ("grpc_services", Read("the first that has `envoy_grpc`")),
-        ("cluster_names", RefusedWith("REST", "use `grpc_services`")),
-        ("set_node_on_first_message_only", Accepted("the node is told in the first message")),
+        ("cluster_names", RefusedWith("REST is not supported", "use `grpc_services`")),
+        ("set_node_on_first_message_only", Accepted("the node is sent in the first message")),
         ("request_timeout", Ignored("streams have no timeout")),
-        ("refresh_delay", Ignored("only REST polls")),
-        ("rate_limit_settings", Ignored("requests are answers to answers")),
-        ("config_validators", Ignored("what cannot be served is refused in any case")),
+        ("refresh_delay", Ignored("only for REST polling")),
+        ("rate_limit_settings", Ignored("requests are only sent after responses")),
+        ("config_validators", Ignored("unsupported configuration is always refused")),
     ],
     others: HARMLESS,
 };
@@ -102,7 +102,7 @@ pub(crate) const GRPC_SERVICE: Schema = Schema {
         ("google_grpc", Refused("write `envoy_grpc` with a cluster")),
         ("timeout", Ignored("streams have no timeout")),
         ("initial_metadata", Read("")),
-        ("retry_policy", Ignored("a broken stream is opened again with backoff")),
+        ("retry_policy", Ignored("a broken stream is reopened with backoff")),
     ],
     others: HARMLESS,
 };
@@ -116,7 +116,7 @@ pub(crate) const ENVOY_GRPC: Schema = Schema {
 pub(crate) const ACCESS_LOG: Schema = Schema {
     name: "envoy.config.accesslog.v3.AccessLog",
     fields: &[
-        ("name", Accepted("the type of `typed_config` decides")),
+        ("name", Accepted("the type of `typed_config` is used")),
         ("filter", Ignored("every request is recorded")),
         ("typed_config", Read("a file, or standard output")),
     ],
@@ -126,11 +126,11 @@ pub(crate) const ACCESS_LOG: Schema = Schema {
 pub(crate) const FILE_ACCESS_LOG: Schema = Schema {
     name: "envoy.extensions.access_loggers.file.v3.FileAccessLog",
     fields: &[
-        ("path", Read("of the process: the first that is given holds")),
-        ("format", Ignored("records have Quadrille's own form")),
-        ("json_format", Ignored("records have Quadrille's own form")),
-        ("typed_json_format", Ignored("records have Quadrille's own form")),
-        ("log_format", Ignored("records have Quadrille's own form")),
+        ("path", Read("process-wide: the first one applies")),
+        ("format", Ignored("records have Quadrille's own format")),
+        ("json_format", Ignored("records have Quadrille's own format")),
+        ("typed_json_format", Ignored("records have Quadrille's own format")),
+        ("log_format", Ignored("records have Quadrille's own format")),
     ],
     others: HARMLESS,
 };
@@ -150,7 +150,7 @@ pub(crate) const STRING_MATCHER: Schema = Schema {
         ("contains", Read("")),
         ("safe_regex", Read("")),
         ("ignore_case", Read("")),
-        ("custom", Refused("there are no custom matchers")),
+        ("custom", Refused("custom matchers are not supported")),
     ],
     others: STRICT,
 };

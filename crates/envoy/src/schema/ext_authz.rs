@@ -1,11 +1,11 @@
-//! Who is let in: Envoy's filter that asks an authorization server.
+//! Access control: Envoy's external authorization filter.
 
 use super::{
     FieldPolicy::{Accepted, Read, Refused, RefusedWith},
     STRICT, Schema,
 };
 
-const NOT_TOLD: super::FieldPolicy = Refused("the server is told of requests, and not more");
+const NOT_TOLD: super::FieldPolicy = Refused("only request attributes are sent to the server");
 
 pub(crate) const EXT_AUTHZ: Schema = Schema {
     name: "envoy.extensions.filters.http.ext_authz.v3.ExtAuthz",
@@ -15,16 +15,16 @@ pub(crate) const EXT_AUTHZ: Schema = Schema {
         ("transport_api_version", Read("`V3`")),
         ("failure_mode_allow", Read("")),
         ("failure_mode_allow_header_add", Read("")),
-        ("with_request_body", Read("not of WebSocket handshakes")),
-        ("clear_route_cache", Accepted("requests are routed after that in any case")),
-        ("status_on_error", Read("403 if it is left out")),
+        ("with_request_body", Read("except for WebSocket handshakes")),
+        ("clear_route_cache", Accepted("requests are always routed after authorization")),
+        ("status_on_error", Read("403 if omitted")),
         ("metadata_context_namespaces", NOT_TOLD),
         ("typed_metadata_context_namespaces", NOT_TOLD),
         ("route_metadata_context_namespaces", NOT_TOLD),
         ("route_typed_metadata_context_namespaces", NOT_TOLD),
         (
             "filter_enabled",
-            Refused("every request is asked about, or those that `filter_enabled_metadata` says"),
+            Refused("every request is checked, or those selected by `filter_enabled_metadata`"),
         ),
         ("filter_enabled_metadata", Read("")),
         ("deny_at_disable", Refused("the filter is on for all routes")),
@@ -32,15 +32,15 @@ pub(crate) const EXT_AUTHZ: Schema = Schema {
         ("include_tls_session", NOT_TOLD),
         ("stat_prefix", Accepted("")),
         ("bootstrap_metadata_labels_key", NOT_TOLD),
-        ("allowed_headers", Read("without them, all by gRPC, and `authorization` by HTTP")),
+        ("allowed_headers", Read("if omitted, all for gRPC, and `authorization` for HTTP")),
         ("disallowed_headers", Read("")),
-        ("decoder_header_mutation_rules", Refused("what frames a message, and `host`, is never changed")),
-        ("enable_dynamic_metadata_ingestion", Accepted("the server's metadata is not kept")),
+        ("decoder_header_mutation_rules", Refused("framing headers and `host` are never changed")),
+        ("enable_dynamic_metadata_ingestion", Accepted("the server's metadata is not stored")),
         ("charge_cluster_response_stats", Accepted("")),
-        ("encode_raw_headers", Refused("headers are told as text")),
+        ("encode_raw_headers", Refused("headers are sent as text")),
         ("filter_metadata", Accepted("")),
         ("emit_filter_state_stats", Accepted("")),
-        ("validate_mutations", Accepted("an answer that is not valid decides nothing")),
+        ("validate_mutations", Accepted("an invalid response is treated as a failure")),
     ],
     others: STRICT,
 };
@@ -48,8 +48,8 @@ pub(crate) const EXT_AUTHZ: Schema = Schema {
 pub(crate) const AUTHZ_BODY: Schema = Schema {
     name: "envoy.extensions.filters.http.ext_authz.v3.BufferSettings",
     fields: &[
-        ("max_request_bytes", Read("16 MiB at most")),
-        ("allow_partial_message", Read("without it, a longer body is answered with 413")),
+        ("max_request_bytes", Read("at most 16 MiB")),
+        ("allow_partial_message", Read("without it, a larger body gets 413")),
         ("pack_as_bytes", Read("")),
     ],
     others: STRICT,
@@ -70,7 +70,10 @@ pub(crate) const EXT_AUTHZ_REQUEST: Schema = Schema {
     name: "envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest",
     fields: &[
         ("headers_to_add", Read("without variables")),
-        ("allowed_headers", RefusedWith("it is read in one place", "write `allowed_headers` of the filter")),
+        (
+            "allowed_headers",
+            RefusedWith("it is supported in one place", "write `allowed_headers` of the filter"),
+        ),
     ],
     others: STRICT,
 };
@@ -80,9 +83,9 @@ pub(crate) const EXT_AUTHZ_RESPONSE: Schema = Schema {
     fields: &[
         ("allowed_upstream_headers", Read("")),
         ("allowed_upstream_headers_to_append", Read("")),
-        ("allowed_client_headers", Read("without them, all")),
+        ("allowed_client_headers", Read("all if omitted")),
         ("allowed_client_headers_on_success", Read("")),
-        ("dynamic_metadata_from_headers", Refused("the server's metadata is not kept")),
+        ("dynamic_metadata_from_headers", Refused("the server's metadata is not stored")),
     ],
     others: STRICT,
 };
@@ -90,7 +93,7 @@ pub(crate) const EXT_AUTHZ_RESPONSE: Schema = Schema {
 pub(crate) const HTTP_URI: Schema = Schema {
     name: "envoy.config.core.v3.HttpUri",
     fields: &[
-        ("uri", Read("its path, for keys of tokens; the cluster says where the server is")),
+        ("uri", Read("its path, for JWKS; the server's address is that of the cluster")),
         ("cluster", Read("")),
         ("timeout", Read("")),
     ],
@@ -113,10 +116,10 @@ pub(crate) const AUTHZ_GRPC_SERVICE: Schema = Schema {
     name: "envoy.config.core.v3.GrpcService (ext_authz)",
     fields: &[
         ("envoy_grpc", Read("")),
-        ("google_grpc", RefusedWith("there is no second gRPC library", "write `envoy_grpc`")),
-        ("timeout", Read("200 ms if it is left out")),
-        ("initial_metadata", Refused("the server is told of requests, and not more")),
-        ("retry_policy", Refused("a server is asked once")),
+        ("google_grpc", RefusedWith("Google gRPC is not supported", "write `envoy_grpc`")),
+        ("timeout", Read("200 ms if omitted")),
+        ("initial_metadata", Refused("only request attributes are sent to the server")),
+        ("retry_policy", Refused("requests to the server are not retried")),
     ],
     others: STRICT,
 };

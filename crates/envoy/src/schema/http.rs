@@ -5,9 +5,9 @@ use super::{
     HARMLESS, STRICT, Schema,
 };
 
-const NO_LOG: FieldPolicy = Ignored("records have Quadrille's own form");
+const NO_LOG: FieldPolicy = Ignored("records have Quadrille's own format");
 const CLIENT_SAID: FieldPolicy =
-    Ignored("`x-forwarded-for` and `x-forwarded-proto` are set to what is known of the connection");
+    Ignored("`x-forwarded-for` and `x-forwarded-proto` are set from the connection");
 use super::FieldPolicy;
 
 pub(crate) const HTTP_MANAGER: Schema = Schema {
@@ -23,7 +23,7 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("rds", Read("")),
         ("route_config", Read("")),
         ("scoped_routes", Refused("use `rds` or `route_config`")),
-        ("http_filters", Read("the router, RBAC, and filters that change nothing here")),
+        ("http_filters", Read("the router, RBAC, and filters without effect here")),
         ("normalize_path", Read("")),
         ("merge_slashes", Read("")),
         ("path_with_escaped_slashes_action", Read("`KEEP_UNCHANGED`")),
@@ -32,38 +32,38 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("http2_protocol_options", Accepted("limits are the built-in ones")),
         ("http3_protocol_options", Read("")),
         ("request_headers_timeout", Read("")),
-        ("stream_idle_timeout", Ignored("the cluster's and the route's timeouts hold")),
+        ("stream_idle_timeout", Ignored("the cluster's and the route's timeouts apply")),
         ("request_timeout", Read("from the end of the header to the end of the body")),
-        ("drain_timeout", Ignored("a drain has one limit for all")),
+        ("drain_timeout", Ignored("there is one drain limit for the process")),
         ("delayed_close_timeout", Ignored("")),
-        ("access_log", Read("in Quadrille's own form; of the process: the first that is given holds")),
+        ("access_log", Read("in Quadrille's own format; process-wide: the first one applies")),
         ("access_log_options", NO_LOG),
         ("access_log_flush_interval", NO_LOG),
         ("flush_access_log_on_new_request", NO_LOG),
         (
             "use_remote_address",
             Read(
-                "needed beside RBAC with `remote_ip`; clients' `x-request-id` and `x-envoy-*` are replaced; what is known of \
-                 clients is told to servers in any case",
+                "required by RBAC with `remote_ip`; clients' `x-request-id` and `x-envoy-*` are replaced; \
+                 client information is always forwarded to upstreams",
             ),
         ),
         (
             "xff_num_trusted_hops",
             Read(
-                "for `x-envoy-external-address`; refused beside RBAC with `remote_ip`; `x-forwarded-for` is set to what is known",
+                "for `x-envoy-external-address`; refused by RBAC with `remote_ip`; `x-forwarded-for` is set from the connection",
             ),
         ),
         ("original_ip_detection_extensions", Refused("use the PROXY protocol")),
-        ("internal_address_config", Read("without it, nobody's address is internal")),
+        ("internal_address_config", Read("without it, no address is internal")),
         ("skip_xff_append", CLIENT_SAID),
         ("via", Ignored("no `via` is added")),
-        ("server_name", Ignored("answers keep the upstream's `server`")),
-        ("server_header_transformation", Ignored("answers keep the upstream's `server`")),
-        ("generate_request_id", Read("`x-request-id` for servers; `true` if it is left out")),
-        ("request_id_extension", Ignored("an `x-request-id` is a random UUID")),
+        ("server_name", Ignored("responses keep the upstream's `server`")),
+        ("server_header_transformation", Ignored("responses keep the upstream's `server`")),
+        ("generate_request_id", Read("`x-request-id` for upstreams; `true` if omitted")),
+        ("request_id_extension", Ignored("`x-request-id` is a random UUID")),
         (
             "preserve_external_request_id",
-            Read("with `use_remote_address`; without that, what clients say is kept"),
+            Read("with `use_remote_address`; otherwise the client's value is kept"),
         ),
         ("always_set_request_id_in_response", Read("")),
         (
@@ -71,11 +71,11 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
             Read("a comma, `;` or a quote in a URI or DNS name of a certificate is percent-encoded"),
         ),
         ("set_current_client_cert_details", Read("")),
-        ("forward_client_cert_matcher", Refused("one rule holds for all requests")),
+        ("forward_client_cert_matcher", Refused("one rule applies to all requests")),
         ("tracing", Read("spans for OpenTelemetry")),
-        ("upgrade_configs", Read("WebSocket works without")),
-        ("proxy_100_continue", Accepted("it is passed on")),
-        ("max_request_headers_kb", Read("64 KiB if it is left out, and 8 MiB at most")),
+        ("upgrade_configs", Read("WebSocket is enabled by default")),
+        ("proxy_100_continue", Accepted("it is forwarded")),
+        ("max_request_headers_kb", Read("64 KiB if omitted, at most 8 MiB")),
         ("strip_matching_host_port", Read("")),
         ("strip_any_host_port", Read("")),
         ("strip_trailing_host_dot", Accepted("")),
@@ -87,7 +87,7 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("append_local_overload", Ignored("")),
         ("represent_ipv4_remote_address_as_ipv4_mapped_ipv6", Ignored("")),
         ("early_header_mutation_extensions", Refused("change headers in the routes")),
-        ("typed_header_validation_config", Ignored("headers are validated in any case")),
+        ("typed_header_validation_config", Ignored("headers are always validated")),
         ("http1_safe_max_connection_duration", Ignored("")),
     ],
     others: HARMLESS,
@@ -97,8 +97,8 @@ pub(crate) const UPGRADE: Schema = Schema {
     name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig",
     fields: &[
         ("upgrade_type", Read("`websocket`; others are ignored")),
-        ("enabled", Read("if `false`, WebSockets are answered with 403 where no route enables them")),
-        ("filters", Refused("the connection manager's filters hold for upgrades, too")),
+        ("enabled", Read("if `false`, WebSocket requests get 403 unless a route enables them")),
+        ("filters", Refused("the connection manager's filters apply to upgrades, too")),
     ],
     others: HARMLESS,
 };
@@ -112,9 +112,9 @@ pub(crate) const RDS: Schema = Schema {
 pub(crate) const HTTP_FILTER: Schema = Schema {
     name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter",
     fields: &[
-        ("name", Read("the type of `typed_config` decides, where there is one")),
+        ("name", Read("the type of `typed_config` is used if set")),
         ("typed_config", Read("")),
-        ("config_discovery", Refused("filters are not fetched")),
+        ("config_discovery", Refused("ECDS is not supported")),
         ("is_optional", Read("")),
         ("disabled", Read("")),
     ],
@@ -134,7 +134,7 @@ pub(crate) const ROUTER: Schema = Schema {
 
 pub(crate) const INTERNAL_ADDRESS_CONFIG: Schema = Schema {
     name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig",
-    fields: &[("unix_sockets", Ignored("Unix sockets are not listened on")), ("cidr_ranges", Read(""))],
+    fields: &[("unix_sockets", Ignored("listeners cannot use Unix sockets")), ("cidr_ranges", Read(""))],
     others: STRICT,
 };
 
@@ -154,12 +154,12 @@ pub(crate) const COMMON_HTTP_OPTIONS: Schema = Schema {
     name: "envoy.config.core.v3.HttpProtocolOptions",
     fields: &[
         ("idle_timeout", Read("")),
-        ("max_connection_duration", Ignored("connections may last")),
-        ("max_headers_count", Read("of listeners; 100 if it is left out")),
-        ("max_response_headers_kb", Ignored("headers have a limit of their own")),
+        ("max_connection_duration", Ignored("no limit")),
+        ("max_headers_count", Read("for listeners; 100 if omitted")),
+        ("max_response_headers_kb", Ignored("there is a built-in limit")),
         ("max_stream_duration", Ignored("use the route's `timeout`")),
         ("headers_with_underscores_action", Read("`ALLOW`")),
-        ("max_requests_per_connection", Ignored("connections may last")),
+        ("max_requests_per_connection", Ignored("no limit")),
     ],
     others: HARMLESS,
 };
@@ -170,10 +170,10 @@ pub(crate) const UPSTREAM_HTTP: Schema = Schema {
         ("common_http_protocol_options", Read("")),
         ("upstream_http_protocol_options", Read("")),
         ("explicit_http_config", Read("")),
-        ("use_downstream_protocol_config", Read("HTTP/2 for requests that came over HTTP/2 or HTTP/3")),
-        ("auto_config", Read("HTTP/2 where ALPN offers it")),
-        ("http_filters", Refused("filters stand in the listener")),
-        ("header_validation_config", Ignored("headers are validated in any case")),
+        ("use_downstream_protocol_config", Read("HTTP/2 for requests received over HTTP/2 or HTTP/3")),
+        ("auto_config", Read("HTTP/2 if negotiated by ALPN")),
+        ("http_filters", Refused("filters belong to the listener")),
+        ("header_validation_config", Ignored("headers are always validated")),
     ],
     others: HARMLESS,
 };
@@ -193,7 +193,7 @@ pub(crate) const EXPLICIT_HTTP: Schema = Schema {
     fields: &[
         ("http_protocol_options", Read("HTTP/1.1")),
         ("http2_protocol_options", Read("HTTP/2; its options are the built-in ones")),
-        ("http3_protocol_options", Refused("HTTP/3 is not spoken towards servers")),
+        ("http3_protocol_options", Refused("HTTP/3 to upstreams is not supported")),
     ],
     others: HARMLESS,
 };

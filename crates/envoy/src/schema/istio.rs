@@ -1,4 +1,4 @@
-//! Istio's own messages, as far as they are about private keys.
+//! Istio's messages about private keys.
 
 use super::{
     FieldPolicy::{Accepted, Read},
@@ -8,7 +8,7 @@ use super::{
 pub(crate) const PROXY_CONFIG: Schema = Schema {
     name: "istio.mesh.v1alpha1.ProxyConfig",
     fields: &[("private_key_provider", Read(""))],
-    others: Accepted("not about private keys"),
+    others: Accepted("not related to private keys"),
 };
 
 pub(crate) const ISTIO_PROVIDER: Schema = Schema {
@@ -19,12 +19,12 @@ pub(crate) const ISTIO_PROVIDER: Schema = Schema {
 
 pub(crate) const ISTIO_CRYPTOMB: Schema = Schema {
     name: "istio.mesh.v1alpha1.PrivateKeyProvider.CryptoMb",
-    fields: &[("poll_delay", Read("Istio forwards the nanoseconds only")), ("fallback", Read(""))],
+    fields: &[("poll_delay", Read("Istio forwards only the nanoseconds")), ("fallback", Read(""))],
     others: STRICT,
 };
 
 pub(crate) const ISTIO_QAT: Schema = Schema {
     name: "istio.mesh.v1alpha1.PrivateKeyProvider.QAT",
-    fields: &[("poll_delay", Read("Istio forwards the nanoseconds only")), ("fallback", Read(""))],
+    fields: &[("poll_delay", Read("Istio forwards only the nanoseconds")), ("fallback", Read(""))],
     others: STRICT,
 };

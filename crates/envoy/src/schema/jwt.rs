@@ -1,4 +1,4 @@
-//! Who is let in: Envoy's filter for JSON Web Tokens.
+//! Access control: Envoy's JSON Web Token filter.
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused},
@@ -9,8 +9,8 @@ pub(crate) const JWT_AUTHENTICATION: Schema = Schema {
     name: "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication",
     fields: &[
         ("providers", Read("")),
-        ("rules", Read("the first that is for a request")),
-        ("filter_state_rules", Refused("no filter keeps state")),
+        ("rules", Read("the first that matches a request")),
+        ("filter_state_rules", Refused("filter state is not supported")),
         ("bypass_cors_preflight", Read("")),
         ("requirement_map", Read("")),
         ("strip_failure_response", Read("")),
@@ -24,13 +24,16 @@ pub(crate) const JWT_PROVIDER: Schema = Schema {
     fields: &[
         ("issuer", Read("")),
         ("audiences", Read("")),
-        ("subjects", Refused("subjects are asked for in the RBAC filter")),
-        ("require_expiration", Refused("a token without `exp` is taken for ever")),
-        ("max_lifetime", Refused("a token is taken until its `exp`")),
-        ("remote_jwks", Read("fetched once a token needs them; requests with tokens of others do not wait")),
+        ("subjects", Refused("match subjects in the RBAC filter")),
+        ("require_expiration", Refused("a token without `exp` never expires")),
+        ("max_lifetime", Refused("a token is valid until its `exp`")),
+        (
+            "remote_jwks",
+            Read("fetched when a token needs them; requests with tokens of other issuers do not wait"),
+        ),
         (
             "local_jwks",
-            Read("RSA of 2048 to 8192 bits, P-256, P-384, Ed25519; a file is read again on every reload"),
+            Read("RSA of 2048 to 8192 bits, P-256, P-384, Ed25519; a file is reloaded on every reload"),
         ),
         ("forward", Read("")),
         ("from_headers", Read("")),
@@ -41,11 +44,11 @@ pub(crate) const JWT_PROVIDER: Schema = Schema {
         ("payload_in_metadata", Read("")),
         ("normalize_payload_in_metadata", Read("")),
         ("header_in_metadata", Read("")),
-        ("failed_status_in_metadata", Refused("nothing asks for it")),
-        ("clock_skew_seconds", Read("60 if it is left out")),
+        ("failed_status_in_metadata", Refused("not used")),
+        ("clock_skew_seconds", Read("60 if omitted")),
         ("jwt_cache_config", Accepted("every token is verified")),
         ("claim_to_headers", Read("")),
-        ("clear_route_cache", Accepted("requests are routed after that in any case")),
+        ("clear_route_cache", Accepted("requests are always routed after authorization")),
     ],
     others: STRICT,
 };
@@ -53,13 +56,10 @@ pub(crate) const JWT_PROVIDER: Schema = Schema {
 pub(crate) const REMOTE_JWKS: Schema = Schema {
     name: "envoy.extensions.filters.http.jwt_authn.v3.RemoteJwks",
     fields: &[
-        ("http_uri", Read("1 MiB of keys at most")),
-        (
-            "cache_duration",
-            Read("10 minutes if it is left out; after four fifths of it they are fetched again"),
-        ),
-        ("async_fetch", Read("keys that are known are used until others can be fetched")),
-        ("retry_policy", Ignored("a fetch that has failed is repeated for the next token that needs it")),
+        ("http_uri", Read("at most 1 MiB of keys")),
+        ("cache_duration", Read("10 minutes if omitted; keys are refreshed after four fifths of it")),
+        ("async_fetch", Read("known keys are used until new ones can be fetched")),
+        ("retry_policy", Ignored("a failed fetch is retried for the next token that needs it")),
     ],
     others: STRICT,
 };
@@ -67,8 +67,8 @@ pub(crate) const REMOTE_JWKS: Schema = Schema {
 pub(crate) const JWKS_ASYNC_FETCH: Schema = Schema {
     name: "envoy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch",
     fields: &[
-        ("fast_listener", Accepted("no listener waits for keys")),
-        ("failed_refetch_duration", Read("a second if it is left out")),
+        ("fast_listener", Accepted("listeners never wait for keys")),
+        ("failed_refetch_duration", Read("1 s if omitted")),
     ],
     others: STRICT,
 };
@@ -81,7 +81,7 @@ pub(crate) const JWT_HEADER: Schema = Schema {
 
 pub(crate) const JWT_CLAIM_HEADER: Schema = Schema {
     name: "envoy.extensions.filters.http.jwt_authn.v3.JwtClaimToHeader",
-    fields: &[("header_name", Read("")), ("claim_name", Read("those of objects with a `.` between"))],
+    fields: &[("header_name", Read("")), ("claim_name", Read("nested claims separated by `.`"))],
     others: STRICT,
 };
 
@@ -107,7 +107,7 @@ pub(crate) const JWT_REQUIREMENT: Schema = Schema {
         ("allow_missing_or_failed", Read("")),
         (
             "allow_missing",
-            Read("a request with a good and a bad token is refused; in Envoy their order decides"),
+            Read("a request with a valid and an invalid token is rejected; in Envoy the order matters"),
         ),
     ],
     others: STRICT,

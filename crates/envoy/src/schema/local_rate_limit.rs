@@ -1,4 +1,4 @@
-//! How many requests are served in a time: Envoy's filter that limits them locally.
+//! Envoy's local rate limit filter.
 
 use super::{
     FieldPolicy::{Ignored, Read, RefusedWith},
@@ -6,38 +6,36 @@ use super::{
 };
 
 const EVERYBODYS: super::FieldPolicy = RefusedWith(
-    "buckets are for all connections of this process, and ignoring this would change a limit",
-    "write buckets for all of them",
+    "buckets apply to all connections of this process, and ignoring this would change a limit",
+    "configure buckets for all connections",
 );
 
 pub(crate) const LOCAL_RATE_LIMIT: Schema = Schema {
     name: "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit",
     fields: &[
         ("stat_prefix", Read("the label `limit` of `quadrille_rate_limited_total`")),
-        ("status", Read("429 if it is left out, or no error")),
+        ("status", Read("429 if omitted, or not an error status")),
         (
             "token_bucket",
-            Read(
-                "without it, nothing is limited but by `descriptors`; a route's takes the place of the filter's",
-            ),
+            Read("without it, only `descriptors` limit requests; a route's bucket replaces the filter's"),
         ),
-        ("filter_enabled", Read("none if it is left out, as in Envoy")),
-        ("filter_enforced", Read("none if it is left out, as in Envoy")),
+        ("filter_enabled", Read("no requests if omitted, as in Envoy")),
+        ("filter_enforced", Read("no requests if omitted, as in Envoy")),
         ("response_headers_to_add", Read("")),
         (
             "request_headers_to_add_when_not_enforced",
-            Ignored("servers are not told of requests that were too many"),
+            Ignored("requests above the limit are not reported to upstreams"),
         ),
-        ("descriptors", Read("the slowest first")),
-        ("rate_limits", Read("in the place of those of routes and hosts")),
+        ("descriptors", Read("the slowest bucket first")),
+        ("rate_limits", Read("replaces those of routes and hosts")),
         ("stage", Read("0 to 10")),
         ("local_rate_limit_per_downstream_connection", EVERYBODYS),
         ("local_cluster_rate_limit", EVERYBODYS),
-        ("enable_x_ratelimit_headers", Ignored("clients are not told what is left")),
+        ("enable_x_ratelimit_headers", Ignored("the remaining quota is not sent to clients")),
         ("vh_rate_limits", Read("")),
         ("always_consume_default_token_bucket", Read("")),
         ("rate_limited_as_resource_exhausted", Read("")),
-        ("max_dynamic_descriptors", Read("20 if it is left out; the one that has used least is forgotten")),
+        ("max_dynamic_descriptors", Read("20 if omitted; the descriptor with the lowest usage is evicted")),
     ],
     others: STRICT,
 };
@@ -47,14 +45,14 @@ pub(crate) const LOCAL_DESCRIPTOR: Schema = Schema {
     fields: &[
         ("entries", Read("in this order")),
         ("token_bucket", Read("")),
-        ("shadow_mode", Read("it only counts")),
+        ("shadow_mode", Read("only counted")),
     ],
     others: STRICT,
 };
 
 pub(crate) const DESCRIPTOR_ENTRY: Schema = Schema {
     name: "envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry",
-    fields: &[("key", Read("")), ("value", Read("without it, each value has a bucket of its own"))],
+    fields: &[("key", Read("")), ("value", Read("without it, each value has its own bucket"))],
     others: STRICT,
 };
 
@@ -62,8 +60,8 @@ pub(crate) const TOKEN_BUCKET: Schema = Schema {
     name: "envoy.type.v3.TokenBucket",
     fields: &[
         ("max_tokens", Read("")),
-        ("tokens_per_fill", Read("they come back evenly over the interval")),
-        ("fill_interval", Read("50 ms or more")),
+        ("tokens_per_fill", Read("refilled evenly over the interval")),
+        ("fill_interval", Read("at least 50 ms")),
     ],
     others: HARMLESS,
 };

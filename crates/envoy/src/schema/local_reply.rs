@@ -1,4 +1,4 @@
-//! What becomes of local replies.
+//! Local reply modification.
 
 use super::{
     FieldPolicy::{Accepted, Read, Refused, RefusedWith},
@@ -6,14 +6,14 @@ use super::{
 };
 
 const OTHER_FILTER: super::FieldPolicy = RefusedWith(
-    "a local reply is chosen by its status and by headers of the request",
+    "local replies are matched by their status and by request headers",
     "write `status_code_filter`, `header_filter`, `and_filter` or `or_filter`",
 );
 
 pub(crate) const LOCAL_REPLY: Schema = Schema {
     name: "envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig",
     fields: &[
-        ("mappers", Read("also of `direct_response` and `redirect`; not of what the HTTP library refuses")),
+        ("mappers", Read("also for `direct_response` and `redirect`; not for errors of the HTTP library")),
         ("body_format", Read("")),
     ],
     others: STRICT,
@@ -24,7 +24,7 @@ pub(crate) const RESPONSE_MAPPER: Schema = Schema {
     fields: &[
         ("filter", Read("")),
         ("status_code", Read("")),
-        ("body", Read("written in place")),
+        ("body", Read("inline")),
         ("body_format_override", Read("")),
         ("headers_to_add", Read("")),
     ],
@@ -35,11 +35,11 @@ pub(crate) const SUBSTITUTION_FORMAT: Schema = Schema {
     name: "envoy.config.core.v3.SubstitutionFormatString",
     fields: &[
         ("text_format", Read("")),
-        ("text_format_source", Read("written in place")),
-        ("json_format", Read("what stands there is text; `%RESPONSE_CODE%` alone is a number")),
+        ("text_format_source", Read("inline")),
+        ("json_format", Read("values are text; `%RESPONSE_CODE%` alone is a number")),
         ("omit_empty_values", Read("")),
-        ("content_type", Read("`text/plain` or `application/json` if it is left out")),
-        ("formatters", Refused("there are the built-in ones")),
+        ("content_type", Read("`text/plain` or `application/json` if omitted")),
+        ("formatters", Refused("only built-in formatters are supported")),
         ("json_format_options", Accepted("members are sorted by name")),
     ],
     others: STRICT,
@@ -79,7 +79,7 @@ pub(crate) const COMPARISON_FILTER: Schema = Schema {
 
 pub(crate) const RUNTIME_NUMBER: Schema = Schema {
     name: "envoy.config.core.v3.RuntimeUInt32",
-    fields: &[("default_value", Read("")), ("runtime_key", Accepted("there is no runtime"))],
+    fields: &[("default_value", Read("")), ("runtime_key", Accepted("runtime is not supported"))],
     others: STRICT,
 };
 

@@ -1,6 +1,6 @@
-//! The messages that are read, as data: which of their fields have an effect, and what becomes of the others.
+//! Envoy's messages as data: which fields have an effect, and the policy for the others.
 //!
-//! Reading refuses or ignores what is said here, and `docs/reference/envoy.md` is made from here.
+//! The reader applies these policies, and `docs/reference/envoy.md` is generated from them.
 
 mod basic_auth;
 mod bootstrap;
@@ -51,50 +51,50 @@ pub(crate) use upstream_limits::*;
 /// A message of Envoy's API.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    /// Its full name in the protocol.
+    /// Full name in the protocol.
     pub(crate) name: &'static str,
-    /// The fields that are known.
+    /// Known fields.
     pub(crate) fields: &'static [(&'static str, FieldPolicy)],
-    /// What becomes of all other fields.
+    /// Policy of all other fields.
     pub(crate) others: FieldPolicy,
 }
 
-/// What becomes of a field.
+/// Policy of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldPolicy {
-    /// It has its effect, with these limits (or none).
+    /// The field takes effect, with these limits (or none).
     Read(&'static str),
-    /// It is accepted, and nothing needs to be done for it.
+    /// The field is accepted, and requires no action.
     Accepted(&'static str),
-    /// It has no effect, and a warning says so.
+    /// The field has no effect, and a warning is issued.
     Ignored(&'static str),
-    /// It is an error.
+    /// The field is an error, for this reason.
     Refused(&'static str),
-    /// It is an error, and this does instead.
+    /// The field is an error, for this reason and with this remedy.
     RefusedWith(&'static str, &'static str),
 }
 
 impl Schema {
-    /// What becomes of this field, if it is known.
+    /// Returns the policy of a field, if it is known.
     pub(crate) fn field(&self, name: &str) -> Option<FieldPolicy> {
         self.fields.iter().find(|(known, _)| *known == name).map(|(_, policy)| *policy)
     }
 
-    /// The name without its package.
+    /// Returns the name without its package.
     pub(crate) fn short_name(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, short)| short)
     }
 }
 
-/// Messages that are described together, on a page of the reference.
+/// Messages that share a page of the reference.
 pub(crate) struct Group {
-    /// The name of the page's file, without its ending.
+    /// Name of the page's file, without extension.
     pub(crate) page: &'static str,
     pub(crate) title: &'static str,
     pub(crate) messages: &'static [&'static Schema],
 }
 
-/// Every message that is read, in the order of the reference.
+/// All messages, in the order of the reference.
 pub(crate) const ALL: &[Group] = &[
     Group {
         page: "bootstrap",
@@ -103,7 +103,7 @@ pub(crate) const ALL: &[Group] = &[
     },
     Group {
         page: "common",
-        title: "Parts of many messages",
+        title: "Common messages",
         messages: &[
             &DATA_SOURCE,
             &ADDRESS,
@@ -165,7 +165,7 @@ pub(crate) const ALL: &[Group] = &[
     },
     Group {
         page: "http",
-        title: "The HTTP connection manager, and HTTP towards clusters",
+        title: "The HTTP connection manager, and HTTP to upstreams",
         messages: &[
             &HTTP_MANAGER,
             &UPGRADE,
@@ -199,7 +199,7 @@ pub(crate) const ALL: &[Group] = &[
     },
     Group {
         page: "rbac",
-        title: "Who is let in: RBAC",
+        title: "Access control: RBAC",
         messages: &[
             &HTTP_RBAC,
             &NETWORK_RBAC,
@@ -222,7 +222,7 @@ pub(crate) const ALL: &[Group] = &[
     },
     Group {
         page: "jwt",
-        title: "Who is let in: JSON Web Tokens",
+        title: "Access control: JSON Web Tokens",
         messages: &[
             &JWT_AUTHENTICATION,
             &JWT_PROVIDER,
@@ -240,7 +240,7 @@ pub(crate) const ALL: &[Group] = &[
     },
     Group {
         page: "ext-authz",
-        title: "Who is let in: authorization servers",
+        title: "Access control: authorization servers",
         messages: &[
             &EXT_AUTHZ,
             &AUTHZ_BODY,
@@ -253,15 +253,15 @@ pub(crate) const ALL: &[Group] = &[
             &STRING_MATCHERS,
         ],
     },
-    Group { page: "basic-auth", title: "Who is let in: names and passwords", messages: &[&BASIC_AUTH] },
+    Group { page: "basic-auth", title: "Access control: Basic authentication", messages: &[&BASIC_AUTH] },
     Group {
         page: "local-rate-limit",
-        title: "How many requests are served: local rate limits",
+        title: "Rate limits: local",
         messages: &[&LOCAL_RATE_LIMIT, &LOCAL_DESCRIPTOR, &DESCRIPTOR_ENTRY, &TOKEN_BUCKET],
     },
     Group {
         page: "rate-limit-service",
-        title: "How many requests are served: rate limit services",
+        title: "Rate limits: rate limit services",
         messages: &[
             &RATE_LIMIT_SERVICE,
             &RATE_LIMIT_PER_ROUTE,
@@ -288,7 +288,7 @@ pub(crate) const ALL: &[Group] = &[
     },
     Group {
         page: "tracing",
-        title: "Traces",
+        title: "Tracing",
         messages: &[
             &HTTP_TRACING,
             &TRACING_PROVIDER,
@@ -303,14 +303,10 @@ pub(crate) const ALL: &[Group] = &[
             &DECORATOR,
         ],
     },
-    Group {
-        page: "buffer",
-        title: "How large requests may be: buffers",
-        messages: &[&BUFFER, &BUFFER_PER_ROUTE],
-    },
+    Group { page: "buffer", title: "Request limits: buffers", messages: &[&BUFFER, &BUFFER_PER_ROUTE] },
     Group {
         page: "compressor",
-        title: "Answers in fewer bytes: compressors",
+        title: "Compressors",
         messages: &[
             &COMPRESSOR,
             &COMPRESSOR_RESPONSES,
@@ -321,7 +317,7 @@ pub(crate) const ALL: &[Group] = &[
     },
     Group {
         page: "route-matches",
-        title: "Routes: what they match",
+        title: "Route matches",
         messages: &[
             &ROUTE_CONFIGURATION,
             &VIRTUAL_HOST,
@@ -334,7 +330,7 @@ pub(crate) const ALL: &[Group] = &[
     },
     Group {
         page: "route-actions",
-        title: "Routes: what becomes of a request",
+        title: "Route actions",
         messages: &[
             &ROUTE_ACTION,
             &ROUTE_UPGRADE,
@@ -395,16 +391,16 @@ pub(crate) const ALL: &[Group] = &[
     },
 ];
 
-/// For messages in which nothing that is left out weakens security.
+/// Policy for messages in which an omitted field does not weaken security.
 const HARMLESS: FieldPolicy = FieldPolicy::Ignored("Quadrille does not know this field");
 
-/// For messages that decide who is let in, and to whom secrets are shown.
+/// Policy for messages that control access, or to which peer secrets are disclosed.
 const STRICT: FieldPolicy = FieldPolicy::RefusedWith(
     "Quadrille does not know this field, and ignoring it here could weaken security",
     "remove it",
 );
 
-/// Which fields the tests have read: a field that claims to be read, and is not, is a lie in the reference.
+/// Fields that the tests have read: a field documented as read that is not read is an error in the reference.
 #[cfg(test)]
 pub(crate) mod coverage {
     use std::{collections::BTreeSet, sync::Mutex};

@@ -1,4 +1,4 @@
-//! Listeners on UDP, over which HTTP/3 is spoken.
+//! UDP listeners for HTTP/3.
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused},
@@ -10,9 +10,9 @@ const BUILT_IN: super::FieldPolicy = Ignored("limits are the built-in ones");
 pub(crate) const UDP_LISTENER: Schema = Schema {
     name: "envoy.config.listener.v3.UdpListenerConfig",
     fields: &[
-        ("quic_options", Read("needed: of what comes over UDP, HTTP/3 is served")),
-        ("downstream_socket_config", Accepted("datagrams come together where the kernel can (GRO)")),
-        ("udp_packet_packet_writer_config", Accepted("datagrams leave together where the kernel can (GSO)")),
+        ("quic_options", Read("required: HTTP/3 is the only protocol served over UDP")),
+        ("downstream_socket_config", Accepted("GRO is used where the kernel supports it")),
+        ("udp_packet_packet_writer_config", Accepted("GSO is used where the kernel supports it")),
     ],
     others: HARMLESS,
 };
@@ -23,22 +23,22 @@ pub(crate) const QUIC_OPTIONS: Schema = Schema {
         ("quic_protocol_options", BUILT_IN),
         (
             "idle_timeout",
-            Read("without it, 5 minutes; 30 seconds at least; `common_http_protocol_options` may say less"),
+            Read("5 minutes if omitted; at least 30 seconds; `common_http_protocol_options` may set less"),
         ),
-        ("crypto_handshake_timeout", Read("without it, 20 seconds; 5 at least")),
-        ("enabled", Refused("to serve no HTTP/3, leave the listener out")),
-        ("packets_to_read_to_connection_count_ratio", Accepted("the event loop is fair by itself")),
-        ("crypto_stream_config", Refused("there are no custom handshakers")),
+        ("crypto_handshake_timeout", Read("20 seconds if omitted; at least 5")),
+        ("enabled", Refused("to disable HTTP/3, remove the listener")),
+        ("packets_to_read_to_connection_count_ratio", Accepted("the event loop is fair")),
+        ("crypto_stream_config", Refused("custom handshakers are not supported")),
         ("proof_source_config", Refused("certificates are chosen by SNI and key type")),
         (
             "connection_id_generator_config",
-            Refused("connection ids name the event loop, and no balancer can read them"),
+            Refused("connection IDs contain the event loop, and load balancers cannot read them"),
         ),
-        ("server_preferred_address_config", Refused("clients stay with the address that they have found")),
-        ("send_disable_active_migration", Ignored("clients may move")),
+        ("server_preferred_address_config", Refused("clients keep the address they connected to")),
+        ("send_disable_active_migration", Ignored("clients may migrate")),
         ("connection_debug_visitor_config", Ignored("")),
         ("save_cmsg_config", Ignored("")),
-        ("reject_new_connections", Refused("to serve no HTTP/3, leave the listener out")),
+        ("reject_new_connections", Refused("to disable HTTP/3, remove the listener")),
         ("max_sessions_per_event_loop", BUILT_IN),
     ],
     others: HARMLESS,
@@ -50,11 +50,11 @@ pub(crate) const QUIC_TRANSPORT: Schema = Schema {
         (
             "downstream_tls_context",
             Read(
-                "TLS 1.3; ALPN is `h3`; with a validation context, clients are asked for certificates also where none is required",
+                "TLS 1.3; ALPN is `h3`; with a validation context, certificates are requested from clients even if not required",
             ),
         ),
-        ("enable_early_data", Accepted("early data is off: clients complete their handshake first")),
-        ("enable_resumption", Read("`false` is of the process: it switches tickets off for all listeners")),
+        ("enable_early_data", Accepted("early data is disabled: clients complete the handshake first")),
+        ("enable_resumption", Read("`false` is process-wide: it disables tickets for all listeners")),
     ],
     others: STRICT,
 };
@@ -63,11 +63,11 @@ pub(crate) const HTTP3_OPTIONS: Schema = Schema {
     name: "envoy.config.core.v3.Http3ProtocolOptions",
     fields: &[
         ("quic_protocol_options", BUILT_IN),
-        ("override_stream_error_on_invalid_http_message", Ignored("what is no request ends its stream")),
-        ("allow_extended_connect", Accepted("WebSocket works without")),
-        ("allow_metadata", Ignored("frames that are not known are passed over")),
+        ("override_stream_error_on_invalid_http_message", Ignored("an invalid request closes its stream")),
+        ("allow_extended_connect", Accepted("WebSocket is enabled by default")),
+        ("allow_metadata", Ignored("unknown frames are ignored")),
         ("disable_qpack", Accepted("the dynamic table is never used")),
-        ("disable_connection_flow_control_for_streams", Ignored("flow control is QUIC's")),
+        ("disable_connection_flow_control_for_streams", Ignored("QUIC's flow control is used")),
     ],
     others: HARMLESS,
 };

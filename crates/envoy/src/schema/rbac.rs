@@ -1,4 +1,4 @@
-//! Who is let in: Envoy's RBAC filters.
+//! Access control: Envoy's RBAC filters.
 
 use super::{
     FieldPolicy::{self, Accepted, Read, Refused},
@@ -6,19 +6,19 @@ use super::{
 };
 
 const NO_MATCHER: FieldPolicy = Refused("write `rules`");
-const NO_CONDITION: FieldPolicy = Refused("there is no CEL");
-const NO_STATE: FieldPolicy = Refused("no filter here keeps state, so that nobody would match");
-const ONLY_COUNTED: FieldPolicy = Accepted("it decides nothing");
+const NO_CONDITION: FieldPolicy = Refused("CEL is not supported");
+const NO_STATE: FieldPolicy = Refused("filter state is not supported, so the rule would never match");
+const ONLY_COUNTED: FieldPolicy = Accepted("it has no effect on access");
 
 pub(crate) const HTTP_RBAC: Schema = Schema {
     name: "envoy.extensions.filters.http.rbac.v3.RBAC",
     fields: &[
-        ("rules", Read("without them everybody is let in")),
+        ("rules", Read("without rules all requests are allowed")),
         ("rules_stat_prefix", ONLY_COUNTED),
         ("matcher", NO_MATCHER),
-        ("shadow_rules", Read("beside `ext_authz`, which asks by them; alone they decide nothing")),
+        ("shadow_rules", Read("together with `ext_authz`, which evaluates them; alone they have no effect")),
         ("shadow_matcher", ONLY_COUNTED),
-        ("shadow_rules_stat_prefix", Read("beside `ext_authz`")),
+        ("shadow_rules_stat_prefix", Read("together with `ext_authz`")),
         ("track_per_rule_stats", ONLY_COUNTED),
     ],
     others: STRICT,
@@ -27,14 +27,14 @@ pub(crate) const HTTP_RBAC: Schema = Schema {
 pub(crate) const NETWORK_RBAC: Schema = Schema {
     name: "envoy.extensions.filters.network.rbac.v3.RBAC",
     fields: &[
-        ("rules", Read("asked once the handshake is complete, and for HTTP with every request again")),
+        ("rules", Read("evaluated after the handshake, and for HTTP again with every request")),
         ("rules_stat_prefix", ONLY_COUNTED),
         ("matcher", NO_MATCHER),
         ("shadow_rules", ONLY_COUNTED),
         ("shadow_matcher", ONLY_COUNTED),
         ("shadow_rules_stat_prefix", ONLY_COUNTED),
         ("stat_prefix", ONLY_COUNTED),
-        ("enforcement_type", Accepted("what is asked about a connection does not change")),
+        ("enforcement_type", Accepted("connection attributes do not change")),
         ("delay_deny", Accepted("connections are closed at once")),
     ],
     others: STRICT,
@@ -43,9 +43,9 @@ pub(crate) const NETWORK_RBAC: Schema = Schema {
 pub(crate) const RBAC_RULES: Schema = Schema {
     name: "envoy.config.rbac.v3.RBAC",
     fields: &[
-        ("action", Read("`ALLOW`, `DENY`; `LOG` decides nothing")),
+        ("action", Read("`ALLOW`, `DENY`; `LOG` has no effect on access")),
         ("policies", Read("")),
-        ("audit_logging_options", Refused("there is no audit log")),
+        ("audit_logging_options", Refused("audit logging is not supported")),
     ],
     others: STRICT,
 };
@@ -68,15 +68,15 @@ pub(crate) const RBAC_PERMISSION: Schema = Schema {
         ("and_rules", Read("")),
         ("or_rules", Read("")),
         ("any", Read("`true`")),
-        ("header", Read("of requests")),
-        ("url_path", Read("of requests")),
+        ("header", Read("for requests")),
+        ("url_path", Read("for requests")),
         ("destination_ip", Read("")),
         ("destination_port", Read("")),
         ("destination_port_range", Read("")),
-        ("metadata", Read("of requests, of what `jwt_authn` has written")),
+        ("metadata", Read("for requests, metadata written by `jwt_authn`")),
         ("not_rule", Read("")),
         ("requested_server_name", Read("")),
-        ("matcher", Refused("there are no extensions")),
+        ("matcher", Refused("extensions are not supported")),
         ("uri_template", Refused("write `url_path`")),
         ("sourced_metadata", Refused("write `metadata`")),
     ],
@@ -91,15 +91,15 @@ pub(crate) const RBAC_PRINCIPAL: Schema = Schema {
         ("any", Read("`true`")),
         ("authenticated", Read("")),
         ("source_ip", Read("")),
-        ("direct_remote_ip", Read("not on listeners with the PROXY protocol")),
+        ("direct_remote_ip", Read("except on listeners with the PROXY protocol")),
         ("remote_ip", Read("with `use_remote_address: true`, and without `xff_num_trusted_hops`")),
-        ("header", Read("of requests")),
-        ("url_path", Read("of requests")),
-        ("metadata", Read("of requests, of what `jwt_authn` has written")),
+        ("header", Read("for requests")),
+        ("url_path", Read("for requests")),
+        ("metadata", Read("for requests, metadata written by `jwt_authn`")),
         ("filter_state", NO_STATE),
         ("not_id", Read("")),
         ("sourced_metadata", Refused("write `metadata`")),
-        ("custom", Refused("there are no extensions")),
+        ("custom", Refused("extensions are not supported")),
     ],
     others: STRICT,
 };
@@ -135,13 +135,13 @@ pub(crate) const PATH_MATCHER: Schema = Schema {
 
 pub(crate) const CIDR_RANGE: Schema = Schema {
     name: "envoy.config.core.v3.CidrRange",
-    fields: &[("address_prefix", Read("")), ("prefix_len", Read("0 if it is left out"))],
+    fields: &[("address_prefix", Read("")), ("prefix_len", Read("0 if omitted"))],
     others: STRICT,
 };
 
 pub(crate) const INT32_RANGE: Schema = Schema {
     name: "envoy.type.v3.Int32Range",
-    fields: &[("start", Read("")), ("end", Read("not one of them"))],
+    fields: &[("start", Read("")), ("end", Read("exclusive"))],
     others: STRICT,
 };
 
@@ -169,7 +169,7 @@ pub(crate) const VALUE_MATCHER: Schema = Schema {
     name: "envoy.type.matcher.v3.ValueMatcher",
     fields: &[
         ("null_match", Read("")),
-        ("double_match", Refused("numbers are not compared")),
+        ("double_match", Refused("numeric matching is not supported")),
         ("string_match", Read("")),
         ("bool_match", Read("")),
         ("present_match", Read("`true`")),

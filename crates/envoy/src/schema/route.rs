@@ -1,4 +1,4 @@
-//! Route configurations, virtual hosts, and what a route matches.
+//! Route configurations, virtual hosts, and route matching.
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused, RefusedWith},
@@ -7,31 +7,31 @@ use super::{
 
 pub(super) const HEADERS_HERE: &str = "";
 const MUST_MATCH: super::FieldPolicy = Refused(
-    "Quadrille does not know this condition, and without it the route would take requests that are not its own",
+    "Quadrille does not know this condition, and ignoring it would route unrelated requests to this route",
 );
 
-/// Of a filter's settings for a part of the routes.
-pub(super) const PER_ROUTE: &str = "of CORS, faults and rate limits; refused for RBAC, JWT and ext_authz; else ignored: it configures filters that have no effect here";
+/// Note on a filter's per-route settings.
+pub(super) const PER_ROUTE: &str = "for CORS, faults and rate limits; refused for RBAC, JWT and ext_authz; otherwise ignored: it configures filters without effect here";
 
 pub(crate) const ROUTE_CONFIGURATION: Schema = Schema {
     name: "envoy.config.route.v3.RouteConfiguration",
     fields: &[
         ("name", Read("")),
         ("virtual_hosts", Read("")),
-        ("vhds", Refused("virtual hosts are not fetched one by one")),
+        ("vhds", Refused("VHDS is not supported")),
         (
             "internal_only_headers",
-            Read("they are removed unless `internal_address_config` says that the client is internal"),
+            Read("removed unless the client is internal per `internal_address_config`"),
         ),
         ("request_headers_to_add", Read(HEADERS_HERE)),
         ("request_headers_to_remove", Read("")),
         ("response_headers_to_add", Read("")),
         ("response_headers_to_remove", Read("")),
         ("most_specific_header_mutations_wins", Read("")),
-        ("validate_clusters", Accepted("a cluster that is not there answers 503")),
+        ("validate_clusters", Accepted("requests to a missing cluster get 503")),
         ("max_direct_response_body_size_bytes", Read("")),
         ("cluster_specifier_plugins", Ignored("a route that uses one is refused")),
-        ("request_mirror_policies", Read("for routes and hosts that have none")),
+        ("request_mirror_policies", Read("for routes and hosts without a policy")),
         ("ignore_port_in_host_matching", Read("")),
         ("ignore_path_parameters_in_path_matching", Refused("path parameters are part of the path")),
         ("typed_per_filter_config", Read(PER_ROUTE)),
@@ -47,9 +47,9 @@ pub(crate) const VIRTUAL_HOST: Schema = Schema {
         ("domains", Read("")),
         ("routes", Read("")),
         ("matcher", Refused("write `routes`")),
-        ("require_tls", Read("`EXTERNAL_ONLY` is taken as `ALL`")),
-        ("virtual_clusters", Ignored("they only name statistics")),
-        ("rate_limits", Read("for the filter that asks a service")),
+        ("require_tls", Read("`EXTERNAL_ONLY` is treated as `ALL`")),
+        ("virtual_clusters", Ignored("only used for statistics")),
+        ("rate_limits", Read("for the rate limit service filter")),
         ("request_headers_to_add", Read("")),
         ("request_headers_to_remove", Read("")),
         ("response_headers_to_add", Read("")),
@@ -58,12 +58,12 @@ pub(crate) const VIRTUAL_HOST: Schema = Schema {
         ("typed_per_filter_config", Read(PER_ROUTE)),
         ("include_request_attempt_count", Read("")),
         ("include_attempt_count_in_response", Read("")),
-        ("include_is_timeout_retry_header", Ignored("why a request is sent again is not told")),
-        ("retry_policy", Read("for routes that have none")),
+        ("include_is_timeout_retry_header", Ignored("the reason for a retry is not sent")),
+        ("retry_policy", Read("for routes without a policy")),
         ("retry_policy_typed_config", Refused("write `retry_policy`")),
         ("hedge_policy", Ignored("requests are not hedged")),
-        ("per_request_buffer_limit_bytes", Ignored("a body of up to 64 KiB can be repeated")),
-        ("request_mirror_policies", Read("for routes that have none")),
+        ("per_request_buffer_limit_bytes", Ignored("bodies of up to 64 KiB can be retried")),
+        ("request_mirror_policies", Read("for routes without a policy")),
         ("metadata", Accepted("")),
     ],
     others: HARMLESS,
@@ -77,8 +77,8 @@ pub(crate) const ROUTE: Schema = Schema {
         ("route", Read("")),
         ("redirect", Read("")),
         ("direct_response", Read("")),
-        ("filter_action", Refused("no filter takes requests")),
-        ("non_forwarding_action", Refused("there is no gRPC library mode")),
+        ("filter_action", Refused("filter actions are not supported")),
+        ("non_forwarding_action", Refused("library mode is not supported")),
         ("metadata", Accepted("")),
         ("decorator", Read("")),
         ("tracing", Read("")),
@@ -87,7 +87,7 @@ pub(crate) const ROUTE: Schema = Schema {
         ("request_headers_to_remove", Read("")),
         ("response_headers_to_add", Read("")),
         ("response_headers_to_remove", Read("")),
-        ("per_request_buffer_limit_bytes", Ignored("a body of up to 64 KiB can be repeated")),
+        ("per_request_buffer_limit_bytes", Ignored("bodies of up to 64 KiB can be retried")),
         ("stat_prefix", Accepted("")),
     ],
     others: HARMLESS,
@@ -100,16 +100,16 @@ pub(crate) const ROUTE_MATCH: Schema = Schema {
         ("path", Read("")),
         ("safe_regex", Read("")),
         ("path_separated_prefix", Read("")),
-        ("connect_matcher", Refused("there is no CONNECT")),
-        ("path_match_policy", Refused("there are no path templates")),
+        ("connect_matcher", Refused("CONNECT is not supported")),
+        ("path_match_policy", Refused("path templates are not supported")),
         ("case_sensitive", Read("")),
-        ("runtime_fraction", RefusedWith("routes take all requests or none", "use weighted clusters")),
+        ("runtime_fraction", RefusedWith("a route matches all requests or none", "use weighted clusters")),
         ("headers", Read("")),
         ("query_parameters", Read("")),
         ("grpc", Read("as a condition on `content-type`")),
-        ("tls_context", Refused("clients' certificates decide in the handshake, not in routes")),
-        ("dynamic_metadata", Refused("no filter makes metadata")),
-        ("filter_state", Refused("no filter keeps state")),
+        ("tls_context", Refused("client certificates are verified in the handshake, not by routes")),
+        ("dynamic_metadata", Refused("dynamic metadata is not supported")),
+        ("filter_state", Refused("filter state is not supported")),
         ("cookies", MUST_MATCH),
     ],
     others: MUST_MATCH,

@@ -1,4 +1,4 @@
-//! Transport sockets, certificates, and what is asked of the other side.
+//! Transport sockets, certificates, and certificate validation.
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused, RefusedWith},
@@ -16,23 +16,20 @@ pub(crate) const DOWNSTREAM_TLS: Schema = Schema {
         ),
         (
             "session_ticket_keys",
-            Read("80 bytes each; of the process: every listener that has some must have the same"),
+            Read("80 bytes each; process-wide: all listeners with keys must have the same"),
         ),
         ("session_ticket_keys_sds_secret_config", Read("as `session_ticket_keys`")),
-        (
-            "disable_stateless_session_resumption",
-            Read("of the process: one listener that says so switches tickets off for all"),
-        ),
+        ("disable_stateless_session_resumption", Read("process-wide: one listener disables tickets for all")),
         (
             "disable_stateful_session_resumption",
-            Read("of the process: one listener that says so switches the session cache off for all"),
+            Read("process-wide: one listener disables the session cache for all"),
         ),
-        ("session_timeout", Read("of the process: the shortest holds")),
+        ("session_timeout", Read("process-wide: the shortest applies")),
         ("ocsp_staple_policy", Read("`LENIENT_STAPLING`")),
-        ("full_scan_certs_on_sni_mismatch", Accepted("the best certificate is always looked for")),
+        ("full_scan_certs_on_sni_mismatch", Accepted("the best certificate is always selected")),
         (
             "prefer_client_ciphers",
-            Ignored("AEADs of equal strength are chosen by the client's order in any case"),
+            Ignored("the client's order always decides between AEADs of equal strength"),
         ),
     ],
     others: STRICT,
@@ -45,16 +42,16 @@ pub(crate) const UPSTREAM_TLS: Schema = Schema {
         (
             "sni",
             Read(
-                "sent, and not verified: `match_typed_subject_alt_names` says which names a certificate must have",
+                "sent, not verified: `match_typed_subject_alt_names` sets the names a certificate must have",
             ),
         ),
-        ("auto_host_sni", Accepted("without `sni`, the server's host is sent")),
+        ("auto_host_sni", Accepted("without `sni`, the endpoint's host is sent")),
         ("allow_renegotiation", Refused("renegotiation is never allowed")),
-        ("max_session_keys", Ignored("connections are kept rather than sessions")),
+        ("max_session_keys", Ignored("connections are reused instead of sessions")),
         ("enforce_rsa_key_usage", Accepted("")),
         (
             "auto_sni_san_validation",
-            Refused("name the certificate's names under `match_typed_subject_alt_names`"),
+            Refused("set the certificate's names in `match_typed_subject_alt_names`"),
         ),
     ],
     others: STRICT,
@@ -72,11 +69,11 @@ pub(crate) const COMMON_TLS: Schema = Schema {
         (
             "alpn_protocols",
             Read(
-                "listeners: without `istio-peer-exchange`; clusters: `istio` says that the servers are in an Istio mesh; the others follow from the protocol",
+                "listeners: without `istio-peer-exchange`; clusters: `istio` indicates an Istio mesh; others are derived from the protocol",
             ),
         ),
         ("key_log", Ignored("no key log is written")),
-        ("custom_handshaker", Refused("there are no custom handshakers")),
+        ("custom_handshaker", Refused("custom handshakers are not supported")),
         ("custom_tls_certificate_selector", Refused("certificates are chosen by SNI and key type")),
         ("tls_certificate_provider_instance", Refused("use `tls_certificates` or SDS")),
         ("tls_certificate_certificate_provider", Refused("use `tls_certificates` or SDS")),
@@ -91,7 +88,7 @@ pub(crate) const COMBINED_VALIDATION: Schema = Schema {
     name: "envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext",
     fields: &[
         ("default_validation_context", Read("")),
-        ("validation_context_sds_secret_config", Read("what the secret says comes on top of the default")),
+        ("validation_context_sds_secret_config", Read("the secret is merged into the default")),
     ],
     others: STRICT,
 };
@@ -103,7 +100,7 @@ pub(crate) const TLS_PARAMETERS: Schema = Schema {
         ("tls_maximum_protocol_version", Read("`TLS_AUTO` is 1.3")),
         ("cipher_suites", Read("for TLS 1.2 and below, by BoringSSL's names")),
         ("ecdh_curves", Read("X25519MLKEM768, X25519, P-256, P-384, P-521")),
-        ("signature_algorithms", Refused("they follow from the certificate's key")),
+        ("signature_algorithms", Refused("determined by the certificate's key")),
         ("compliance_policies", Refused("set versions, suites and curves")),
     ],
     others: STRICT,
@@ -116,10 +113,10 @@ pub(crate) const TLS_CERTIFICATE: Schema = Schema {
         ("private_key", Read("PEM, not encrypted; RSA of 2048 bits and more, P-256, P-384, P-521, Ed25519")),
         ("private_key_provider", Read("`cryptomb` and `qat`")),
         ("ocsp_staple", Read("DER")),
-        ("watched_directory", Accepted("files are watched anyway, and renamed folders with them")),
-        ("password", RefusedWith("encrypted keys are not read", "decrypt it with `openssl pkey`")),
-        ("pkcs12", RefusedWith("PKCS #12 is not read", "convert it with `openssl pkcs12`")),
-        ("signed_certificate_timestamp", Ignored("timestamps come in the certificate")),
+        ("watched_directory", Accepted("files are always watched, including renamed directories")),
+        ("password", RefusedWith("encrypted keys are not supported", "decrypt it with `openssl pkey`")),
+        ("pkcs12", RefusedWith("PKCS #12 is not supported", "convert it with `openssl pkcs12`")),
+        ("signed_certificate_timestamp", Ignored("only timestamps in the certificate are used")),
     ],
     others: STRICT,
 };
@@ -127,12 +124,9 @@ pub(crate) const TLS_CERTIFICATE: Schema = Schema {
 pub(crate) const PRIVATE_KEY_PROVIDER: Schema = Schema {
     name: "envoy.extensions.transport_sockets.tls.v3.PrivateKeyProvider",
     fields: &[
-        (
-            "provider_name",
-            Read("`cryptomb` or `qat`; another one only with `fallback: true` and a `private_key`"),
-        ),
+        ("provider_name", Read("`cryptomb` or `qat`; others only with `fallback: true` and a `private_key`")),
         ("typed_config", Read("")),
-        ("fallback", Read("`cryptomb` and `qat` need none: there is an engine on every CPU")),
+        ("fallback", Read("not needed for `cryptomb` and `qat`: the engine runs on every CPU")),
     ],
     others: STRICT,
 };
@@ -144,7 +138,7 @@ pub(crate) const CRYPTOMB: Schema = Schema {
         (
             "poll_delay",
             Read(
-                "of this key; operations of all keys go together, as soon as the first has waited so long; `0` takes what waits at once",
+                "of this key; operations of all keys are batched, and computed when the first has waited this long; `0` does not wait",
             ),
         ),
     ],
@@ -154,8 +148,8 @@ pub(crate) const CRYPTOMB: Schema = Schema {
 pub(crate) const QAT: Schema = Schema {
     name: "envoy.extensions.private_key_providers.qat.v3alpha.QatPrivateKeyMethodConfig",
     fields: &[
-        ("private_key", Read("computed by the CPU, several at once")),
-        ("poll_delay", Accepted("how often the card would be asked; there is none")),
+        ("private_key", Read("computed by the CPU, in batches")),
+        ("poll_delay", Accepted("poll interval of the card, which is not used")),
     ],
     others: STRICT,
 };
@@ -170,13 +164,13 @@ pub(crate) const VALIDATION: Schema = Schema {
         ("match_subject_alt_names", Read("as `match_typed_subject_alt_names`, of any kind")),
         ("crl", Read("listeners only")),
         ("system_root_certs", Read("clusters only")),
-        ("watched_directory", Accepted("files are watched anyway, and renamed folders with them")),
+        ("watched_directory", Accepted("files are always watched, including renamed directories")),
         ("trust_chain_verification", Read("`VERIFY_TRUST_CHAIN`")),
         ("allow_expired_certificate", Refused("expired certificates are never accepted")),
         ("require_signed_certificate_timestamp", Refused("timestamps are not verified")),
-        ("custom_validator_config", Refused("there are no custom validators")),
+        ("custom_validator_config", Refused("custom validators are not supported")),
         ("only_verify_leaf_cert_crl", Refused("with revocation lists, the whole chain is verified")),
-        ("max_verify_depth", Refused("chains have no limit of their own")),
+        ("max_verify_depth", Refused("the chain length limit is fixed")),
         ("ca_certificate_provider_instance", Refused("use `trusted_ca` or SDS")),
     ],
     others: STRICT,
@@ -187,7 +181,7 @@ pub(crate) const SAN_MATCHER: Schema = Schema {
     fields: &[
         ("san_type", Read("`DNS`, `URI`, `EMAIL`, `IP_ADDRESS`")),
         ("matcher", Read("")),
-        ("oid", Refused("other names are not matched")),
+        ("oid", Refused("other name types are not matched")),
     ],
     others: STRICT,
 };
@@ -205,7 +199,7 @@ pub(crate) const SECRET: Schema = Schema {
         ("tls_certificate", Read("")),
         ("session_ticket_keys", Read("")),
         ("validation_context", Read("")),
-        ("generic_secret", Ignored("nothing asks for it")),
+        ("generic_secret", Ignored("not used")),
     ],
     others: STRICT,
 };
@@ -219,7 +213,7 @@ pub(crate) const TICKET_KEYS: Schema = Schema {
 pub(crate) const TRANSPORT_SOCKET: Schema = Schema {
     name: "envoy.config.core.v3.TransportSocket",
     fields: &[
-        ("name", Accepted("the type of `typed_config` decides")),
+        ("name", Accepted("the type of `typed_config` is used")),
         ("typed_config", Read("TLS, or plain text (`raw_buffer`)")),
     ],
     others: STRICT,

@@ -1,11 +1,11 @@
-//! Traces of requests.
+//! Request tracing.
 
 use super::{
     FieldPolicy::{self, Accepted, Ignored, Read, Refused, RefusedWith},
     HARMLESS, Schema,
 };
 
-const NAMES: FieldPolicy = Ignored("spans are named by the direction, and by a route's `decorator`");
+const NAMES: FieldPolicy = Ignored("spans are named by the direction or the route's `decorator`");
 
 pub(crate) const HTTP_TRACING: Schema = Schema {
     name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing",
@@ -14,13 +14,13 @@ pub(crate) const HTTP_TRACING: Schema = Schema {
         ("random_sampling", Read("")),
         ("overall_sampling", Read("")),
         ("verbose", Ignored("spans have no events")),
-        ("max_path_tag_length", Read("256 if it is left out")),
+        ("max_path_tag_length", Read("256 if omitted")),
         ("custom_tags", Read("")),
-        ("provider", Read("OpenTelemetry; without it, and with another, no spans are made")),
+        ("provider", Read("OpenTelemetry; with no or another provider, no spans are created")),
         ("spawn_upstream_span", Read("")),
         ("operation", NAMES),
         ("upstream_operation", NAMES),
-        ("no_context_propagation", Refused("servers are told of traces")),
+        ("no_context_propagation", Refused("trace context is sent to upstreams")),
     ],
     others: HARMLESS,
 };
@@ -28,7 +28,7 @@ pub(crate) const HTTP_TRACING: Schema = Schema {
 pub(crate) const TRACING_PROVIDER: Schema = Schema {
     name: "envoy.config.trace.v3.Tracing.Http",
     fields: &[
-        ("name", Accepted("the type of `typed_config` decides")),
+        ("name", Accepted("the type of `typed_config` is used")),
         ("typed_config", Read("`envoy.config.trace.v3.OpenTelemetryConfig`")),
     ],
     others: HARMLESS,
@@ -39,19 +39,19 @@ pub(crate) const OPEN_TELEMETRY: Schema = Schema {
     fields: &[
         ("grpc_service", Read("")),
         ("http_service", Read("")),
-        ("service_name", Read("`unknown_service:envoy` if it is left out")),
+        ("service_name", Read("`unknown_service:envoy` if omitted")),
         (
             "resource_detectors",
-            Ignored("spans say `service_name` and Quadrille's version, and not more of where they are from"),
+            Ignored("the resource of spans has only `service_name` and Quadrille's version"),
         ),
         (
             "sampler",
             RefusedWith(
-                "what is recorded is said in one place",
+                "sampling is configured in one place",
                 "write `random_sampling` of the connection manager",
             ),
         ),
-        ("max_cache_size", Ignored("the spans of 4,096 requests wait")),
+        ("max_cache_size", Ignored("spans of 4,096 requests are buffered")),
     ],
     others: HARMLESS,
 };
@@ -60,10 +60,10 @@ pub(crate) const TRACING_GRPC_SERVICE: Schema = Schema {
     name: "envoy.config.core.v3.GrpcService (traces)",
     fields: &[
         ("envoy_grpc", Read("")),
-        ("google_grpc", RefusedWith("there is no second gRPC library", "write `envoy_grpc`")),
-        ("timeout", Read("10 s if it is left out")),
+        ("google_grpc", RefusedWith("Google gRPC is not supported", "write `envoy_grpc`")),
+        ("timeout", Read("10 s if omitted")),
         ("initial_metadata", Read("without variables")),
-        ("retry_policy", Ignored("spans are sent once")),
+        ("retry_policy", Ignored("exports are not retried")),
     ],
     others: HARMLESS,
 };
@@ -71,8 +71,8 @@ pub(crate) const TRACING_GRPC_SERVICE: Schema = Schema {
 pub(crate) const TRACING_HTTP_SERVICE: Schema = Schema {
     name: "envoy.config.core.v3.HttpService",
     fields: &[
-        ("http_uri", Read("its host and path; the cluster says where the server is")),
-        ("request_headers_to_add", Read("without variables; each takes the place of others")),
+        ("http_uri", Read("its host and path; the server's address is that of the cluster")),
+        ("request_headers_to_add", Read("without variables; each replaces others")),
     ],
     others: HARMLESS,
 };
@@ -81,8 +81,8 @@ pub(crate) const TRACING_HEADER: Schema = Schema {
     name: "envoy.config.core.v3.HeaderValueOption (traces)",
     fields: &[
         ("header", Read("")),
-        ("append", Accepted("there is one of each")),
-        ("append_action", Accepted("there is one of each")),
+        ("append", Accepted("each header occurs once")),
+        ("append_action", Accepted("each header occurs once")),
         ("keep_empty_value", Accepted("")),
     ],
     others: HARMLESS,
@@ -93,10 +93,10 @@ pub(crate) const CUSTOM_TAG: Schema = Schema {
     fields: &[
         ("tag", Read("")),
         ("literal", Read("")),
-        ("environment", Read("not on the word of control planes, for which its default holds")),
+        ("environment", Read("not from control planes, for which its default is used")),
         ("request_header", Read("")),
-        ("metadata", Ignored("metadata is not told")),
-        ("value", Ignored("variables are not put in; write `request_header`")),
+        ("metadata", Ignored("metadata tags are not supported")),
+        ("value", Ignored("variables are not substituted; write `request_header`")),
     ],
     others: HARMLESS,
 };
@@ -116,10 +116,10 @@ pub(crate) const NAMED_TAG: Schema = Schema {
 pub(crate) const ROUTE_TRACING: Schema = Schema {
     name: "envoy.config.route.v3.Tracing",
     fields: &[
-        ("client_sampling", Read("100 % if it is left out")),
-        ("random_sampling", Read("100 % if it is left out")),
-        ("overall_sampling", Read("100 % if it is left out")),
-        ("custom_tags", Read("before the connection manager's of the same name")),
+        ("client_sampling", Read("100 % if omitted")),
+        ("random_sampling", Read("100 % if omitted")),
+        ("overall_sampling", Read("100 % if omitted")),
+        ("custom_tags", Read("overrides the connection manager's of the same name")),
         ("operation", NAMES),
         ("upstream_operation", NAMES),
     ],
@@ -129,8 +129,8 @@ pub(crate) const ROUTE_TRACING: Schema = Schema {
 pub(crate) const DECORATOR: Schema = Schema {
     name: "envoy.config.route.v3.Decorator",
     fields: &[
-        ("operation", Read("the name of spans; answers do not tell it")),
-        ("propagate", Read("in requests of listeners that are `OUTBOUND`")),
+        ("operation", Read("the name of spans; not sent in responses")),
+        ("propagate", Read("in requests of `OUTBOUND` listeners")),
     ],
     others: HARMLESS,
 };

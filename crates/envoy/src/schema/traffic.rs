@@ -1,4 +1,4 @@
-//! What is done to requests besides routing them: faults, other origins, and by what they keep to a server.
+//! Traffic policies other than routing: faults, CORS and hash policies.
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused},
@@ -14,9 +14,9 @@ pub(crate) const CORS_POLICY: Schema = Schema {
         ("expose_headers", Read("")),
         ("max_age", Read("")),
         ("allow_credentials", Read("")),
-        ("filter_enabled", Read("0 switches it off; else it holds for all requests")),
-        ("shadow_enabled", Ignored("nothing is only counted")),
-        ("allow_private_network_access", Ignored("the header of private networks is not sent")),
+        ("filter_enabled", Read("0 disables it; otherwise it applies to all requests")),
+        ("shadow_enabled", Ignored("shadow mode is not supported")),
+        ("allow_private_network_access", Ignored("private network access headers are not sent")),
         ("forward_not_matching_preflights", Read("")),
     ],
     others: STRICT,
@@ -27,11 +27,11 @@ pub(crate) const HTTP_FAULT: Schema = Schema {
     fields: &[
         ("delay", Read("")),
         ("abort", Read("")),
-        ("upstream_cluster", Refused("faults are for all upstreams of a route")),
-        ("headers", Refused("faults are for all requests of a route")),
-        ("downstream_nodes", Refused("faults are for all clients")),
-        ("max_active_faults", Ignored("as many as there are requests")),
-        ("response_rate_limit", Ignored("answers are not slowed down")),
+        ("upstream_cluster", Refused("faults apply to all upstreams of a route")),
+        ("headers", Refused("faults apply to all requests of a route")),
+        ("downstream_nodes", Refused("faults apply to all clients")),
+        ("max_active_faults", Ignored("no limit")),
+        ("response_rate_limit", Ignored("responses are not throttled")),
     ],
     others: HARMLESS,
 };
@@ -41,7 +41,7 @@ pub(crate) const FAULT_DELAY: Schema = Schema {
     fields: &[
         ("fixed_delay", Read("")),
         ("percentage", Read("")),
-        ("header_delay", Refused("requests do not say what is done to them")),
+        ("header_delay", Refused("requests cannot select faults")),
         ("type", Accepted("")),
     ],
     others: HARMLESS,
@@ -53,7 +53,7 @@ pub(crate) const FAULT_ABORT: Schema = Schema {
         ("http_status", Read("")),
         ("percentage", Read("")),
         ("grpc_status", Refused("write `http_status`")),
-        ("header_abort", Refused("requests do not say what is done to them")),
+        ("header_abort", Refused("requests cannot select faults")),
     ],
     others: HARMLESS,
 };
@@ -77,7 +77,7 @@ pub(crate) const HASH_POLICY: Schema = Schema {
         ("cookie", Read("")),
         ("connection_properties", Read("")),
         ("query_parameter", Read("")),
-        ("filter_state", Ignored("filters leave nothing behind")),
+        ("filter_state", Ignored("filter state is not supported")),
         ("terminal", Read("")),
     ],
     others: HARMLESS,
@@ -85,7 +85,7 @@ pub(crate) const HASH_POLICY: Schema = Schema {
 
 pub(crate) const HASH_HEADER: Schema = Schema {
     name: "envoy.config.route.v3.RouteAction.HashPolicy.Header",
-    fields: &[("header_name", Read("")), ("regex_rewrite", Ignored("the whole value counts"))],
+    fields: &[("header_name", Read("")), ("regex_rewrite", Ignored("the whole value is hashed"))],
     others: HARMLESS,
 };
 
@@ -95,7 +95,7 @@ pub(crate) const HASH_COOKIE: Schema = Schema {
         ("name", Read("")),
         ("ttl", Read("")),
         ("path", Read("")),
-        ("attributes", Ignored("a cookie that is set is `HttpOnly`, and `Secure` over TLS")),
+        ("attributes", Ignored("generated cookies are `HttpOnly`, and `Secure` over TLS")),
     ],
     others: HARMLESS,
 };

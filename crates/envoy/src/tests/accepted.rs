@@ -1,4 +1,4 @@
-//! What is read has its effect on the model.
+//! Fields that are read have an effect on the model.
 
 use super::{
     CERTIFICATE, gateway, only_chain, only_listener, read, tls, warnings, with_common, with_route_config,
@@ -95,7 +95,7 @@ fn secrets_by_name_and_what_the_default_adds() {
 ";
     let gateway = gateway(&text);
     assert_eq!(tls(&gateway).certificates[0].chain.to_string(), "/c");
-    let ClientAuth::Optional(check) = &tls(&gateway).policy.client_auth else { panic!("not asked") };
+    let ClientAuth::Optional(check) = &tls(&gateway).policy.client_auth else { panic!("not optional") };
     assert!(check.ca.is_some() && check.names.len() == 1);
     assert!(matches!(&check.names[0].text.rule, TextRule::Exact(name) if name == "a"));
 }
@@ -144,7 +144,7 @@ fn chains_by_name_protocol_and_transport() {
 }
 
 #[test]
-fn istios_filters_are_no_reason_to_refuse_a_listener() {
+fn listeners_with_istios_filters_are_accepted() {
     let text = with_route_config("virtual_hosts: []")
         + "          http_filters:
           - name: istio.metadata_exchange
@@ -161,7 +161,7 @@ fn istios_filters_are_no_reason_to_refuse_a_listener() {
     assert_eq!(warnings(&text), Vec::<String>::new());
     let fault = "fault.v3.HTTPFault, abort: { http_status: 503, percentage: { numerator: 1 } } }";
     let lines = warnings(&text.replace("fault.v3.HTTPFault }", fault));
-    assert!(lines[0].contains("what is done to requests is said for routes"), "{lines:?}");
+    assert!(lines[0].contains("faults are configured by routes"), "{lines:?}");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn one_warning_for_all_places_of_a_field() {
         "{lines:?}"
     );
     assert!(lines[0].ends_with(
-        "virtual_hosts[0].virtual_clusters): ignored: they only name statistics (and in 2 other places)"
+        "virtual_hosts[0].virtual_clusters): ignored: only used for statistics (and in 2 other places)"
     ));
 }
 
@@ -212,7 +212,7 @@ fn the_admin_address() {
     assert_eq!(gateway(&text).admin.unwrap().address.port(), 9901);
     assert!(
         gateway(&with_route_config("virtual_hosts: []")).admin.is_none(),
-        "Envoy has none unless it is told"
+        "Envoy has none unless configured"
     );
 }
 
@@ -289,7 +289,7 @@ fn poll_delays_that_differ() {
 }
 
 #[test]
-fn who_this_is_and_where_more_comes_from() {
+fn the_node_and_dynamic_resources_are_read() {
     let bootstrap = read(
         "node: { id: n1, cluster: c1, metadata: { a: [1] } }
 dynamic_resources:

@@ -1,4 +1,4 @@
-//! Names and passwords: what is made of the filter, and what is refused rather than left out.
+//! HTTP Basic authentication: translation of the filter, and refused settings.
 
 use super::{gateway, only_chain, problems, with_route_config};
 use quadrille_config::model::{AccessStep, PasswordHashes, Serve};
@@ -6,7 +6,7 @@ use quadrille_config::model::{AccessStep, PasswordHashes, Serve};
 const KIND: &str = "\"@type\": a/envoy.extensions.filters.http.basic_auth.v3.BasicAuth";
 const USERS: &str = "users: { inline_string: \"a:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\" }";
 
-/// A listener with this filter, whose only host says this.
+/// Returns a listener with this filter, whose only virtual host has these settings.
 fn text(filter: &str, host: &str) -> String {
     with_route_config(&format!(
         "virtual_hosts: [ {{ name: h, domains: [ \"*\" ], typed_per_filter_config: {{ {host} }}, routes: [] }} ]"
@@ -35,20 +35,20 @@ fn what_cannot_be_served_is_refused() {
     let per_route = "a/envoy.extensions.filters.http.basic_auth.v3.BasicAuthPerRoute";
     for (filter, host, expected) in [
         ("", String::new(), "`users` is missing"),
-        ("users: {}", String::new(), "says nothing"),
-        (&*format!("{USERS}, allow_missing: true"), String::new(), "it would let in who says no password"),
-        (&*format!("{USERS}, authentication_header: x-auth"), String::new(), "looked for in `authorization`"),
-        (&*format!("{USERS}, forward_username_header: 'a b'"), String::new(), "no name of a header"),
+        ("users: {}", String::new(), "no field is set"),
+        (&*format!("{USERS}, allow_missing: true"), String::new(), "allow requests without a password"),
+        (&*format!("{USERS}, authentication_header: x-auth"), String::new(), "passwords are read from"),
+        (&*format!("{USERS}, forward_username_header: 'a b'"), String::new(), "not a header name"),
         (&*format!("{USERS}, strength: 1"), String::new(), "does not know this field"),
         (
             USERS,
             format!("envoy.filters.http.basic_auth: {{ \"@type\": {per_route}, {USERS} }}"),
-            "it may say who is let in to a part of the routes",
+            "it may control access to some routes",
         ),
         (
             USERS,
             "envoy.filters.http.basic_auth: { \"@type\": a/envoy.config.route.v3.FilterConfig, disabled: true }".to_owned(),
-            "it may say who is let in to a part of the routes",
+            "it may control access to some routes",
         ),
     ] {
         let found = problems(&text(filter, &host));

@@ -1,11 +1,11 @@
-//! Clusters as Istio's control plane writes them.
+//! Clusters as configured by Istio's control plane.
 
 use super::{gateway, problems, warnings};
 use quadrille_config::model::{
     AltNameKind, Group, ProxyProtocolOut, TextRule, UpstreamAlpn, UpstreamProtocol, Version,
 };
 
-/// A cluster with two ways to its servers, of which the endpoints choose by their metadata. SOCKET is the way to those
+/// A cluster with two transport sockets, selected by the metadata of its endpoints. SOCKET is the one for endpoints
 /// of the mesh.
 const MESHED: &str = r#"
 static_resources:
@@ -69,10 +69,11 @@ fn a_condition_that_is_not_understood_is_refused() {
         .replace("SOCKET", MUTUAL)
         .replace("match: { tlsMode: istio }", "match: { tlsMode: [ istio ] }");
     assert!(
-        problems(&text).contains("transport_socket_matches[0].match: refused: single values are compared")
+        problems(&text)
+            .contains("transport_socket_matches[0].match: refused: only scalar values are matched")
     );
     let text = MESHED.replace("SOCKET", MUTUAL).replace("RawBuffer } }", "Unknown } }");
-    assert!(problems(&text).contains("refused: there is no transport socket"), "{}", problems(&text));
+    assert!(problems(&text).contains("is not supported for upstreams"), "{}", problems(&text));
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn servers_get_a_proxy_header() {
     };
     let gateway = gateway(&text("V2"));
     assert_eq!(gateway.upstreams["outbound|80||backend.example.com"].proxy_protocol, ProxyProtocolOut::V2);
-    assert!(problems(&text("V1")).contains("make a cluster of each kind"));
+    assert!(problems(&text("V1")).contains("create a cluster for each kind"));
 }
 
 #[test]
@@ -134,13 +135,13 @@ fn the_host_of_a_request_is_sent_and_verified() {
     assert_eq!(both.protocol, UpstreamProtocol::Http2);
     let sent = upstream("{ auto_sni: true }");
     assert!(sent.host_from_request && !sent.tls.expect("TLS").verify_name);
-    // Whatever name is sent, the server must have the one that is listed.
+    // The SNI does not matter: the endpoint must have the listed name.
     let listed = "trusted_ca: { filename: /ca.pem }, match_typed_subject_alt_names: [\
         { san_type: DNS, matcher: { exact: other.example } }]";
     let text = cluster("{ auto_sni: true }").replace("trusted_ca: { filename: /ca.pem }", listed);
     let tls = gateway(&text).upstreams["c"].tls.clone().expect("TLS");
     assert!(!tls.verify_name && tls.server_name.is_none() && tls.names.len() == 1, "{tls:?}");
-    assert!(problems(&cluster("{ auto_san_validation: true }")).contains("say both"));
+    assert!(problems(&cluster("{ auto_san_validation: true }")).contains("set both"));
 }
 
 #[test]
@@ -168,9 +169,9 @@ fn localities_share_the_load_by_their_weights() {
     assert_eq!(weights(text, BY_LOCALITY), [20_000, 60_000, 20_000]);
     let one_of_them = text.replace("load_balancing_weight: 20\n        lb_endpoints", "lb_endpoints");
     assert_eq!(weights(&one_of_them, "{}"), [1, 3, 1]);
-    assert_eq!(weights(&one_of_them, BY_LOCALITY), [20_000, 60_000], "the other gets nothing");
+    assert_eq!(weights(&one_of_them, BY_LOCALITY), [20_000, 60_000], "the other gets no load");
     let none = one_of_them.replace("load_balancing_weight: 80\n        lb_endpoints", "lb_endpoints");
-    assert_eq!(weights(&none, BY_LOCALITY), [1, 3, 1], "all servers share it alike");
+    assert_eq!(weights(&none, BY_LOCALITY), [1, 3, 1], "all endpoints share the load by their own weights");
 }
 
 #[test]

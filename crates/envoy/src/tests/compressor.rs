@@ -1,9 +1,9 @@
-//! Compressors: what is made of one, of several, and of what routes say of them.
+//! Compressors: translation of one and of several, and per-route settings.
 
 use super::{gateway, only_chain, problems, with_route_config};
 use quadrille_config::model::{Compression, ContentCoding, Serve};
 
-/// A filter of this library, with these fields.
+/// Returns a filter with this library and these fields.
 fn filter(library: &str, fields: &str) -> String {
     let (package, name) = (library.to_lowercase(), library);
     format!(
@@ -13,7 +13,7 @@ fn filter(library: &str, fields: &str) -> String {
     )
 }
 
-/// A listener with these filters, and two routes to a cluster, of which one says this.
+/// Returns a listener with these filters, and two routes to a cluster, one of which has these settings.
 fn text(filters: &[String], route: &str) -> String {
     let to = "match: { prefix: / }, route: { cluster: app }";
     with_route_config(&format!(
@@ -22,7 +22,7 @@ fn text(filters: &[String], route: &str) -> String {
     )) + &format!("          http_filters: [ {} ]\n", filters.join(", "))
 }
 
-/// Which has every field.
+/// Returns a filter with every field.
 pub(super) fn all() -> String {
     const ALL: &str = "choose_first: true, response_direction_config: { common_config: { min_content_length: 100, \
                        content_type: [ text/html ], enabled: { default_value: true } } }";
@@ -32,7 +32,7 @@ pub(super) fn all() -> String {
     )
 }
 
-/// What the two routes compress.
+/// Returns the compression of the two routes.
 fn compressions(filters: &[String], route: &str) -> [Option<Compression>; 2] {
     let gateway = gateway(&text(filters, route));
     let Serve::Http(http) = &only_chain(&gateway).serve else { panic!("no HTTP") };
@@ -70,7 +70,7 @@ fn it_can_be_off() {
     ] {
         let [first, second] = compressions(&[filter("Gzip", "")], route);
         assert_eq!(first.expect("a compressor").codings.len(), 1);
-        assert_eq!(second.expect("said to be off").codings, [], "{route}");
+        assert_eq!(second.expect("disabled").codings, [], "{route}");
     }
 }
 
@@ -78,5 +78,5 @@ fn it_can_be_off() {
 fn a_library_that_is_not_known_is_refused() {
     let filter = filter("Gzip", "").replace("v3.Gzip", "v3.Lzma");
     let found = problems(&text(&[filter], ""));
-    assert!(found.contains("does not know this library"), "{found}");
+    assert!(found.contains("this library is not supported"), "{found}");
 }

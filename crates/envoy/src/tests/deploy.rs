@@ -1,4 +1,4 @@
-//! The manifests of `deploy/istio`, without a cluster: they are YAML, and say the same names and paths.
+//! The manifests of `deploy/istio`, without a cluster: they are valid YAML with consistent names and paths.
 
 use crate::istio::resolve_texts;
 use quadrille_config::yaml::{Limits, Node, Value, documents};
@@ -35,7 +35,7 @@ fn names_and_paths_agree() {
     let binary = text(&config, &["binaryPath"]);
     assert!(DOCKERFILE.lines().any(|line| line == format!("COPY bin/quadrille {binary}")), "{binary}");
     let image = annotation("sidecar.istio.io/proxyImage");
-    assert!(image.contains('/'), "Istio's template would take it for the name of its own image");
+    assert!(image.contains('/'), "Istio's template would interpret it as the name of its own image");
     let (repository, _) = image.split_once(':').expect("a tag");
     assert!(DOCKERFILE.contains(&format!("--tag {repository} ")), "{repository}");
     assert_eq!(annotation("inject.istio.io/templates"), "gateway", "the stock template alone");

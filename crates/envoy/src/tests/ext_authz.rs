@@ -1,9 +1,9 @@
-//! The filter that asks an authorization server: what is made of it, and what is refused rather than left out.
+//! The external authorization filter: translation, and refused settings.
 
 use super::{gateway, only_chain, problems, with_route_config};
 use quadrille_config::model::{AccessStep, AuthorizationService, Serve};
 
-/// A listener with this filter behind RBAC's shadow rules.
+/// Returns a listener with this filter behind RBAC's shadow rules.
 fn with_filter(filter: &str) -> String {
     with_route_config("virtual_hosts: []")
         + &format!(
@@ -46,7 +46,7 @@ fn what_cannot_be_served_is_refused() {
         format!("http_service: {{ server_uri: {{ uri: a, cluster: c, timeout: 1s }}, {service} }}")
     };
     for (filter, said) in [
-        (String::new(), "`grpc_service` is missing, and so is `http_service`"),
+        (String::new(), "`grpc_service` or `http_service` is missing"),
         (
             format!("{GRPC}, with_request_body: {{ allow_partial_message: true }}"),
             "`max_request_bytes` is missing",
@@ -56,18 +56,18 @@ fn what_cannot_be_served_is_refused() {
         (format!("{GRPC}, status_on_error: {{ code: Continue }}"), "is not supported here"),
         (format!("{GRPC}, transport_api_version: V2"), "is not supported here"),
         (format!("{GRPC}, moon: full"), "Quadrille does not know this field"),
-        (format!("{GRPC}, {}", http("")), "only one of them can hold"),
+        (format!("{GRPC}, {}", http("")), "only one of them is allowed"),
         ("grpc_service: { google_grpc: {} }".into(), "google_grpc: refused"),
         (
             "grpc_service: { envoy_grpc: { cluster_name: 'a b' } }".into(),
-            "write the server's name as `authority`",
+            "set the server's name as `authority`",
         ),
-        (http("path_prefix: check"), "is not the beginning of a path"),
+        (http("path_prefix: check"), "is not a path prefix"),
         (
             http("authorization_request: { headers_to_add: [ { key: a, value: '%REQ(b)%' } ] }"),
-            "variables are not put in here",
+            "variables are not substituted here",
         ),
-        (GRPC.replace("600s", "0s"), "cannot be waited for without end"),
+        (GRPC.replace("600s", "0s"), "an unlimited timeout is not supported"),
     ] {
         let found = problems(&with_filter(&filter));
         assert!(found.contains(said), "{filter}: {found}");

@@ -1,4 +1,4 @@
-//! The forms in which Envoy and Istio publish this, as they are written there.
+//! Examples published by Envoy and Istio, unchanged.
 
 use super::{gateway, indented, tls, warnings, with_tls};
 use crate::istio::{ProviderKind, Reason, resolve_texts};
@@ -21,7 +21,7 @@ fn a_key_in_a_file() {
     let [certificate] = tls(&gateway).certificates.as_slice() else { panic!("not one certificate") };
     assert_eq!(certificate.chain.to_string(), "/path/cert.pem");
     assert_eq!(certificate.key.to_string(), "/path/key.pem");
-    assert_eq!(certificate.poll_delay, None, "nobody asked for a delay");
+    assert_eq!(certificate.poll_delay, None, "no delay is configured");
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn qat_has_the_same_fields() {
         .replace("poll_delay: 10ms", "poll_delay: 0.002s");
     let gateway = gateway(&text);
     assert_eq!(tls(&gateway).certificates[0].key.to_string(), "/path/key.pem");
-    assert_eq!(tls(&gateway).certificates[0].poll_delay, None, "there is no card that is asked every 2 ms");
+    assert_eq!(tls(&gateway).certificates[0].poll_delay, None, "no card is polled every 2 ms");
 }
 
-/// Istio, for the whole mesh.
+/// Istio configuration for the whole mesh.
 const MESH: &str = "apiVersion: install.istio.io/v1alpha1
 kind: IstioOperator
 metadata: { namespace: istio-system, name: example-istiocontrolplane }
@@ -76,7 +76,7 @@ spec:
       privateKeyProvider: { cryptomb: { pollDelay: 10ms } }
 ";
 
-/// Istio, for the ingress gateway only.
+/// Istio configuration for the ingress gateway only.
 const INGRESS: &str = "apiVersion: install.istio.io/v1alpha1
 kind: IstioOperator
 metadata: { namespace: istio-system, name: example-istiocontrolplane }
@@ -96,7 +96,7 @@ spec:
                 pollDelay: 10ms
 ";
 
-/// Istio, for one application.
+/// Istio configuration for one application.
 const APPLICATION: &str = "apiVersion: apps/v1
 kind: Deployment
 metadata: { name: httpbin }
@@ -129,7 +129,7 @@ fn istio_for_the_ingress_gateway_only() {
     let [ingress, egress] = found.proxies.as_slice() else { panic!("{found:?}") };
     assert_eq!(ingress.effective.as_ref().unwrap().poll_delay, Duration::from_millis(10));
     assert!(matches!(ingress.reason, Reason::Pod(_)));
-    assert!(egress.effective.is_none() && matches!(egress.reason, Reason::Nobody));
+    assert!(egress.effective.is_none() && matches!(egress.reason, Reason::NotNamed));
 }
 
 #[test]

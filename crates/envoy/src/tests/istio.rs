@@ -1,4 +1,4 @@
-//! Who gets which provider.
+//! Resolution of private key providers.
 
 use crate::istio::{ProviderKind, Reason, resolve_texts};
 
@@ -16,11 +16,9 @@ fn a_pods_value_replaces_the_default_whole() {
     let found = resolve_texts(&[("mesh.yaml", MESH), ("pod.yaml", &pod)]).unwrap();
     let effective = found.proxies[0].effective.as_ref().unwrap();
     assert_eq!(effective.poll_delay.as_millis(), 2);
-    assert!(!effective.fallback, "nothing of the default is left");
+    assert!(!effective.fallback, "the default is not merged");
     assert!(
-        found
-            .to_string()
-            .contains("it replaces the mesh's default (cryptomb, pollDelay 10ms, with fallback) whole")
+        found.to_string().contains("replaces the mesh's default (cryptomb, pollDelay 10ms, with fallback)")
     );
     assert_eq!(found.json()["proxies"][0]["reason"], "pod");
 }
@@ -68,13 +66,13 @@ fn mistakes_have_their_place() {
         ),
         ("m.yaml", MESH.replace("10ms", "soon"), "`soon` is not a duration"),
         ("m.yaml", MESH.replace("pollDelay: 10ms, ", ""), "`poll_delay` is missing"),
-        ("p.yaml", pod("privateKeyProvider: {}"), "names no provider"),
+        ("p.yaml", pod("privateKeyProvider: {}"), "no provider is set"),
         (
             "p.yaml",
             pod("a: [b"),
             "p.yaml:7: metadata.annotations.proxy.istio.io/config: line 2 of the text: not valid YAML",
         ),
-        ("m.yaml", format!("{MESH}\n---\n{MESH}"), "a second default for the mesh"),
+        ("m.yaml", format!("{MESH}\n---\n{MESH}"), "a second mesh default"),
     ] {
         let error = resolve_texts(&[(file, &text)]).expect_err(expected).to_string();
         assert!(error.contains(expected), "{error}");

@@ -1,10 +1,10 @@
-//! The filter for JSON Web Tokens: what is made of it, and what is refused rather than left out.
+//! The JSON Web Token filter: translation, and refused settings.
 
 use super::{gateway, only_chain, problems, with_route_config};
 use quadrille_config::model::{AccessStep, JwtAuthentication, JwtLocation, JwtRequirement, Serve};
 use std::sync::Arc;
 
-/// A listener with this filter.
+/// Returns a listener with this filter.
 fn with_filter(filter: &str) -> String {
     with_route_config("virtual_hosts: []")
         + &format!(
@@ -56,24 +56,24 @@ fn what_cannot_be_served_is_refused() {
         )
     };
     for (filter, said) in [
-        ("providers: { p: { issuer: i } }".to_owned(), "`local_jwks` is missing, and so is `remote_jwks`"),
+        ("providers: { p: { issuer: i } }".to_owned(), "`local_jwks` or `remote_jwks` is missing"),
         (
             "providers: { p: { remote_jwks: { http_uri: { cluster: keys, uri: /keys } } } }".into(),
-            "http_uri.uri: `/keys` is no absolute URI; write `https://issuer.example/.well-known/jwks.json`",
+            "`/keys` is not an absolute URI; write `https://issuer.example/.well-known/jwks.json`",
         ),
         (format!("providers: {{ p: {{ {PROVIDER}, subjects: {{ exact: a }} }} }}"), "subjects: refused"),
         (
             format!("providers: {{ p: {{ {PROVIDER}, from_headers: [ {{ name: 'a b' }} ] }} }}"),
-            "is not the name of a header",
+            "is not a header name",
         ),
-        ("providers: [ 1 ]".into(), "expected a mapping of names"),
+        ("providers: [ 1 ]".into(), "expected a mapping by name"),
         ("filter_state_rules: { name: a }".into(), "filter_state_rules: refused"),
         ("moon: full".into(), "moon: refused: Quadrille does not know this field"),
-        (requires("requires: { provider_name: q }"), "there is no provider `q`"),
-        (requires("requires: {}"), "says nothing"),
+        (requires("requires: { provider_name: q }"), "unknown provider `q`"),
+        (requires("requires: {}"), "no field is set"),
         (requires("requires: { requires_any: {} }"), "`requirements` is empty"),
         (requires("requires: { requires_all: { requirements: [] } }"), "`requirements` is empty"),
-        (requires("requirement_name: n"), "`requirement_map` has no such requirement"),
+        (requires("requirement_name: n"), "`requirement_map` does not contain this requirement"),
         (requires("requires: { extracted: true }"), "extracted: refused"),
     ] {
         let found = problems(&with_filter(&filter));

@@ -1,12 +1,12 @@
-//! Local rate limits: what is made of the filter and of what routes say, and what is refused rather than left out.
+//! Local rate limits: translation of the filter and of per-route settings, and refused settings.
 
 use super::{gateway, only_chain, problems, warnings, with_route_config};
 use quadrille_config::{
+    fraction,
     model::{
         AccessStep, HeaderChange, HostDescriptors, Http, Rate, RateLimit, RateLimitAnswer, RateLimitBy,
         RateLimitReply, RateLimited, RouteRateLimits, Serve,
     },
-    share,
 };
 use std::{num::NonZeroU32, time::Duration};
 
@@ -14,7 +14,7 @@ const KIND: &str = "\"@type\": a/envoy.extensions.filters.http.local_ratelimit.v
 const ALWAYS: &str = "filter_enabled: { default_value: { numerator: 100 } }, filter_enforced: { default_value: { numerator: 100 } }";
 const BUCKET: &str = "token_bucket: { max_tokens: 10, tokens_per_fill: 5, fill_interval: 60s }";
 
-/// A listener with this filter, whose host and whose only route say this.
+/// Returns a listener with this filter, whose virtual host and only route have these settings.
 fn text(filter: &str, host: &str, route: &str) -> String {
     let routes = format!(
         "virtual_hosts: [ {{ name: h, domains: [ \"*\" ], typed_per_filter_config: {{ {host} }}, routes: [ {{ match: {{ \
@@ -41,7 +41,7 @@ fn http(text: &str) -> Http {
     http.clone()
 }
 
-/// The limits of the filter, and of both routes.
+/// Returns the limits of the filter, and of both routes.
 fn limits(text: &str) -> (Vec<RateLimit>, [RouteRateLimits; 2]) {
     let http = http(text);
     let [AccessStep::RateLimits(limits)] = &http.access[..] else { panic!("{:?}", http.access) };
@@ -59,7 +59,7 @@ fn a_bucket_becomes_a_limit() {
     let number = |number| NonZeroU32::new(number).expect("a number");
     assert_eq!(limit.rate, Rate { requests: number(5), per: Duration::from_secs(60) });
     assert_eq!((limit.burst, &limit.by, &*limit.name), (number(10), &RateLimitBy::All, "s"));
-    assert_eq!((limit.counted, limit.enforced), (share::ALL, share::ALL));
+    assert_eq!((limit.counted, limit.enforced), (fraction::ALL, fraction::ALL));
     assert!(
         matches!(&limit.answer, RateLimitAnswer::Envoy(RateLimitReply { status: 503, headers, .. }) if matches!(&headers[..], [HeaderChange::Append(name, _)] if name == "x-a"))
     );
@@ -96,7 +96,7 @@ fn shares_say_what_counts_and_what_is_refused() {
     assert!(warnings(&only_counted)[0].contains("only counts"));
     for off in [shares("numerator: 0", "numerator: 100"), with_filter(BUCKET)] {
         assert_eq!(limits(&off).0, []);
-        assert!(warnings(&off)[0].contains("limits nothing"));
+        assert!(warnings(&off)[0].contains("no effect: `filter_enabled`"));
     }
     assert_eq!(limits(&with_filter(ALWAYS)).0, [], "there is no bucket");
 }
@@ -107,7 +107,7 @@ fn what_a_route_says_takes_the_place_of_the_filters() {
     let own = |name: &str| format!("{KIND}, stat_prefix: {name}, {BUCKET}, {ALWAYS}");
     let of = |limits: &RouteRateLimits| match limits {
         RouteRateLimits::InPlace(limits) => limits.iter().map(|limit| limit.name.clone()).collect::<Vec<_>>(),
-        RouteRateLimits::Besides(_) => panic!("nothing is said"),
+        RouteRateLimits::Besides(_) => panic!("no limits are set"),
     };
     let wrapper = "\"@type\": a/envoy.config.route.v3.FilterConfig";
     for (route, expected) in [
@@ -121,15 +121,15 @@ fn what_a_route_says_takes_the_place_of_the_filters() {
         let (filters, [one, other]) = limits(&text);
         assert_eq!((of(&one), of(&other), filters.len()), (expected, vec!["host".to_owned()], 1), "{route}");
     }
-    // Of a host, all its routes have one; of two routes, each its own.
+    // A virtual host's bucket is shared by its routes; each route has its own.
     let (_, [one, other]) = limits(&text(&filter, &format!("l: {{ {} }}", own("host")), ""));
     assert_eq!(one, other);
     let off = format!("disabled: true, typed_config: {{ {KIND}, stat_prefix: s, {BUCKET}, {ALWAYS} }}");
     let (filters, [one, _]) = limits(&text(&off, "", &format!("l: {{ {} }}", own("route"))));
-    assert_eq!((filters.len(), of(&one).len()), (0, 1), "a route switches on what is off");
+    assert_eq!((filters.len(), of(&one).len()), (0, 1), "a route enables a disabled filter");
 }
 
-/// Everything that is said of descriptors.
+/// Returns every field of descriptors.
 pub(super) fn all() -> String {
     with_filter(&format!(
         "{BUCKET}, {ALWAYS}, stage: 1, vh_rate_limits: INCLUDE, always_consume_default_token_bucket: false, \
@@ -147,8 +147,8 @@ fn descriptors_have_buckets_of_their_own() {
         RateLimited::Described(requests) => requests.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(of(slow).entries, [("a".to_owned(), None)], "the slowest is asked first");
-    assert_eq!((&slow.by, slow.keys.get(), slow.enforced), (&RateLimitBy::Values, 7, share::ALL));
+    assert_eq!(of(slow).entries, [("a".to_owned(), None)], "the slowest is checked first");
+    assert_eq!((&slow.by, slow.keys.get(), slow.enforced), (&RateLimitBy::Values, 7, fraction::ALL));
     assert_eq!(of(fast).entries, [("a".to_owned(), Some("b".to_owned()))]);
     assert_eq!((&fast.by, fast.enforced), (&RateLimitBy::All, 0), "in shadow mode it only counts");
     let made = &of(fast).made;
@@ -161,11 +161,11 @@ fn descriptors_have_buckets_of_their_own() {
 #[test]
 fn what_cannot_be_served_is_refused() {
     for (settings, said) in [
-        ("local_rate_limit_per_downstream_connection: true".to_owned(), "buckets are for all connections"),
+        ("local_rate_limit_per_downstream_connection: true".to_owned(), "buckets apply to all connections"),
         ("rate_limits: [ {} ]".to_owned(), "`actions` is missing"),
         (
             "rate_limits: [ { actions: [ { remote_address: {} } ], hits_addend: { number: 2 } } ]".to_owned(),
-            "each request takes one token here",
+            "each request uses one token here",
         ),
         ("descriptors: [ { entries: [ { key: a, value: b } ] } ]".to_owned(), "`token_bucket` is missing"),
         (format!("descriptors: [ {{ {BUCKET} }} ]"), "`entries` is missing"),
@@ -174,25 +174,25 @@ fn what_cannot_be_served_is_refused() {
         ("moon: full".to_owned(), "Quadrille does not know this field"),
         (format!("{ALWAYS}, token_bucket: {{ fill_interval: 1s }}"), "`max_tokens` is missing"),
         (format!("{ALWAYS}, token_bucket: {{ max_tokens: 1 }}"), "`fill_interval` is missing"),
-        (format!("{ALWAYS}, token_bucket: {{ max_tokens: 0, fill_interval: 1s }}"), "a bucket needs tokens"),
-        (format!("{ALWAYS}, token_bucket: {{ max_tokens: 1, fill_interval: 0.01s }}"), "every 50 ms at most"),
+        (format!("{ALWAYS}, token_bucket: {{ max_tokens: 0, fill_interval: 1s }}"), "bucket requires tokens"),
+        (format!("{ALWAYS}, token_bucket: {{ max_tokens: 1, fill_interval: 0.01s }}"), "interval is 50 ms"),
         (
             format!("{ALWAYS}, token_bucket: {{ max_tokens: 4294967295, fill_interval: 60s }}"),
-            "in more than a year",
+            "more than a year for all",
         ),
         ("status: { code: Continue }".to_owned(), "is not supported here"),
-        ("response_headers_to_add: [ { header: { key: a, value: '%MOON%' } } ]".to_owned(), "is not known"),
+        ("response_headers_to_add: [ { header: { key: a, value: '%MOON%' } } ]".to_owned(), "not supported"),
     ] {
         let found = problems(&with_filter(&settings));
         assert!(found.contains(said), "{settings}: {found}");
     }
     let filter = format!("typed_config: {{ {KIND}, stat_prefix: s }}");
     let twice = text(&format!("{filter} }}\n          - {{ name: b, {filter}"), "", "");
-    assert!(problems(&twice).contains("there is such a filter already"));
+    assert!(problems(&twice).contains("there is another filter of this type"));
     let cluster = with_route_config(&format!(
         "virtual_hosts: [ {{ name: h, domains: [ \"*\" ], routes: [ {{ match: {{ prefix: / }}, route: {{ weighted_clusters: {{ \
          clusters: [ {{ name: a, weight: 1, typed_per_filter_config: {{ l: {{ {KIND}, stat_prefix: s, {BUCKET}, {ALWAYS} }} }} }} \
          ] }} }} }} ] }} ]"
     ));
-    assert!(problems(&cluster).contains("a limit is for all clusters of a route"));
+    assert!(problems(&cluster).contains("a limit applies to all clusters of a route"));
 }

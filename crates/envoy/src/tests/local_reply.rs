@@ -1,4 +1,4 @@
-//! Local replies: what is made of their mappers and formats, and what is refused.
+//! Local replies: translation of mappers and formats, and refused settings.
 
 use super::{gateway, only_chain, problems, with_route_config};
 use quadrille_config::model::{Comparison, LocalReplies, ReplyBody, ReplyFilter, ReplyPart, Serve};
@@ -7,7 +7,7 @@ fn text(config: &str) -> String {
     with_route_config("virtual_hosts: []") + &format!("          local_reply_config: {config}\n")
 }
 
-/// Which has every field.
+/// Returns a configuration with every field.
 pub(super) fn all() -> String {
     text(
         "{ mappers: [ { filter: { and_filter: { filters: [
@@ -53,19 +53,19 @@ fn mappers_and_formats_are_read() {
 #[test]
 fn what_cannot_be_had_is_refused() {
     for (config, message) in [
-        ("{ body_format: { text_format: '%DURATION%' } }", "`%DURATION%` is not known"),
-        ("{ body_format: { text_format: '100%' } }", "a `%` without its second one"),
-        ("{ body_format: { json_format: { a: [ '%START_TIME%' ] } } }", "`%START_TIME%` is not known"),
-        ("{ body_format: { text_format_source: { filename: /x } } }", "refused: no file is read for it"),
+        ("{ body_format: { text_format: '%DURATION%' } }", "`%DURATION%` is not supported"),
+        ("{ body_format: { text_format: '100%' } }", "unterminated `%`"),
+        ("{ body_format: { json_format: { a: [ '%START_TIME%' ] } } }", "`%START_TIME%` is not supported"),
+        ("{ body_format: { text_format_source: { filename: /x } } }", "files are not supported here"),
         ("{ mappers: [ { status_code: 500 } ] }", "`filter` is missing"),
-        ("{ mappers: [ { filter: {} } ] }", "says nothing"),
+        ("{ mappers: [ { filter: {} } ] }", "no field is set"),
         (
             "{ mappers: [ { filter: { response_flag_filter: {} } } ] }",
-            "a local reply is chosen by its status",
+            "local replies are matched by their status",
         ),
         (
             "{ mappers: [ { filter: { header_filter: { header: { name: a } } }, status_code: 99 } ] }",
-            "`99` is no status of an answer",
+            "`99` is not a response status",
         ),
         ("{ mappers: [ { filter: { header_filter: { header: { name: a } } }, grpc: x } ] }", "grpc"),
     ] {

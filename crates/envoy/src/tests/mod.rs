@@ -1,4 +1,4 @@
-//! What is read, what is refused, and what is said about it. Nothing is served here.
+//! Tests of supported and refused configuration, and of messages. No connection is served.
 
 mod accepted;
 mod basic_auth;
@@ -26,7 +26,7 @@ mod upstream_limits;
 use crate::{Bootstrap, bootstrap};
 use quadrille_config::model::{Chain, Gateway, Listener, Route, Serve, Tls};
 
-/// A bootstrap with one listener that has this transport socket's TLS context (indented by nothing), and answers `ok`.
+/// Returns a bootstrap with one listener that has this TLS context (not indented), and responds `ok`.
 pub(crate) fn with_tls(context: &str) -> String {
     format!(
         "
@@ -56,16 +56,16 @@ static_resources:
     )
 }
 
-/// A context with these fields of `common_tls_context`.
+/// Returns a context with these fields of `common_tls_context`.
 pub(crate) fn with_common(common: &str) -> String {
     with_tls(&format!("common_tls_context:\n{}", indented(common, 2)))
 }
 
-/// A certificate as one line.
+/// A certificate in one line.
 pub(crate) const CERTIFICATE: &str =
     "tls_certificates: [ { certificate_chain: { filename: /c.pem }, private_key: { filename: /k.pem } } ]";
 
-/// A plain listener with these routes of one virtual host, a list.
+/// Returns a plaintext listener with these routes of one virtual host, a list.
 pub(crate) fn with_routes(routes: &str) -> String {
     with_route_config(&format!(
         "virtual_hosts:\n- name: all\n  domains: [\"*\"]\n  routes:\n{}",
@@ -73,7 +73,7 @@ pub(crate) fn with_routes(routes: &str) -> String {
     ))
 }
 
-/// A plain listener with this route configuration.
+/// Returns a plaintext listener with this route configuration.
 pub(crate) fn with_route_config(config: &str) -> String {
     format!(
         "
@@ -94,7 +94,7 @@ static_resources:
     )
 }
 
-/// An RBAC filter with these rules for the end of a connection manager, and the router.
+/// Returns an RBAC filter with these rules for the end of a connection manager, and the router.
 pub(crate) fn http_rbac(rules: &str) -> String {
     format!(
         "          http_filters:
@@ -123,13 +123,13 @@ pub(crate) fn gateway(text: &str) -> Gateway {
     read(text).model().unwrap_or_else(|problems| panic!("{problems:?}\n{text}")).0
 }
 
-/// What is wrong with it, a line for each mistake.
+/// Returns the errors of a configuration, one per line.
 pub(crate) fn problems(text: &str) -> String {
     match bootstrap(text, "e.yaml") {
         Err(errors) => errors.to_string(),
         Ok(bootstrap) => match bootstrap.model() {
             Err(problems) => problems.to_string(),
-            Ok(_) => panic!("nothing is wrong with\n{text}"),
+            Ok(_) => panic!("no error in\n{text}"),
         },
     }
 }
@@ -152,7 +152,7 @@ pub(crate) fn tls(gateway: &Gateway) -> &Tls {
     only_chain(gateway).tls.as_deref().expect("TLS")
 }
 
-/// The routes of the only virtual host.
+/// Returns the routes of the only virtual host.
 pub(crate) fn routes(gateway: &Gateway) -> &[Route] {
     let Serve::Http(http) = &only_chain(gateway).serve else { panic!("no HTTP") };
     let [host] = http.routes.hosts.as_slice() else { panic!("not one host") };

@@ -1,10 +1,10 @@
-//! Listeners on UDP, as users of Envoy write them beside those on TCP.
+//! UDP listeners, configured together with TCP listeners.
 
 use super::{gateway, problems, warnings};
 use quadrille_config::model::{AltSvc, ClientAuth, SessionCache, TicketKeys, Transport};
 use std::time::Duration;
 
-/// A site by TCP, and by QUIC, with everything that is said of the latter.
+/// A site on TCP and on QUIC, with every QUIC field.
 pub(super) const BOTH: &str = r#"
 static_resources:
   listeners:
@@ -64,7 +64,7 @@ fn tcp_and_udp_are_two_listeners_of_one_address() {
     assert_eq!(tcp.address, quic.address);
     let chain = &quic.chains[0];
     assert_eq!(chain.http3.as_ref().map(|http3| &http3.alt_svc), Some(&AltSvc::Off));
-    assert_eq!(chain.accepts.transport, Some(Transport::Tls), "what there is inside of QUIC");
+    assert_eq!(chain.accepts.transport, Some(Transport::Tls), "the protocol inside QUIC");
     assert_eq!(chain.timeouts.idle, Duration::from_secs(120));
     assert_eq!(chain.timeouts.handshake, Duration::from_secs(7));
     assert!(matches!(chain.tls.as_ref().expect("TLS").policy.client_auth, ClientAuth::Required(_)));
@@ -81,10 +81,10 @@ fn limits_are_envoys_where_nothing_is_said() {
 }
 
 #[test]
-fn whoever_resumes_nothing_over_quic_resumes_nothing() {
+fn disabled_resumption_over_quic_disables_it_for_the_process() {
     let resumption = gateway(&BOTH.replace("enable_resumption: true", "enable_resumption: false")).resumption;
     assert!(matches!(resumption.tickets, TicketKeys::Off));
-    assert!(!matches!(resumption.cache, SessionCache::Off), "TLS 1.3 has none");
+    assert!(!matches!(resumption.cache, SessionCache::Off), "TLS 1.3 does not use it");
 }
 
 #[test]
@@ -94,18 +94,18 @@ fn what_cannot_be_over_udp_or_tcp() {
       downstream_socket_config: { prefer_gro: true }
 ";
     for (from, to, said) in [
-        (options, "", "bytes are not passed over UDP; for HTTP/3, write `udp_listener_config"),
-        ("quic_options: { idle", "other: { idle", "bytes are not passed over UDP"),
+        (options, "", "raw UDP is not proxied; for HTTP/3, write `udp_listener_config"),
+        ("quic_options: { idle", "other: { idle", "raw UDP is not proxied"),
         ("codec_type: HTTP3", "codec_type: HTTP2", "`HTTP2` is not supported here; use AUTO, HTTP3"),
         (
             "stat_prefix: tcp",
             "stat_prefix: tcp, codec_type: HTTP3",
             "`HTTP3` is not supported here; use AUTO, HTTP1",
         ),
-        ("transport_protocol: quic", "transport_protocol: tls", "`tls` is not told apart; use `quic`"),
-        ("protocol: UDP, ", "", "there is no transport socket envoy.extensions.transport_sockets.quic"),
+        ("transport_protocol: quic", "transport_protocol: tls", "not a supported transport protocol"),
+        ("protocol: UDP, ", "", "transport socket envoy.extensions.transport_sockets.quic"),
         ("enable_early_data: true", "future: true", "future: refused"),
-        ("idle_timeout: 120s", "enabled: { default_value: false }", "enabled: refused: to serve no HTTP/3"),
+        ("idle_timeout: 120s", "enabled: { default_value: false }", "enabled: refused: to disable HTTP/3"),
         ("protocol: UDP", "protocol: SCTP", "`SCTP` is not supported here; use TCP, UDP"),
     ] {
         assert!(BOTH.contains(from), "{from}");
@@ -120,5 +120,5 @@ fn what_cannot_be_over_udp_or_tcp() {
         &format!("{options}    listener_filters: [ {{ name: envoy.filters.listener.proxy_protocol }} ]\n"),
     );
     let found = problems(&header);
-    assert!(found.contains("the PROXY protocol announces no clients of HTTP/3"), "{found}");
+    assert!(found.contains("the PROXY protocol is not supported for HTTP/3"), "{found}");
 }

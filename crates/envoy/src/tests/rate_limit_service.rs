@@ -1,12 +1,12 @@
-//! Rate limit services: what is made of the filter and of what routes say, and what is refused rather than left out.
+//! Rate limit services: translation of the filter and of per-route settings, and refused settings.
 
 use super::{gateway, only_chain, problems, with_route_config};
 use quadrille_config::{
+    fraction,
     model::{
         AccessStep, DescriptorValue, FilterOnRoute, HostDescriptors, Http, RateLimitService,
         RateLimitedClients, Route, Serve,
     },
-    share,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ const KIND: &str = "\"@type\": a/envoy.extensions.filters.http.ratelimit.v3.Rate
 const SERVICE: &str = "rate_limit_service: { transport_api_version: V3, grpc_service: { envoy_grpc: { cluster_name: limits } } }";
 const PER_ROUTE: &str = "\"@type\": a/envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute";
 
-/// A listener with this filter, whose host and whose only route say this.
+/// Returns a listener with this filter, whose virtual host and only route have these settings.
 fn text(filter: &str, host: &str, route: &str, to: &str) -> String {
     let routes = format!(
         "virtual_hosts: [ {{ name: h, domains: [ \"*\" ], {host} routes: [ {{ match: {{ prefix: / }}, {route} route: {{ {to} \
@@ -38,7 +38,7 @@ fn with_routes(host: &str, route: &str, to: &str) -> String {
     text(&format!("typed_config: {{ {KIND}, domain: d, {SERVICE} }}"), host, route, to)
 }
 
-/// Everything that is read.
+/// Returns a configuration with every field.
 pub(super) fn all() -> String {
     let actions = [
         "generic_key: { descriptor_key: k, descriptor_value: v, default_value: d }",
@@ -103,7 +103,7 @@ fn a_filter_becomes_a_step() {
         (Duration::from_millis(20), 0, RateLimitedClients::All)
     );
     assert_eq!((plain.status, plain.status_on_error), (429, 500));
-    assert_eq!((plain.asked, plain.enforced, plain.denied_on_failure), (share::ALL, share::ALL, 0));
+    assert_eq!((plain.asked, plain.enforced, plain.denied_on_failure), (fraction::ALL, fraction::ALL, 0));
     assert!(plain.on && plain.tells_limited && !plain.tells_left && !plain.resource_exhausted);
     let settings = "domain: d, stage: 10, request_type: internal, timeout: 1s, failure_mode_deny: true, \
                     rate_limited_status: { code: 503 }, status_on_error: { code: 502 }, enable_x_ratelimit_headers: 1, \
@@ -113,22 +113,22 @@ fn a_filter_becomes_a_step() {
         (other.timeout, other.stage, other.clients),
         (Duration::from_secs(1), 10, RateLimitedClients::Internal)
     );
-    assert_eq!((other.status, other.status_on_error, other.denied_on_failure), (503, 502, share::ALL));
+    assert_eq!((other.status, other.status_on_error, other.denied_on_failure), (503, 502, fraction::ALL));
     assert!(other.tells_left && !other.tells_limited);
     assert_eq!(other.descriptors[0].parts[0].value, DescriptorValue::Client);
     let error = service(&with_filter(&format!("domain: d, rate_limited_status: {{ code: OK }}, {SERVICE}")));
-    assert_eq!(error.status, 429, "as Envoy takes what is no error");
+    assert_eq!(error.status, 429, "as in Envoy for a status that is not an error");
 }
 
 #[test]
-fn routes_say_what_is_told() {
+fn routes_set_the_descriptors() {
     let limits = |value: &str| {
         format!(
             "rate_limits: [ {{ stage: 2, actions: [ {{ generic_key: {{ descriptor_value: {value} }} }} ] }} ]"
         )
     };
     let plain = route(&with_routes("", "", "cluster: c"));
-    assert_eq!(plain.descriptors, None, "nothing is told, and nothing is looked for");
+    assert_eq!(plain.descriptors, None, "no descriptors are sent");
     let both = route(&with_routes(
         &format!("{},", limits("host")),
         "",
@@ -137,19 +137,19 @@ fn routes_say_what_is_told() {
     let told = both.descriptors.expect("descriptors");
     assert_eq!((told.own.len(), told.host.len(), told.includes_host), (1, 1, true));
     assert_eq!((told.own[0].stage, &*told.own[0].parts[0].key), (2, "generic_key"));
-    // What is said closer to the route counts, for each filter by itself.
+    // The most specific settings apply, for each filter separately.
     let said = |filters: &str| format!("typed_per_filter_config: {{ {filters} }},");
     let off = "\"@type\": a/envoy.config.route.v3.FilterConfig, disabled: true";
     let host = said(&format!("my.ratelimit: {{ {off} }}, other: {{ {PER_ROUTE}, vh_rate_limits: IGNORE }}"));
     let own = said(&format!("my.ratelimit: {{ {PER_ROUTE}, domain: e, vh_rate_limits: INCLUDE }}"));
-    let told = route(&with_routes(&host, &own, "cluster: c")).descriptors.expect("what is said of filters");
+    let told = route(&with_routes(&host, &own, "cluster: c")).descriptors.expect("settings of filters");
     let said = |name: &str| match told.of_filter(name) {
         Some(FilterOnRoute::On(said)) => Some((said.domain.clone(), said.host)),
         other => panic!("{name}: {other:?}"),
     };
     assert_eq!(said("my.ratelimit"), Some((Some("e".into()), HostDescriptors::Always)));
     assert_eq!(said("other"), Some((None, HostDescriptors::Never)));
-    let told = route(&with_routes(&host, "", "cluster: c")).descriptors.expect("what the host says");
+    let told = route(&with_routes(&host, "", "cluster: c")).descriptors.expect("the virtual host's settings");
     assert_eq!(told.of_filter("my.ratelimit"), Some(&FilterOnRoute::Off));
 }
 
@@ -168,14 +168,14 @@ fn what_cannot_be_served_is_refused() {
             "write `envoy_grpc`",
         ),
         (with_filter(&format!("domain: d, stage: 11, {SERVICE}")), "write 0 to 10"),
-        (with_filter(&format!("domain: d, timeout: 0s, {SERVICE}")), "waited for without end"),
+        (with_filter(&format!("domain: d, timeout: 0s, {SERVICE}")), "an unlimited timeout is not supported"),
         (
             with_filter(&format!("domain: d, request_type: some, {SERVICE}")),
             "write `internal`, `external` or `both`",
         ),
         (
             with_filter(&format!("domain: d, rate_limits: [ {{ stage: 1, {any} }} ], {SERVICE}")),
-            "no stages within a filter",
+            "stages are not supported within a filter",
         ),
         (
             with_filter(&format!(
@@ -187,20 +187,17 @@ fn what_cannot_be_served_is_refused() {
         (limits("actions: []"), "`actions` is missing"),
         (limits(&format!("apply_on_stream_done: true, {any}")), "before a request is served"),
         (limits(&format!("hits_addend: {{ format: \"%BYTES_RECEIVED%\" }}, {any}")), "could lift a limit"),
-        (limits(&format!("hits_addend: {{ number: 1000000001 }}, {any}")), "write 1000000000 at most"),
-        (
-            limits(&format!("limit: {{ dynamic_metadata: {{}} }}, {any}")),
-            "no filter leaves limits for others",
-        ),
+        (limits(&format!("hits_addend: {{ number: 1000000001 }}, {any}")), "write at most 1000000000"),
+        (limits(&format!("limit: {{ dynamic_metadata: {{}} }}, {any}")), "no filter sets limits in metadata"),
         (action("source_cluster: {}"), "descriptor_key: source_cluster"),
         (action("extension: { name: x }"), "could lift a limit"),
         (action("header_value_match: { descriptor_value: v }"), "`headers` is missing"),
-        (action("masked_remote_address: { v4_prefix_mask_len: 33 }"), "such an address has 32 bits"),
+        (action("masked_remote_address: { v4_prefix_mask_len: 33 }"), "this type of address has 32 bits"),
         (
             action("metadata: { descriptor_key: k, metadata_key: { key: x, path: [ { key: y } ] } }"),
-            "leaves nothing here",
+            "writes no metadata here",
         ),
-        (action(""), "makes nothing"),
+        (action(""), "no action is set"),
         (
             with_routes(
                 "",
@@ -208,7 +205,7 @@ fn what_cannot_be_served_is_refused() {
                 "weighted_clusters: { clusters: [ { name: a, weight: 1 }, { name: b, weight: 1 } ] }, rate_limits: [ { actions: \
                  [ { destination_cluster: {} } ] } ]",
             ),
-            "which one is drawn later",
+            "it is selected later",
         ),
     ] {
         let found = problems(&text);

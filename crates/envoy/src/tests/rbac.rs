@@ -1,16 +1,16 @@
-//! Rules of RBAC: what is made of them, and what is refused rather than left out.
+//! RBAC rules: translation, and refused conditions.
 
 use super::{gateway, http_rbac, only_chain, problems, warnings, with_route_config};
 use quadrille_config::model::{AccessAction, AccessCondition, AccessRules, AccessStep, Serve};
 
 const ANY: &str = "any: true";
 
-/// A listener that has these rules for requests.
+/// Returns a listener with these HTTP rules.
 fn with_rules(rules: &str) -> String {
     with_route_config("virtual_hosts: []") + &http_rbac(rules)
 }
 
-/// One policy with this permission and this principal.
+/// Returns one policy with this permission and this principal.
 fn policy(permission: &str, principal: &str) -> String {
     with_rules(&format!(
         "policies: {{ one: {{ permissions: [ {{ {permission} }} ], principals: [ {{ {principal} }} ] }} }}"
@@ -37,18 +37,18 @@ fn policies_are_asked_in_the_order_of_their_names() {
 }
 
 #[test]
-fn what_decides_nothing_is_no_rule() {
+fn rules_without_effect_are_dropped() {
     assert!(rules(&with_rules("action: LOG\npolicies: {}")).is_empty());
     let shadow = with_rules("{}").replace("              rules:\n", "              shadow_rules:\n");
     assert!(rules(&shadow).is_empty());
-    let [nobody] = &rules(&with_rules("action: ALLOW"))[..] else { panic!("not one") };
-    assert!(nobody.policies.is_empty(), "nobody is allowed");
+    let [absent] = &rules(&with_rules("action: ALLOW"))[..] else { panic!("not one") };
+    assert!(absent.policies.is_empty(), "no request is allowed");
 }
 
 #[test]
 fn what_cannot_be_asked_is_refused() {
     for (permission, principal, said) in [
-        ("metadata: { filter: f }", ANY, "permissions[0].metadata.filter: refused: `f` leaves nothing here"),
+        ("metadata: { filter: f }", ANY, "[0].metadata.filter: refused: `f` writes no metadata here"),
         (ANY, "metadata: { filter: istio_authn }", "principals[0].metadata.filter: refused"),
         (ANY, "metadata: { filter: envoy.filters.http.jwt_authn }", "`path` is missing"),
         (
@@ -69,10 +69,10 @@ fn what_cannot_be_asked_is_refused() {
         (ANY, "filter_state: { key: k }", "principals[0].filter_state: refused"),
         ("matcher: { name: m }", ANY, "permissions[0].matcher: refused"),
         ("moon: full", ANY, "permissions[0].moon: refused: Quadrille does not know this field"),
-        ("any: false", ANY, "`any` is `true`, or is left out"),
-        ("", ANY, "says nothing that is supported"),
+        ("any: false", ANY, "`any` must be `true` or omitted"),
+        ("", ANY, "no supported field is set"),
         ("and_rules: { rules: [] }", ANY, "`rules` is empty"),
-        (ANY, "source_ip: { address_prefix: 10.0.0.0, prefix_len: 33 }", "has no 33 bits"),
+        (ANY, "source_ip: { address_prefix: 10.0.0.0, prefix_len: 33 }", "does not have 33 bits"),
         (ANY, "source_ip: { address_prefix: ten, prefix_len: 8 }", "not an IP address"),
     ] {
         let found = problems(&policy(permission, principal));
@@ -81,7 +81,7 @@ fn what_cannot_be_asked_is_refused() {
     let condition = with_rules(
         "policies: { one: { permissions: [ { any: true } ], principals: [ { any: true } ], condition: { const_expr: {} } } }",
     );
-    assert!(problems(&condition).contains("policies.one.condition: refused: there is no CEL"));
+    assert!(problems(&condition).contains("policies.one.condition: refused: CEL is not supported"));
     assert!(problems(&with_rules("action: ASK")).contains("use ALLOW, DENY, LOG"));
 }
 
@@ -96,13 +96,13 @@ fn the_client_behind_proxies_is_not_known_here() {
     let direct = policy(ANY, "direct_remote_ip: { address_prefix: 10.0.0.0, prefix_len: 8 }");
     assert!(
         warnings(&(direct.clone() + hops))[0]
-            .contains("xff_num_trusted_hops): of no effect on `x-forwarded-for`")
+            .contains("xff_num_trusted_hops): no effect on `x-forwarded-for`")
     );
     let announced = direct.replace(
         "    filter_chains:",
         "    listener_filters: [ { name: envoy.filters.listener.proxy_protocol } ]\n    filter_chains:",
     );
-    assert!(problems(&announced).contains("`direct_remote_ip` beside the PROXY protocol"));
+    assert!(problems(&announced).contains("`direct_remote_ip` with the PROXY protocol"));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn rules_for_a_part_of_the_routes_are_refused() {
         "mine: { \"@type\": a/envoy.extensions.filters.http.jwt_authn.v3.PerRouteConfig, disabled: true }",
         "envoy.filters.http.ext_authz: { \"@type\": a/x.Other }",
     ] {
-        assert!(problems(&per_route(settings)).contains("it may say who is let in"), "{settings}");
+        assert!(problems(&per_route(settings)).contains("it may control access"), "{settings}");
     }
     for settings in [
         "mine: { \"@type\": a/acme.Other }",

@@ -1,4 +1,4 @@
-//! The reference is the schema, and the schema is what is read.
+//! The reference pages match the schema, and the schema matches the fields that are read.
 
 use super::{CERTIFICATE, with_common, with_route_config, with_routes, with_tls};
 use crate::{
@@ -26,11 +26,11 @@ fn the_reference_is_the_schema() {
     }
     for entry in std::fs::read_dir(folder.join("envoy")).unwrap() {
         let file = format!("envoy/{}", entry.unwrap().file_name().display());
-        assert!(pages.iter().any(|page| page.file == file), "{file} is not made from the schema");
+        assert!(pages.iter().any(|page| page.file == file), "{file} is not generated from the schema");
     }
 }
 
-/// A message of a refusal stands in its test, too, and the test of what works does not look for it.
+/// Checks that the test of a refused feature contains its message, and that of a working feature does not.
 #[test]
 fn every_feature_has_its_test() {
     let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
@@ -44,14 +44,14 @@ fn every_feature_has_its_test() {
             feature.name
         );
         if let Outcome::Refused(message) = feature.outcome {
-            assert!(text.contains(message), "{}: {file} does not look for `{message}`", feature.name);
+            assert!(text.contains(message), "{}: {file} does not contain `{message}`", feature.name);
         }
     }
     let works = FEATURES.iter().filter(|feature| feature.outcome == Outcome::Works).count();
     assert!(works >= 36, "{works}");
 }
 
-/// A bootstrap in which every message occurs.
+/// A bootstrap that contains every message.
 const EVERYTHING: &str = include_str!("everything.yaml");
 
 #[test]
@@ -105,5 +105,5 @@ fn every_field_that_claims_to_be_read_is_read() {
         })
         .map(|(message, field, _)| format!("{message}.{field}"))
         .collect();
-    assert!(lies.is_empty(), "said to be read, and not: {lies:#?}");
+    assert!(lies.is_empty(), "documented as read, but not read: {lies:#?}");
 }

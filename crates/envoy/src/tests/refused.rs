@@ -1,4 +1,4 @@
-//! What would weaken security if it were ignored is refused, with its path.
+//! Fields that would weaken security if ignored are refused, with their path.
 
 use super::{CERTIFICATE, problems, with_common, with_route_config, with_routes, with_tls};
 
@@ -44,13 +44,13 @@ fn providers_that_are_not_there() {
     let found = problems(&with_common(&provider("")));
     assert!(
         found.contains(&format!(
-            "{COMMON}.tls_certificates.private_key_provider: refused: there is no provider `hsm` (acme.Hsm)"
+            "{COMMON}.tls_certificates.private_key_provider: refused: provider `hsm` (acme.Hsm) is not"
         )),
         "{found}"
     );
     let fallen = with_common(&provider("    fallback: true\n  private_key: { filename: /k }"));
     assert_eq!(super::tls(&super::gateway(&fallen)).certificates[0].key.to_string(), "/k");
-    assert!(super::warnings(&fallen)[0].contains("`private_key` is used, as `fallback` says"));
+    assert!(super::warnings(&fallen)[0].contains("`private_key` is used because of `fallback`"));
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn filters_that_let_clients_in() {
         );
     }
     let optional = http("acme.SomethingNew").replace("- name: x", "- name: x\n            is_optional: true");
-    assert!(super::warnings(&optional)[0].contains("is unknown, and it is optional"));
+    assert!(super::warnings(&optional)[0].contains("is unknown but optional"));
     let authz = http("envoy.extensions.filters.http.oauth2.v3.OAuth2")
         .replace("- name: x", "- name: x\n            is_optional: true");
-    assert!(problems(&authz).contains("it decides who is let in"), "even an optional one");
+    assert!(problems(&authz).contains("it controls access"), "even an optional one");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn what_is_not_served_says_so() {
                 "          http_filters:\n          - {{ name: x, typed_config: {{ \"@type\": a/{kind} }} }}\n"
             )
     };
-    let code = "what its code does cannot be known";
+    let code = "the behavior of its code is unknown";
     for (text, expected) in [
         (filter("envoy.extensions.filters.http.wasm.v3.Wasm"), code),
         (filter("envoy.extensions.filters.http.lua.v3.Lua"), code),
@@ -129,15 +129,15 @@ fn ordinary_mistakes_say_what_to_do() {
     for (text, expected) in [
         (
             with_routes("- { match: { prefix: / } }"),
-            "does nothing; write `route`, `redirect` or `direct_response`",
+            "no action is set; write `route`, `redirect` or `direct_response`",
         ),
         (
             with_routes("- { match: { prefix: /, path: / }, direct_response: { status: 200 } }"),
-            "only one of them can hold",
+            "only one of them is allowed",
         ),
         (
             with_routes("- { match: { safe_regex: { regex: '(' } }, direct_response: { status: 200 } }"),
-            "not a regular expression that can be served: unclosed group",
+            "not a supported regular expression: unclosed group",
         ),
         (
             with_routes("- { match: { prefix: / }, redirect: { response_code: TEAPOT } }"),
@@ -148,21 +148,21 @@ fn ordinary_mistakes_say_what_to_do() {
             with_routes(
                 "- { match: { prefix: / }, route: { cluster: a, prefix_rewrite: /x, regexRewrite: { pattern: { regex: a } } } }",
             ),
-            "only one of them can hold",
+            "only one of them is allowed",
         ),
         (
             with_route_config(
                 "virtual_hosts: [ { name: a, domains: [x], routes: [] }, { name: b, domains: [X], routes: [] } ]",
             ),
-            "the domain `x` is `a`'s already",
+            "the domain `x` already belongs to `a`",
         ),
         (
             with_route_config("virtual_hosts: [ { name: a, domains: ['a*b'], routes: [] } ]"),
-            "`a*b` is no domain",
+            "`a*b` is not a domain",
         ),
         (
             with_common("tls_certificates: { certificate_chain: { filename: /c } }"),
-            "`private_key` is missing",
+            "`private_key` or `private_key_provider` is missing",
         ),
         (
             with_common(
@@ -180,7 +180,7 @@ fn ordinary_mistakes_say_what_to_do() {
 }
 
 #[test]
-fn every_mistake_is_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let found = problems(&with_routes(
         "- { match: { prefix: / } }\n- { match: {}, direct_response: { status: 200 } }\n- { match: { prefix: / }, redirect: { scheme_redirect: ftp } }",
     ));

@@ -1,4 +1,4 @@
-//! Resources that come one by one.
+//! Individually delivered resources.
 
 use super::with_route_config;
 use crate::{ConfigSource, ProcessSettings, Read, ResourceType, Resources, bootstrap, read, read_remote};
@@ -94,7 +94,7 @@ fn a_bad_resource_is_refused_alone_with_the_reason() {
     assert!(
         errors
             .to_string()
-            .contains("sds `server`:1: tls_certificate.password: refused: encrypted keys are not read"),
+            .contains("sds `server`:1: tls_certificate.password: refused: encrypted keys are not supported"),
         "{errors}"
     );
     assert!(!errors.to_string().contains("inline_string: k"));
@@ -144,7 +144,7 @@ fn control_planes_name_unix_sockets_only_where_they_may() {
     };
     for path in ["/run/keys.sock", "/srv/apps/../keys.sock", "@keys", "./keys.sock"] {
         let said = refusal(path, &["/srv/apps"]).unwrap_or_else(|| panic!("{path} is taken"));
-        assert!(said.contains("refused: a control plane names a Unix socket of this machine"), "{said}");
+        assert!(said.contains("refused: a control plane names a local Unix socket"), "{said}");
     }
     assert_eq!(refusal("/srv/apps/one.sock", &["/srv/apps"]), None);
 }
@@ -216,7 +216,7 @@ fn files_of_resources() {
     assert_eq!(found.model().unwrap().0.listeners.len(), 1);
     std::fs::write(folder.path().join("sds.yaml"), "resources: [ { \"@type\": a.B } ]").unwrap();
     let errors = bootstrap(&text, "e.yaml").unwrap_err().to_string();
-    assert!(errors.contains("sds.yaml:1: resources[0]: a.B is no resource that is served"), "{errors}");
+    assert!(errors.contains("sds.yaml:1: resources[0]: a.B is not a supported resource"), "{errors}");
     std::fs::remove_file(folder.path().join("rds.yaml")).unwrap();
     assert!(bootstrap(&text, "e.yaml").unwrap_err().to_string().contains("rds.yaml: cannot be read"));
 }

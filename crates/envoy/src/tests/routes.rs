@@ -1,4 +1,4 @@
-//! Routes become the model's.
+//! Translation of routes to the model.
 
 use super::{gateway, routes, warnings, with_route_config, with_routes};
 use quadrille_config::model::{
@@ -114,7 +114,7 @@ fn what_is_tried_again() {
     let lines = warnings(&with_routes(
         "- { match: { prefix: / }, route: { cluster: c, retry_policy: { retry_on: 'cancelled,reset' } } }",
     ));
-    assert!(lines[0].contains("`cancelled` is no failure that is seen here"), "{lines:?}");
+    assert!(lines[0].contains("`cancelled` is not supported as a retry condition"), "{lines:?}");
 }
 
 #[test]
@@ -172,7 +172,7 @@ virtual_hosts:
     );
     assert!(matches!(route.response_headers.as_slice(), [HeaderChange::AddIfAbsent(..)]));
     let unknown = text.replace("%REQ(x-b)%", "%MOON%");
-    assert!(super::problems(&unknown).contains("`%MOON%` is not known; known are %REQ(name)%"));
+    assert!(super::problems(&unknown).contains("`%MOON%` is not supported; supported: %REQ(name)%"));
 }
 
 #[test]

@@ -1,9 +1,11 @@
-//! What Istio sends to sidecars: redirected connections, listeners without sockets, servers where connections were going.
+//! Istio's sidecar configuration: redirected connections, listeners without sockets, endpoints at original
+//! destinations.
 
 use super::{gateway, only_listener, problems, warnings};
 use quadrille_config::model::{ClientOrigin, Gateway, Ports, Redirected, Serve, Transport, UpstreamProtocol};
 
-/// A bootstrap with one listener at this port that has these fields and passes bytes, and a cluster with these.
+/// Returns a bootstrap with one listener at this port that has these fields and proxies TCP, and a cluster with
+/// these.
 fn bootstrap(port: u16, listener: &str, cluster: &str) -> String {
     format!(
         "
@@ -21,7 +23,7 @@ static_resources:
     )
 }
 
-/// A filter chain with this condition, which passes bytes.
+/// Returns a filter chain with this condition, which proxies TCP.
 fn chain(condition: &str) -> String {
     format!(
         "- filter_chain_match: {{ {condition} }}
@@ -42,7 +44,7 @@ fn listener(fields: &str) -> Gateway {
     gateway(&bootstrap(15001, &format!("{fields}\nfilter_chains:\n{}", chain("")), STATIC))
 }
 
-/// A bootstrap with every field that is about redirected connections.
+/// Returns a bootstrap with every field for redirected connections.
 pub(super) fn all() -> String {
     let listener = "use_original_dst: true
 additional_addresses: [ { address: { socket_address: { address: \"::1\", port_value: 15001 } } } ]
@@ -108,7 +110,7 @@ fn inspectors_look_where_they_are_not_disabled() {
     assert_eq!((&inspection.tls, &inspection.http), (&Ports::none(), &Ports::none()));
 }
 
-/// As Envoy does where chains cannot be told apart otherwise.
+/// Detects TLS as Envoy does if chains cannot be distinguished otherwise.
 #[test]
 fn tls_is_looked_for_where_chains_need_it() {
     for (condition, expected) in [
@@ -124,7 +126,7 @@ fn tls_is_looked_for_where_chains_need_it() {
 }
 
 #[test]
-fn chains_are_told_apart_by_destination_and_source() {
+fn chains_match_destination_and_source() {
     let condition = "destination_port: 8080, prefix_ranges: [ { address_prefix: 10.0.0.0, prefix_len: 8 }, { address_prefix: \"fd00::\", prefix_len: 8 } ], \
          direct_source_prefix_ranges: [ { address_prefix: 192.0.2.0, prefix_len: 24 } ], source_type: EXTERNAL, \
          source_prefix_ranges: [ { address_prefix: 198.51.100.7, prefix_len: 32 } ], source_ports: [ 5, 6 ], transport_protocol: tls";
@@ -173,7 +175,7 @@ typed_extension_protocol_options:
     );
     let text = bootstrap(15001, &format!("filter_chains:\n{}", chain("")), &unchecked);
     let told = warnings(&text).join("\n");
-    assert!(told.contains("servers of type ORIGINAL_DST are not known beforehand"), "{told}");
+    assert!(told.contains("endpoints of type ORIGINAL_DST are not known in advance"), "{told}");
     let upstream = &gateway(&text).upstreams["c"];
     assert!(upstream.health.is_none() && upstream.outlier_detection.is_none());
 }
@@ -186,22 +188,22 @@ fn what_cannot_be_meant_is_refused() {
     };
     let of_cluster = |fields: &str| bootstrap(15001, &format!("filter_chains:\n{}", chain("")), fields);
     for (text, expected) in [
-        (of_listener("", "destination_port: 8080"), "no connection comes to port 8080 of this listener"),
-        (of_listener("use_original_dst: true", "destination_port: 0"), "0 is no port"),
-        (of_listener("", "source_ports: [ 70000 ]"), "70000 is no port"),
+        (of_listener("", "destination_port: 8080"), "this listener receives no connections on port 8080"),
+        (of_listener("use_original_dst: true", "destination_port: 0"), "0 is not a port"),
+        (of_listener("", "source_ports: [ 70000 ]"), "70000 is not a port"),
         (of_listener("", "source_type: NEAR"), "`NEAR` is not supported here"),
         (of_listener("", "address_suffix: 10.0.0.1"), "address_suffix: refused"),
         (of_listener("transparent: true", ""), "connections are redirected by `REDIRECT`, not by `TPROXY`"),
         (
             of_listener(&format!("use_original_dst: true\nlistener_filters: [ {{ name: {proxy} }} ]"), ""),
-            "the PROXY protocol announces another destination",
+            "the destination of the PROXY protocol differs",
         ),
         (
             of_listener(
                 &format!("listener_filters: [ {{ name: {proxy}, filter_disabled: {{ any_match: true }} }} ]"),
                 "",
             ),
-            "only inspectors are left out for some connections",
+            "only inspectors can be disabled for some connections",
         ),
         (
             of_listener(
@@ -221,19 +223,19 @@ fn what_cannot_be_meant_is_refused() {
         (of_cluster("lb_policy: CLUSTER_PROVIDED"), "`CLUSTER_PROVIDED` is not supported here"),
         (
             of_cluster(&format!("{PASSTHROUGH}\nload_assignment: {{ cluster_name: c }}")),
-            "connections themselves say where they were going",
+            "the destination is determined by the connection",
         ),
         (
             of_cluster(&format!("{PASSTHROUGH}\noriginal_dst_lb_config: {{ use_http_header: true }}")),
-            "clients could name any server",
+            "clients could select any endpoint",
         ),
         (
             of_cluster(&format!("{PASSTHROUGH}\noriginal_dst_lb_config: {{ upstream_port_override: 0 }}")),
-            "0 is no port",
+            "0 is not a port",
         ),
         (
             of_cluster("upstream_bind_config: { source_address: { address: 127.0.0.6, port_value: 7 } }"),
-            "one port carries one connection",
+            "one port allows one connection",
         ),
         (of_cluster("upstream_bind_config: { freebind: true }"), "freebind: refused"),
     ] {
@@ -242,10 +244,10 @@ fn what_cannot_be_meant_is_refused() {
     }
     let udp =
         super::quic::BOTH.replace("udp_listener_config:", "use_original_dst: true\n    udp_listener_config:");
-    assert!(problems(&udp).contains("over UDP nothing is redirected"));
+    assert!(problems(&udp).contains("UDP listeners support neither redirection"));
 }
 
-/// They are told apart by where connections were going, so that two cannot have one address.
+/// Listeners without sockets are selected by the original destination, so their addresses must be unique.
 #[test]
 fn listeners_without_sockets_have_addresses_of_their_own() {
     let one = format!(
@@ -254,10 +256,10 @@ fn listeners_without_sockets_have_addresses_of_their_own() {
     );
     let two = [one.replace("NAME", "a"), one.replace("NAME", "b")].join("\n");
     let text = format!("static_resources:\n  listeners:\n{two}\n  clusters: [ {{ name: c }} ]\n");
-    assert!(problems(&text).contains("`a` has this address already"));
+    assert!(problems(&text).contains("`a` already has this address"));
 }
 
-/// What a proxy of the mesh offers is agreed upon, and nothing that Quadrille does not speak.
+/// Negotiates the protocols offered by proxies of the mesh, if Quadrille supports them.
 #[test]
 fn the_names_of_a_mesh_are_agreed_upon() {
     for (alpn, condition, expected) in [

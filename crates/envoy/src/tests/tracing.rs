@@ -1,4 +1,4 @@
-//! Traces: what is made of them, and what is refused or left out.
+//! Tracing: translation, and refused or ignored settings.
 
 use super::{gateway, only_chain, problems, routes, warnings, with_route_config};
 use quadrille_config::model::{
@@ -40,7 +40,7 @@ const GRPC: &str = "grpc_service: { envoy_grpc: { cluster_name: c, authority: c.
 const HTTP: &str = "http_service: { http_uri: { uri: 'http://c.example:80/in?a=b', cluster: c, timeout: 1s }, \
     request_headers_to_add: [ { header: { key: api-key, value: s3cr3t } } ] }";
 
-/// Which has every field.
+/// Returns configurations with every field.
 pub(super) fn all() -> [String; 2] {
     let tracing = format!(
         "{{ client_sampling: {{ value: 12 }}, random_sampling: {{ value: 0.5 }}, overall_sampling: {{ value: 50 }}, \
@@ -100,24 +100,24 @@ fn what_is_said_is_read() {
 #[test]
 fn what_cannot_be_had_is_refused_or_makes_no_spans() {
     for (service, message) in [
-        ("service_name: a", "`grpc_service` is missing, and so is `http_service`"),
+        ("service_name: a", "`grpc_service` or `http_service` is missing"),
         (
             "grpc_service: { google_grpc: { target_uri: a } }",
-            "there is no second gRPC library; write `envoy_grpc`",
+            "Google gRPC is not supported; write `envoy_grpc`",
         ),
-        ("grpc_service: { envoy_grpc: { cluster_name: 'a b' } }", "`a b` is no authority"),
+        ("grpc_service: { envoy_grpc: { cluster_name: 'a b' } }", "`a b` is not an authority"),
         (
             "grpc_service: { envoy_grpc: { cluster_name: a }, timeout: 0s }",
-            "cannot be waited for without end",
+            "an unlimited timeout is not supported",
         ),
         (
             "http_service: { http_uri: { uri: /in, cluster: c } }",
-            "`/in` is no URL; write `http://host/v1/traces`",
+            "`/in` is not a URL; write `http://host/v1/traces`",
         ),
         (&format!("{GRPC}, sampler: {{ name: s }}"), "write `random_sampling` of the connection manager"),
         (
             "http_service: { http_uri: { uri: 'http://c/in', cluster: c }, request_headers_to_add: [ { header: { key: a, value: '%s3cr3t%' } } ] }",
-            "variables are not put in here",
+            "variables are not substituted here",
         ),
     ] {
         let said = problems(&provided(service));
@@ -126,8 +126,8 @@ fn what_cannot_be_had_is_refused_or_makes_no_spans() {
     for (tracing, message) in [
         ("{ random_sampling: { value: 101 } }", "`101` is not a percentage; write 0 to 100"),
         ("{ custom_tags: [ { literal: { value: a } } ] }", "`tag` is missing"),
-        ("{ custom_tags: [ { tag: a, request_header: { name: 'a b' } } ] }", "not the name of a header"),
-        ("{ no_context_propagation: true }", "servers are told of traces"),
+        ("{ custom_tags: [ { tag: a, request_header: { name: 'a b' } } ] }", "not a header name"),
+        ("{ no_context_propagation: true }", "trace context is sent to upstreams"),
     ] {
         let said = problems(&text(tracing));
         assert!(said.contains(message), "{tracing}: {said}");
@@ -137,7 +137,7 @@ fn what_cannot_be_had_is_refused_or_makes_no_spans() {
             text(
                 "{ provider: { name: z, typed_config: { \"@type\": type.googleapis.com/envoy.config.trace.v3.ZipkinConfig } } }",
             ),
-            "no spans are made for",
+            "is not supported; use",
         ),
         (text("{ verbose: true }"), "spans have no events"),
     ] {
@@ -150,10 +150,10 @@ fn what_cannot_be_had_is_refused_or_makes_no_spans() {
         provider(GRPC)
     );
     assert!(tracing(&text(&several)).expect("traces").tags.is_empty());
-    assert!(warnings(&text(&several)).iter().any(|line| line.contains("metadata is not told")));
+    assert!(warnings(&text(&several)).iter().any(|line| line.contains("metadata tags are not supported")));
     assert_eq!(
         (tracing(&text("{ random_sampling: { value: 1 } }")), warnings(&text("{}"))),
         (None, Vec::new()),
-        "as Istio says it"
+        "as configured by Istio"
     );
 }

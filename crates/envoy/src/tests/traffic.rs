@@ -1,4 +1,4 @@
-//! Faults, other origins, by what requests keep to a server, and copies.
+//! Faults, CORS, hash policies, and mirrored requests.
 
 use super::{gateway, problems, warnings, with_route_config};
 use quadrille_config::model::{Action, Cors, Fault, HashOn, HashPolicy, Mirror, Route, Serve, TextMatch};
@@ -7,7 +7,8 @@ use std::time::Duration;
 const CORS: &str = "\"@type\": type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy";
 const FAULT: &str = "\"@type\": type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault";
 
-/// A configuration whose host and whose only route say this of filters, and whose route's action says this.
+/// Returns a configuration whose virtual host and only route have these filter settings, and whose route has this
+/// action.
 fn text(host: &str, route: &str, action: &str) -> String {
     with_route_config(&format!(
         "virtual_hosts: [ {{ name: h, domains: [ \"*\" ], typed_per_filter_config: {{ {host} }}, routes: [ {{ match: {{ \
@@ -63,7 +64,7 @@ fn faults_are_for_shares_of_a_million() {
     assert_eq!(read("", &none, "").fault, None);
     assert_eq!(read(&fault, &none, "").fault, None, "the host's fault is not the route's");
     let by_header = format!("fault: {{ {FAULT}, headers: [ {{ name: x }} ] }}");
-    assert!(problems(&text("", &by_header, "")).contains("faults are for all requests of a route"));
+    assert!(problems(&text("", &by_header, "")).contains("faults apply to all requests of a route"));
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn requests_keep_to_servers_by_what_routes_say() {
 }
 
 #[test]
-fn copies_go_to_whom_the_route_names_or_else_its_host_or_the_configuration() {
+fn mirrors_are_those_of_the_route_or_else_of_its_host_or_the_configuration() {
     let mirrors = |of_host: &str, own: &str| {
         let text = with_route_config(&format!(
             "request_mirror_policies: [ {{ cluster: c }} ]\nvirtual_hosts: [ {{ name: h, domains: [ \"*\" ], {of_host} \

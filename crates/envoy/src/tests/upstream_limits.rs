@@ -1,10 +1,10 @@
-//! What bounds the requests to a cluster, as Istio makes it of a DestinationRule.
+//! Circuit breakers and outlier detection, as Istio configures them for a DestinationRule.
 
 use super::{gateway, warnings};
 use quadrille_config::model::{OutlierDetection, Upstream};
 use std::num::NonZeroUsize;
 
-/// A cluster with these fields.
+/// Returns a cluster with these fields.
 fn cluster_with(fields: &str) -> String {
     format!(
         "
@@ -20,7 +20,7 @@ static_resources:
     )
 }
 
-/// What such a cluster becomes, without a warning.
+/// Returns the model's upstream for such a cluster, without a warning.
 fn upstream(fields: &str) -> Upstream {
     let text = cluster_with(fields);
     assert_eq!(warnings(&text), Vec::<String>::new());

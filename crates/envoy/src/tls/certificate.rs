@@ -1,4 +1,4 @@
-//! Certificates with their keys, and who computes with these.
+//! Certificates with their keys, and private key providers.
 
 use crate::{
     common::{data_source, duration},
@@ -12,14 +12,14 @@ use quadrille_config::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// Who computes with a private key, and the key that it brings.
+/// A private key provider, with its key.
 struct Provider<'a> {
     key: Option<(Source, Field<'a>)>,
-    /// How long operations wait for a full batch.
+    /// Time that operations wait for a full batch.
     poll_delay: Option<Duration>,
 }
 
-/// `envoy.extensions.transport_sockets.tls.v3.TlsCertificate`.
+/// Reads `envoy.extensions.transport_sockets.tls.v3.TlsCertificate`.
 pub(crate) fn certificate(field: &Field<'_>) -> Option<Arc<CertificateSource>> {
     let message = field.message(&schema::TLS_CERTIFICATE)?;
     let chain_field = message.require("certificate_chain");
@@ -40,7 +40,7 @@ pub(crate) fn certificate(field: &Field<'_>) -> Option<Arc<CertificateSource>> {
     let (key, key_field) = match (provided, own) {
         (Some(provided), _) => provided,
         (None, Some(own)) => (data_source(&own)?, own),
-        (None, None) => return field.fail("`private_key` is missing, and so is a `private_key_provider`"),
+        (None, None) => return field.fail("`private_key` or `private_key_provider` is missing"),
     };
     let (ocsp, ocsp_place) = ocsp.unzip();
     let source = CertificateSource {
@@ -56,13 +56,13 @@ pub(crate) fn certificate(field: &Field<'_>) -> Option<Arc<CertificateSource>> {
     Some(Arc::new(source))
 }
 
-/// `envoy.extensions.transport_sockets.tls.v3.PrivateKeyProvider`. `own_key` says whether the certificate brings a key
-/// of its own.
+/// Reads `envoy.extensions.transport_sockets.tls.v3.PrivateKeyProvider`. `own_key` is whether the certificate has a
+/// key of its own.
 fn provider<'a>(field: &Field<'a>, own_key: bool) -> Option<Provider<'a>> {
     let message = field.message(&schema::PRIVATE_KEY_PROVIDER)?;
     let name = message.string("provider_name");
     let Some(config) = message.get("typed_config") else {
-        return field.fail(Problem::new("`typed_config` is missing", "it names the private key"));
+        return field.fail(Problem::new("`typed_config` is missing", "it contains the private key"));
     };
     let (kind, config) = config.any()?;
     match kind.rsplit('.').next() {
@@ -86,15 +86,15 @@ fn provider<'a>(field: &Field<'a>, own_key: bool) -> Option<Provider<'a>> {
             field.warn(
                 "provider",
                 format!(
-                    "there is no provider {}, so `private_key` is used, as `fallback` says",
+                    "provider {} is not supported; `private_key` is used because of `fallback`",
                     quote(&name)
                 ),
             );
             Some(Provider { key: None, poll_delay: None })
         }
         _ => field.fail(Problem::new(
-            format!("refused: there is no provider {} ({kind})", quote(&name)),
-            "use `cryptomb` or `qat`, or give the certificate a `private_key` and say `fallback: true`",
+            format!("refused: provider {} ({kind}) is not supported", quote(&name)),
+            "use `cryptomb` or `qat`, or set a `private_key` and `fallback: true`",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! TLS towards clients.
+//! Downstream TLS.
 
 use super::{
     certificate::certificate,
@@ -22,17 +22,17 @@ use std::{
     time::Duration,
 };
 
-/// Keys of session tickets, with the place where they stand.
+/// Session ticket keys, with their place.
 type TicketKeys = (Vec<Source>, Place);
 
-/// Something that is written in place, or a secret's.
+/// An inline value, or a reference to a secret.
 #[derive(Clone, Debug)]
 enum From<T> {
     Here(T),
     Secret(SecretReference),
 }
 
-/// `envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext`, its secrets still by name.
+/// `envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext`, with unresolved secrets.
 #[derive(Debug)]
 pub(crate) struct DownstreamTls {
     policy: TlsPolicy,
@@ -41,15 +41,15 @@ pub(crate) struct DownstreamTls {
     validation_secret: Option<SecretReference>,
     required: bool,
     ticket_keys: Option<From<(Vec<Source>, Place)>>,
-    /// What this context says about sessions, which are the process's.
+    /// Session settings of this context, which are process-wide.
     pub(crate) sessions: Sessions,
-    /// Of what is asked of clients.
+    /// Place of the client certificate settings.
     client_auth_place: Place,
-    /// What it was resolved to last, and from which secrets: what has not changed must be the same object.
+    /// Last resolution, with its secrets: an unchanged context must be the same object.
     resolved: Mutex<Option<(Vec<Arc<Secret>>, Resolved)>>,
 }
 
-/// What a context says about sessions.
+/// Session settings of a context.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sessions {
     pub(crate) no_tickets: bool,
@@ -64,12 +64,12 @@ pub(crate) struct Resolved {
     pub(crate) ticket_keys: Option<(Vec<Source>, Place)>,
 }
 
-/// Reads what a listener's `transport_socket` says of TLS.
+/// Reads the TLS settings of a listener's `transport_socket`.
 pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
     let message = field.message(&schema::DOWNSTREAM_TLS)?;
     let common_field = message.require("common_tls_context")?;
     let common = common_field.message(&schema::COMMON_TLS)?;
-    // Envoy staples what it is given, and fetches nothing.
+    // Envoy staples only configured OCSP responses, and does not fetch them.
     let ocsp_stapling = OcspStapling::Off;
     let mut policy = TlsPolicy { alpn: alpn(&common), ocsp_stapling, ..TlsPolicy::default() };
     if let Some(parameters_field) = common.get("tls_params") {
@@ -98,7 +98,7 @@ pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
         client_auth_place: asks_clients.as_ref().unwrap_or(field).place(),
         resolved: Mutex::default(),
     };
-    // What is complete can be validated at once.
+    // A context without secrets can be validated at once.
     if tls.validation_secret.is_none()
         && let Err(reason) = tls.client_auth(None)
     {
@@ -107,14 +107,14 @@ pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
     Some(tls)
 }
 
-/// How the proxies of an Istio mesh call what they speak, the most telling first.
+/// ALPN protocol names used by the proxies of an Istio mesh, the most specific first.
 const MESH_PROTOCOLS: [&str; 4] = ["istio-h2", "istio-http/1.1", "istio-http/1.0", "istio"];
-/// After which each side would begin by telling who it is.
+/// Protocol in which each side first sends its identity.
 const PEER_EXCHANGE: &str = "istio-peer-exchange";
 
 impl DownstreamTls {
-    /// Has the names agreed upon by which the clients of a chain are told apart, if they are a mesh's. Envoy goes on with
-    /// clients that offer nothing of what it was told; here that is an error, as RFC 7301 section 3.2 has it.
+    /// Negotiates the mesh protocols by which a chain matches clients. Envoy continues with clients that offer no
+    /// common protocol; here that is an error (RFC 7301 section 3.2).
     pub(crate) fn speaks_to_mesh(&mut self, accepted: &[String]) {
         let alpn = &mut self.policy.alpn;
         let exchanges = alpn.iter().any(|name| name == PEER_EXCHANGE);
@@ -128,17 +128,17 @@ impl DownstreamTls {
 }
 
 fn alpn(common: &Message<'_>) -> Vec<String> {
-    // One entry may hold several protocols: `h2,http/1.1`.
+    // One entry may contain several protocols: `h2,http/1.1`.
     let texts = common.list("alpn_protocols");
     let protocols = texts.iter().filter_map(Field::text).flat_map(|text| text.split(','));
     protocols.map(|protocol| protocol.trim().to_owned()).filter(|protocol| !protocol.is_empty()).collect()
 }
 
-/// Where a context says what is asked of the other side.
+/// Fields of a context that configure peer validation.
 const VALIDATIONS: [&str; 3] =
     ["validation_context", "validation_context_sds_secret_config", "combined_validation_context"];
 
-/// What is asked of the other side, here and in a secret.
+/// Reads the inline peer validation, and that in a secret.
 pub(super) fn validations(common: &Message<'_>) -> Option<(Option<Validation>, Option<SecretReference>)> {
     match common.one_of(&VALIDATIONS) {
         None => Some((None, None)),
@@ -180,17 +180,17 @@ fn sessions(message: &Message<'_>) -> Option<Sessions> {
 }
 
 impl DownstreamTls {
-    /// Every secret that it names.
+    /// Returns all secrets that it names.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretReference> {
         let certificates = self.certificates.iter().filter_map(From::secret);
         let tickets = self.ticket_keys.iter().filter_map(From::secret);
         certificates.chain(&self.validation_secret).chain(tickets)
     }
 
-    /// The context with its secrets.
+    /// Resolves the context's secrets.
     ///
     /// # Errors
-    /// If a secret is not there, or is not what is needed.
+    /// If a secret is missing, or has the wrong type.
     pub(crate) fn resolve(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<Resolved, Diagnostic> {
         let wanted = self
             .secrets()
@@ -212,7 +212,7 @@ impl DownstreamTls {
         let content =
             |reference: &SecretReference| secrets.get(&reference.name).map(|secret| &secret.content);
         let wrong = |reference: &SecretReference, what: &str| {
-            let text = format!("the secret `{}` is no {what}", reference.name);
+            let text = format!("the secret `{}` is not a {what}", reference.name);
             Err(Diagnostic::new(&reference.place, text))
         };
         let mut certificates = Vec::new();

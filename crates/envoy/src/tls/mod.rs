@@ -1,4 +1,4 @@
-//! TLS towards clients and towards servers, and the secrets of both.
+//! Downstream and upstream TLS, and their secrets.
 
 mod certificate;
 mod downstream;

@@ -6,11 +6,11 @@ use crate::{
     values::enumeration,
 };
 use quadrille_config::{
+    enums::word,
     model::{Group, TlsPolicy, Version},
-    words::word,
 };
 
-/// What is written under `TLS_AUTO`: nothing.
+/// Protocol versions; `TLS_AUTO` sets none.
 const VERSIONS: &[(&str, u32, Option<Version>)] = &[
     ("TLS_AUTO", 0, None),
     ("TLSv1_0", 1, Some(Version::Tls10)),
@@ -19,7 +19,7 @@ const VERSIONS: &[(&str, u32, Option<Version>)] = &[
     ("TLSv1_3", 4, Some(Version::Tls13)),
 ];
 
-/// `envoy.extensions.transport_sockets.tls.v3.TlsParameters`, over what holds when nothing is said.
+/// Reads `envoy.extensions.transport_sockets.tls.v3.TlsParameters`, overriding the defaults.
 pub(crate) fn parameters(field: &Field<'_>, policy: &mut TlsPolicy) -> Option<()> {
     let message = field.message(&schema::TLS_PARAMETERS)?;
     if let Some(Some(version)) = message.read("tls_minimum_protocol_version", enumeration(VERSIONS)) {
@@ -39,7 +39,7 @@ pub(crate) fn parameters(field: &Field<'_>, policy: &mut TlsPolicy) -> Option<()
     Some(())
 }
 
-/// One entry may hold several suites, as people have them from OpenSSL: `A:B`.
+/// Splits an entry, which may contain several suites in OpenSSL's notation: `A:B`.
 fn suites(text: &str) -> impl Iterator<Item = String> {
     text.split(':').filter(|suite| !suite.is_empty()).map(str::to_owned)
 }

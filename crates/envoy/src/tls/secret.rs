@@ -1,4 +1,4 @@
-//! Secrets by name: certificates, what is asked of clients, keys of tickets.
+//! Named secrets: certificates, validation contexts, session ticket keys.
 
 use super::{
     certificate::certificate,
@@ -22,7 +22,7 @@ pub struct Secret {
     pub(crate) content: Content,
 }
 
-/// What a secret is.
+/// Contents of a secret.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Certificate(Arc<CertificateSource>),
@@ -30,25 +30,25 @@ pub(crate) enum Content {
     TicketKeys(Vec<Source>, Place),
 }
 
-/// The name of a secret, and where it comes from.
+/// Name of a secret, and its source.
 #[derive(Clone, Debug)]
 pub struct SecretReference {
-    /// Its name.
+    /// Name of the secret.
     pub name: String,
-    /// Where it comes from; `None` is a static one.
+    /// Source; `None` for a static secret.
     pub source: Option<ConfigSource>,
-    /// Where it is asked for.
+    /// Place of the reference.
     pub(crate) place: Place,
 }
 
 impl SecretReference {
-    /// There is no secret of this name.
+    /// Returns the error for a missing secret.
     pub(crate) fn missing(&self) -> Diagnostic {
         Diagnostic::new(&self.place, format!("there is no secret `{}`", self.name))
     }
 }
 
-/// `envoy.extensions.transport_sockets.tls.v3.Secret`, with its name.
+/// Reads `envoy.extensions.transport_sockets.tls.v3.Secret`, with its name.
 pub(crate) fn secret(field: &Field<'_>) -> Option<(String, Secret)> {
     let message = field.message(&schema::SECRET)?;
     let name = message.require("name").and_then(|name| name.text())?.to_owned();
@@ -58,7 +58,7 @@ pub(crate) fn secret(field: &Field<'_>) -> Option<(String, Secret)> {
         Some((_, inner)) => Content::TicketKeys(ticket_keys(&inner)?, inner.place()),
         None => {
             return field.fail(Problem::new(
-                "holds nothing that is known",
+                "contains no supported secret",
                 "write `tls_certificate`, `validation_context` or `session_ticket_keys`",
             ));
         }
@@ -66,14 +66,14 @@ pub(crate) fn secret(field: &Field<'_>) -> Option<(String, Secret)> {
     Some((name, Secret { content }))
 }
 
-/// `envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys`.
+/// Reads `envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys`.
 pub(crate) fn ticket_keys(field: &Field<'_>) -> Option<Vec<Source>> {
     let message = field.message(&schema::TICKET_KEYS)?;
     let keys: Vec<_> = message.list("keys").iter().map(data_source).collect::<Option<_>>()?;
     if keys.is_empty() { field.fail("`keys` is missing") } else { Some(keys) }
 }
 
-/// `envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig`.
+/// Reads `envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig`.
 pub(crate) fn secret_reference(field: &Field<'_>) -> Option<SecretReference> {
     let message = field.message(&schema::SDS_SECRET)?;
     let name = message.require("name")?.text()?.to_owned();

@@ -1,4 +1,4 @@
-//! TLS towards servers.
+//! Upstream TLS.
 
 use super::{
     certificate::certificate,
@@ -20,10 +20,10 @@ use quadrille_config::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// `envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext`, its secrets still by name.
+/// `envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext`, with unresolved secrets.
 #[derive(Clone, Debug)]
 pub struct ClusterTls {
-    /// Sent to servers.
+    /// SNI.
     pub sni: Option<String>,
     validation: Option<Validation>,
     validation_secret: Option<SecretReference>,
@@ -34,7 +34,7 @@ pub struct ClusterTls {
     place: Place,
 }
 
-/// Reads what a cluster's `transport_socket` says of TLS.
+/// Reads the TLS settings of a cluster's `transport_socket`.
 pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
     let message = field.message(&schema::UPSTREAM_TLS)?;
     let mut tls = ClusterTls {
@@ -55,7 +55,7 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
         parameters(&parameters_field, &mut policy)?;
         tls.parameters = policy.into();
     }
-    // What the protocol is towards a server is said by the cluster's HTTP options.
+    // The upstream protocol is set by the cluster's HTTP options.
     if common.list("alpn_protocols").iter().any(|protocol| protocol.text() == Some("istio")) {
         tls.alpn = UpstreamAlpn::Istio;
     }
@@ -63,14 +63,14 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
     Some(tls)
 }
 
-/// What is shown to servers, written here or in a secret.
+/// Reads the client certificate, inline or in a secret.
 fn client_certificate(
     common: &Message<'_>,
 ) -> Option<(Option<Arc<CertificateSource>>, Option<SecretReference>)> {
     let here = common.list("tls_certificates");
     let named = common.list("tls_certificate_sds_secret_configs");
     if let Some(second) = here.iter().chain(&named).nth(1) {
-        return second.fail(Problem::new("clients show one certificate", "remove the others"));
+        return second.fail(Problem::new("only one client certificate is supported", "remove the others"));
     }
     let here = here.first().map(|field| certificate(field));
     let named = named.first().map(|field| secret_reference(field));
@@ -81,31 +81,31 @@ fn client_certificate(
 }
 
 impl ClusterTls {
-    /// The secret that it names.
+    /// Returns the secrets that it names.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretReference> {
         self.validation_secret.iter().chain(&self.certificate_secret)
     }
 
-    /// The model's form for the cluster of a control plane, whose secrets are written in place.
+    /// Converts to the model for the cluster of a control plane, whose secrets are inline.
     ///
     /// # Errors
-    /// If a secret has only a name, or more is asked of servers than can be verified.
+    /// If a secret is referenced by name, or the validation is not supported.
     pub fn for_control_plane(&self) -> Result<UpstreamTls, Diagnostic> {
         let named = self.validation_secret.as_ref().or(self.certificate_secret.as_ref());
         if let Some(reference) = named {
             let problem = Problem::new(
-                "refused: a control plane's secrets are needed before SDS brings any",
-                "write the certificate or the `trusted_ca` in place",
+                "refused: a control plane's secrets are needed before SDS delivers any",
+                "write the certificate or the `trusted_ca` inline",
             );
             return Err(Diagnostic::new(&reference.place, problem));
         }
         self.resolve(&BTreeMap::new(), false)
     }
 
-    /// The model's form; with `sends_host`, the name that is sent is that of each request.
+    /// Converts to the model; with `sends_host`, the SNI is the host of each request.
     ///
     /// # Errors
-    /// If a secret is not there, or more is asked of servers than can be verified.
+    /// If a secret is missing, or the validation is not supported.
     pub(crate) fn resolve(
         &self,
         secrets: &BTreeMap<String, Arc<Secret>>,
@@ -116,7 +116,7 @@ impl ClusterTls {
             validation = match secrets.get(&reference.name).map(|secret| &secret.content) {
                 Some(Content::Validation(secret)) => validation.merged(secret.clone()),
                 Some(_) => {
-                    let text = format!("the secret `{}` is no `validation_context`", reference.name);
+                    let text = format!("the secret `{}` is not a `validation_context`", reference.name);
                     return Err(Diagnostic::new(&reference.place, text));
                 }
                 None => return Err(reference.missing()),
@@ -128,12 +128,12 @@ impl ClusterTls {
         };
         if !validation.certificates.is_empty() || !validation.public_keys.is_empty() {
             return refuse(Problem::new(
-                "hashes of servers' certificates are not compared",
-                "verify them by a `trusted_ca`",
+                "hashes of upstream certificates are not supported",
+                "use a `trusted_ca`",
             ));
         }
         if validation.revoked.is_some() {
-            return refuse(Problem::new("revocation lists are not read for servers", "remove `crl`"));
+            return refuse(Problem::new("revocation lists are not supported for upstreams", "remove `crl`"));
         }
         let verified = validation.ca.is_some() || validation.system;
         if !verified && !validation.names.is_empty() {
@@ -141,7 +141,7 @@ impl ClusterTls {
                 "subjectAltNames prove nothing without a `trusted_ca` that vouches for them".into(),
             );
         }
-        // BoringSSL verifies a name that is also sent, and looks for the others among the subjectAltNames.
+        // BoringSSL verifies the name that is sent as SNI; the others are matched with the subjectAltNames.
         let sent = exact_dns(&validation.names, self.sni.as_deref()).filter(|_| !sends_host);
         let name = sent.map(str::to_owned);
         let names = if name.is_some() { Vec::new() } else { validation.names };
@@ -149,7 +149,7 @@ impl ClusterTls {
             Some(reference) => match secrets.get(&reference.name).map(|secret| &secret.content) {
                 Some(Content::Certificate(certificate)) => Some(certificate),
                 Some(_) => {
-                    let text = format!("the secret `{}` is no `tls_certificate`", reference.name);
+                    let text = format!("the secret `{}` is not a `tls_certificate`", reference.name);
                     return Err(Diagnostic::new(&reference.place, text));
                 }
                 None => return Err(reference.missing()),
@@ -171,7 +171,7 @@ impl ClusterTls {
     }
 }
 
-/// The DNS name, if the matchers want this one alone, and it is the SNI if there is one.
+/// Returns the DNS name if it is the only accepted name, and equals the SNI if there is one.
 fn exact_dns<'a>(names: &'a [AltName], sni: Option<&str>) -> Option<&'a str> {
     let mut wanted = names.iter().map(|name| match (name.kind, &name.text.rule) {
         (AltNameKind::Dns, TextRule::Exact(text)) => Some(text.as_str()),

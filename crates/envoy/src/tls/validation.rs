@@ -1,4 +1,4 @@
-//! What the other side's certificate must be.
+//! Validation of peer certificates.
 
 use crate::{
     common::{base64, data_source, string_matcher},
@@ -11,7 +11,7 @@ use quadrille_config::{
     model::{AltName, AltNameKind, ClientCheck, Place, Source},
 };
 
-/// `envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext`, for either side.
+/// `envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext`, for clients or upstreams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Validation {
     pub(crate) ca: Option<(Source, Place)>,
@@ -19,12 +19,12 @@ pub(crate) struct Validation {
     pub(crate) certificates: Vec<[u8; 32]>,
     pub(crate) public_keys: Vec<[u8; 32]>,
     pub(crate) names: Vec<AltName>,
-    /// The system's CAs.
+    /// Whether the system's CAs are trusted.
     pub(crate) system: bool,
 }
 
 impl Validation {
-    /// The same with what another says on top, as messages are merged: single values replace, lists grow.
+    /// Merges another context into this one, like messages: single values replace, lists are appended.
     pub(crate) fn merged(mut self, over: Self) -> Self {
         self.ca = over.ca.or(self.ca);
         self.revoked = over.revoked.or(self.revoked);
@@ -35,15 +35,15 @@ impl Validation {
         self
     }
 
-    /// What is asked of clients; `None` if nothing is.
+    /// Returns the validation of clients; `None` if not configured.
     ///
     /// # Errors
-    /// If what is asked proves nothing.
+    /// If the validation would not authenticate clients.
     pub(crate) fn client_check(&self) -> Result<Option<ClientCheck>, Problem> {
         let pinned = !self.certificates.is_empty() || !self.public_keys.is_empty();
         match (self.ca.is_some(), pinned, self.names.is_empty()) {
             _ if self.system => {
-                Err(Problem::new("clients are not verified by the system's CAs", "name a `trusted_ca`"))
+                Err(Problem::new("the system's CAs are not supported for clients", "set a `trusted_ca`"))
             }
             (false, false, true) => Ok(None),
             (false, false, false) => {
@@ -60,7 +60,7 @@ impl Validation {
     }
 }
 
-/// `envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext`.
+/// Reads `envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext`.
 pub(crate) fn validation(field: &Field<'_>) -> Option<Validation> {
     const TRUST: &[(&str, u32, ())] = &[("VERIFY_TRUST_CHAIN", 0, ())];
     let message = field.message(&schema::VALIDATION)?;
@@ -103,7 +103,7 @@ fn alt_name(field: &Field<'_>) -> Option<AltName> {
     Some(AltName { kind, text })
 }
 
-/// SHA-256 in hexadecimal, with colons between the bytes or without.
+/// Parses a hexadecimal SHA-256, with or without colons between the bytes.
 fn hexadecimal(text: &str) -> Result<[u8; 32], Problem> {
     let digits: String = text.chars().filter(|letter| *letter != ':').collect();
     let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
@@ -111,12 +111,12 @@ fn hexadecimal(text: &str) -> Result<[u8; 32], Problem> {
     bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
         Problem::new(
             "not a SHA-256 in hexadecimal",
-            "make one with: openssl x509 -in cert.pem -outform DER | sha256sum",
+            "create one with: openssl x509 -in cert.pem -outform DER | sha256sum",
         )
     })
 }
 
-/// SHA-256 of a public key, in base64 (RFC 7469 section 2.4).
+/// Parses the SHA-256 of a public key, in base64 (RFC 7469 section 2.4).
 fn pin(text: &str) -> Result<[u8; 32], Problem> {
     let bytes = base64(text).ok().and_then(|bytes| bytes.as_slice().try_into().ok());
     bytes.ok_or_else(|| "not a SHA-256 in base64".into())

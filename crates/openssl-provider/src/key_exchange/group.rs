@@ -1,4 +1,4 @@
-//! The groups in TLS (`provider-base(7)`, capability `TLS-GROUP`). libssl takes a group's key management only from the
+//! TLS groups (`provider-base(7)`, capability `TLS-GROUP`). libssl takes a group's key management only from the
 //! provider that has the group.
 
 use super::{group_key::GroupKey, hybrid::HybridKey, x25519::X25519Key};
@@ -9,17 +9,17 @@ use crate::{
 };
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// A group, as libssl is told of it.
+/// Description of a group for libssl.
 struct Group {
-    /// As configurations name it (IANA).
+    /// Name in configurations (IANA).
     name: &'static CStr,
-    /// Its key management's name.
+    /// Name of its key management.
     algorithm: &'static CStr,
     id: u32,
     security_bits: u32,
     min_tls: i32,
     min_dtls: i32,
-    /// Whether the server encapsulates a secret, rather than to send a public key of its own.
+    /// Whether the server encapsulates a secret instead of sending a public key of its own.
     is_kem: i32,
 }
 
@@ -62,7 +62,7 @@ pub(crate) unsafe extern "C" fn capabilities(
             return Ok(());
         }
         for group in &GROUPS {
-            // SAFETY: it is OpenSSL's, with the argument that belongs to it.
+            // SAFETY: the callback is OpenSSL's, and is called with its argument.
             let taken = group.described().with(|params| unsafe { callback(params, argument) });
             if taken != 1 {
                 return Err(Failure::quiet());

@@ -1,32 +1,32 @@
-//! What all groups' keys have in common.
+//! Interface common to the keys of all groups.
 
 use crate::error::Failure;
 use std::ffi::CStr;
 
-/// A key of one group. It is empty when it stands for the group alone.
+/// A key of one group. It is empty when it represents only the group.
 pub(super) trait GroupKey: Default + 'static {
-    /// As OpenSSL names the group and its algorithms.
+    /// OpenSSL's name of the group and its algorithms.
     const NAME: &'static CStr;
     const BITS: usize;
     const SECURITY_BITS: usize;
-    /// Bytes of the longest thing that the algorithm gives out.
+    /// Maximum number of bytes in the algorithm's outputs.
     const MAX_SIZE: usize;
 
-    /// A key pair that nobody else has.
+    /// Generates a key pair.
     fn generate() -> Result<Self, Failure>;
 
-    /// From a private key or a public one, or both, which must belong together.
+    /// Creates a key from a private key, a public key, or both, which must match.
     fn from_parts(private: Option<&[u8]>, public: Option<&[u8]>) -> Result<Self, Failure>;
 
-    /// The peer's public key, as TLS has it.
+    /// Sets the peer's public key, in its TLS encoding.
     fn set_public(&mut self, public: &[u8]) -> Result<(), Failure>;
 
     fn public(&self) -> Option<&[u8]>;
 
-    /// The private key, as it is exported.
+    /// Returns the private key for export.
     fn private(&self) -> Option<&[u8]>;
 
-    /// Whether there is a private key, which may not be one that is exported.
+    /// Returns whether there is a private key, which may not be exportable.
     fn has_private(&self) -> bool {
         self.private().is_some()
     }

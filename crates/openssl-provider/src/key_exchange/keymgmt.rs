@@ -1,5 +1,5 @@
-//! Key management of a group (`provider-keymgmt(7)`): key pairs are made, the peer's public key is set, and keys are
-//! imported and exported.
+//! Key management of a group (`provider-keymgmt(7)`): generates key pairs, sets the peer's public key, imports and
+//! exports keys.
 
 use super::group_key::GroupKey;
 use crate::{
@@ -13,10 +13,10 @@ use crate::{
 };
 use std::ffi::{c_char, c_int, c_void};
 
-/// Key management's functions for OpenSSL.
+/// Dispatch table of key management.
 pub(super) type Table = [Dispatch; 21];
 
-/// Those of one kind of key.
+/// Returns the functions for one key type.
 pub(super) const fn table<K: GroupKey>() -> Table {
     [
         Dispatch::new(id::NEW, new::<K> as *const ()),
@@ -47,7 +47,7 @@ unsafe extern "C" fn new<K: GroupKey>(_provider: *mut c_void) -> *mut K {
     context::new(K::default)
 }
 
-/// Whether a key pair is wanted, or only an object that stands for the group.
+/// Whether to generate a key pair, or only an object that represents the group.
 struct Generation {
     key_pair: bool,
 }
@@ -64,7 +64,7 @@ unsafe extern "C" fn generation_begins<K: GroupKey>(
     })
 }
 
-/// A template says which group, and there is only one.
+/// Ignores the template: it only names the group, and there is only one.
 unsafe extern "C" fn template(_generation: *mut Generation, _template: *const c_void) -> c_int {
     guard(|| Ok(()))
 }
@@ -80,11 +80,11 @@ unsafe extern "C" fn generation_params<K: GroupKey>(
 fn check_group<K: GroupKey>(params: Params<'_>) -> Result<(), Failure> {
     let Some(group) = params.get(c"group") else { return Ok(()) };
     let group = group.text().ok_or(Reason::UnsupportedParameter)?;
-    // OpenSSL 3.5 has hybrid groups for which its algorithms need no name.
+    // OpenSSL 3.5 has hybrid groups whose algorithms need no group name.
     if group.is_empty() || group.as_bytes().eq_ignore_ascii_case(K::NAME.to_bytes()) {
         return Ok(());
     }
-    let text = format!("the group {group}, not {}", K::NAME.to_string_lossy());
+    let text = format!("group {group}, expected {}", K::NAME.to_string_lossy());
     Err(Failure::new(Reason::UnsupportedParameter, text))
 }
 
@@ -94,7 +94,7 @@ unsafe extern "C" fn generate<K: GroupKey>(
     _argument: *mut c_void,
 ) -> *mut K {
     guard_pointer(|| {
-        // SAFETY: OpenSSL passes what `generation_begins` gave it.
+        // SAFETY: OpenSSL passes the value returned by `generation_begins`.
         let generation = unsafe { at(generation) }?;
         let key = if generation.key_pair { K::generate()? } else { K::default() };
         Ok(Box::into_raw(Box::new(key)))
@@ -116,10 +116,10 @@ unsafe extern "C" fn get_params<K: GroupKey>(key: *const K, params: *mut Param) 
     })
 }
 
-/// The peer's public key, as TLS has it.
+/// Sets the peer's public key, in its TLS encoding.
 unsafe extern "C" fn set_params<K: GroupKey>(key: *mut K, params: *const Param) -> c_int {
     guard(|| {
-        // SAFETY: as above; nobody else uses a key while it is changed.
+        // SAFETY: as above; a key has no other users while it is changed.
         let (key, params) = unsafe { (at_mut(key)?, Params::new(params)) };
         let Some(public) = params.get(c"encoded-pub-key") else { return Ok(()) };
         key.set_public(public.bytes().ok_or(Reason::WrongInput)?)
@@ -136,10 +136,10 @@ unsafe extern "C" fn has<K: GroupKey>(key: *const K, selection: c_int) -> c_int 
     })
 }
 
-/// Every string of 32 bytes is a key of X25519 (RFC 7748 section 5), whose points of small order are found by their secret;
-/// what is no key of ML-KEM is refused when it is set.
+/// Every string of 32 bytes is an X25519 key (RFC 7748 section 5); points of small order are detected by their
+/// secret. Invalid ML-KEM keys are rejected when they are set.
 unsafe extern "C" fn validate<K: GroupKey>(key: *const K, selection: c_int, _how: c_int) -> c_int {
-    // SAFETY: as for `has`.
+    // SAFETY: see `has`.
     unsafe { has::<K>(key, selection) }
 }
 
@@ -154,7 +154,7 @@ unsafe extern "C" fn matches<K: GroupKey>(one: *const K, other: *const K, select
 
 unsafe extern "C" fn import<K: GroupKey>(key: *mut K, selection: c_int, params: *const Param) -> c_int {
     guard(|| {
-        // SAFETY: as for `set_params`.
+        // SAFETY: see `set_params`.
         let (key, params) = unsafe { (at_mut(key)?, Params::new(params)) };
         let part = |name| params.get(name).and_then(Value::bytes);
         let private = part(c"priv").filter(|_| selection & SELECT_PRIVATE != 0);
@@ -183,7 +183,7 @@ unsafe extern "C" fn export<K: GroupKey>(
         if let Some(private) = key.private().filter(|_| selection & SELECT_PRIVATE != 0) {
             parts = parts.bytes(c"priv", private);
         }
-        // SAFETY: it is OpenSSL's, with the argument that belongs to it.
+        // SAFETY: the callback is OpenSSL's, and is called with its argument.
         let taken = parts.with(|params| unsafe { callback(params, argument) });
         if taken == 1 { Ok(()) } else { Err(Failure::quiet()) }
     })

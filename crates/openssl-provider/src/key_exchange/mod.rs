@@ -1,7 +1,7 @@
-//! Key exchange for TLS handshakes: X25519 (RFC 7748), and X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem) also where OpenSSL
-//! itself does not have it, which is before 3.5. Key pairs are made ahead in lanes; what several handshakes need is computed
-//! in lanes together, or by AWS-LC. A program gets it by the property `quadrille.key_exchange=yes`, which openssl.cnf can
-//! prefer for all of its handshakes.
+//! Key exchange for TLS handshakes: X25519 (RFC 7748), and X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem) also for
+//! OpenSSL before 3.5, which lacks it. Key pairs are generated ahead in lanes; operations of several handshakes are
+//! computed together in lanes, or by AWS-LC. A program selects it with the property `quadrille.key_exchange=yes`,
+//! which openssl.cnf can prefer for all handshakes.
 
 mod group;
 mod group_key;

@@ -1,8 +1,9 @@
-//! What several handshakes of an event loop need, computed together.
+//! Batches of key exchange operations from several handshakes of an event loop.
 //!
-//! Each handshake in a job hands its operation in, asks its server to be resumed, and is paused. Before the server resumes
-//! it, it has what was handed in computed, on its own stack: that of a job is too small for lanes. No other thread is
-//! involved, because one operation costs less than a change of thread and back.
+//! Each handshake in a job submits its operation, notifies its server that it can be resumed, and is paused. Before
+//! the server resumes it, the server calls for all submitted operations to be computed on the server's own stack:
+//! that of a job is too small for lanes. No other thread is involved, because one operation costs less than two
+//! thread switches.
 
 use crate::{
     compute,
@@ -20,37 +21,38 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// Length of X25519's keys and secrets.
+/// Length of X25519 keys and secrets.
 pub(super) const BYTES: usize = 32;
 
 type Secret = Zeroizing<[u8; BYTES]>;
 
-/// After a turn with too few operations for lanes, so many are computed at once, before another turn is tried.
+/// Number of operations computed immediately after a turn with too few operations for lanes, before another turn is
+/// tried.
 const AT_ONCE: u32 = 16;
 
 thread_local! {
     /// Whether the server's module computes turns in this thread.
     static HAS_TURNS: Cell<bool> = const { Cell::new(false) };
     static WAITING: RefCell<Vec<Arc<Operation>>> = const { RefCell::new(Vec::new()) };
-    /// How many operations are still computed at once.
+    /// Number of operations still to be computed immediately.
     static LEFT_AT_ONCE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// An operation that waits for others.
+/// An operation that waits to be batched.
 struct Operation {
     task: Task,
     outcome: OnceLock<Outcome>,
 }
 
 enum Task {
-    /// The secret that a private key and the peer's public key share.
+    /// Computes the shared secret of a private key and the peer's public key.
     Secret { private: Secret, peer: [u8; BYTES] },
-    /// The answer to a client's share: what is sent, and after it the secret.
+    /// Computes the response to a client's share: the server's share followed by the secret.
     Answer(ClientShare),
 }
 
-/// The secret that a private key and the peer's public key share: with those of other handshakes where lanes pay and
-/// the server computes turns.
+/// Computes the shared secret of a private key and the peer's public key, batched with other handshakes if lanes pay
+/// off and the server computes turns.
 pub(super) fn secret(private: &[u8; BYTES], peer: &[u8; BYTES]) -> Result<Secret, Failure> {
     if !waits()? {
         return x25519::secret(private, peer).ok_or_else(small_order);
@@ -61,7 +63,7 @@ pub(super) fn secret(private: &[u8; BYTES], peer: &[u8; BYTES]) -> Result<Secret
     Ok(secret)
 }
 
-/// The answer to a client's share, and after it the secret: in the same way.
+/// Computes the response to a client's share, followed by the secret. It is batched likewise.
 pub(super) fn answer(share: ClientShare) -> Outcome {
     let task = Task::Answer(share);
     if waits()? { in_turn(task) } else { task.compute() }
@@ -75,7 +77,7 @@ fn lanes_pay() -> Result<bool, Failure> {
     Ok(compute::engine()?.x25519_batching().crossover != usize::MAX)
 }
 
-/// Whether the last turn was not worth it, and the next one is not yet to be tried.
+/// Returns whether to compute immediately: the last turn was too small, and the next one is not due yet.
 fn is_at_once() -> bool {
     let left = LEFT_AT_ONCE.get();
     LEFT_AT_ONCE.set(left.saturating_sub(1));
@@ -91,7 +93,7 @@ fn in_turn(task: Task) -> Outcome {
     wait::for_answer(Box::pin(InTurn { operation, handed_in: false }))
 }
 
-/// An operation that is handed in when it is first polled, and done when it is polled again.
+/// A future that submits its operation when first polled, and is ready when polled again.
 struct InTurn {
     operation: Arc<Operation>,
     handed_in: bool,
@@ -108,13 +110,13 @@ impl Future for InTurn {
             return Poll::Pending;
         }
         let Operation { task, outcome } = &*self.operation;
-        // None if it was resumed before the turn was computed.
+        // `None` if the job was resumed before the turn was computed.
         Poll::Ready(outcome.get().cloned().unwrap_or_else(|| task.compute()))
     }
 }
 
 impl Task {
-    /// Alone, and now.
+    /// Computes this operation immediately and alone.
     fn compute(&self) -> Outcome {
         match self {
             Self::Secret { private, peer } => {
@@ -129,7 +131,7 @@ impl Task {
     }
 }
 
-/// Computes whatever waits in this thread, also for handshakes that have ended meanwhile.
+/// Computes all pending operations of this thread, including those of handshakes that have ended.
 pub(crate) fn compute_turn() {
     HAS_TURNS.set(true);
     let waiting = WAITING.take();
@@ -183,10 +185,10 @@ impl Task {
     }
 }
 
-/// What is sent, and after it the secret.
+/// Concatenates the server's share and the secret.
 fn joined(answer: Result<ServerShare, ExchangeError>) -> Outcome {
     let ServerShare { public, secret, .. } = answer?;
-    // With room for all of it: a vector that grows would leave a copy of the secret behind.
+    // Allocated at full size: a vector that grows would leave a copy of the secret behind.
     let mut both = Zeroizing::new(Vec::with_capacity(public.len() + secret.len()));
     both.extend_from_slice(&public);
     both.extend_from_slice(&secret);

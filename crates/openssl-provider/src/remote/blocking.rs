@@ -1,4 +1,4 @@
-//! A thread that has nothing else to do asks a key server, and waits for the reply.
+//! Blocking client of key servers: the calling thread sends a request, and waits for the reply.
 
 use super::{
     operation::KeyServerOperation,
@@ -19,13 +19,13 @@ use zeroize::Zeroizing;
 
 type Connection = super::connection::Connection<Arc<KeyServerOperation>>;
 
-/// The connections of this process that nobody uses now: as many as threads have asked at the same time.
+/// Idle connections of this process, as many as threads have sent requests at the same time.
 static IDLE: PerProcess<Mutex<HashMap<PathBuf, Vec<Connection>>>> = PerProcess::new();
 
-/// No server was there, and one operation has waited for them already.
+/// Whether no server is reachable and one operation has already waited for them.
 static DOWN: AtomicBool = AtomicBool::new(false);
 
-/// Asks one server after the other. An operation that was computed twice does no harm.
+/// Tries one server after the other. Computing an operation twice does no harm.
 pub(super) fn compute(servers: &Servers, operation: KeyServerOperation) -> wait::Outcome {
     let operation = Arc::new(operation);
     let began = Instant::now();
@@ -55,7 +55,7 @@ pub(super) fn compute(servers: &Servers, operation: KeyServerOperation) -> wait:
 type Answer = Result<Zeroizing<Vec<u8>>, ServerError>;
 
 fn ask(server: &Path, operation: &Arc<KeyServerOperation>, timeout: Duration) -> Answer {
-    // A connection that was idle may be one to a server that has gone meanwhile.
+    // The server of an idle connection may have stopped meanwhile.
     let kept = idle().get_mut(server).and_then(Vec::pop);
     if let Some(connection) = kept {
         match ask_over(connection, server, operation, timeout) {
@@ -68,7 +68,7 @@ fn ask(server: &Path, operation: &Arc<KeyServerOperation>, timeout: Duration) ->
     ask_over(connection, server, operation, timeout)
 }
 
-/// The connection is kept for the next operation, unless something was wrong with it.
+/// Sends the request over this connection, which is kept for the next operation unless it fails.
 fn ask_over(
     mut connection: Connection,
     server: &Path,

@@ -1,4 +1,4 @@
-//! A socket to a key server, with the session on it.
+//! A socket connected to a key server, with its protocol session.
 
 use quadrille_keyless::{
     session::{ClientSession, KeepAlive, RemoteOperation},
@@ -22,7 +22,7 @@ pub(super) struct Connection<O> {
 }
 
 impl<O: RemoteOperation> Connection<O> {
-    /// `timeout` is how long reads and writes wait; without, they do not.
+    /// Opens a connection. `timeout` limits reads and writes; without it, they do not block.
     pub(super) fn open(server: &Path, timeout: Option<Duration>, keep_alive: KeepAlive) -> io::Result<Self> {
         let stream = UnixStream::connect(server)?;
         match timeout {
@@ -36,7 +36,7 @@ impl<O: RemoteOperation> Connection<O> {
         Ok(Self { session, stream, buffer: Box::new([0; 16 * 1024]) })
     }
 
-    /// Sends what can be sent.
+    /// Sends as much as the socket accepts.
     pub(super) fn send(&mut self) -> io::Result<()> {
         while self.session.has_unsent() {
             match self.stream.write(self.session.unsent()) {
@@ -50,11 +50,11 @@ impl<O: RemoteOperation> Connection<O> {
         Ok(())
     }
 
-    /// Hands what has come to the session, which is to be asked for events after that. False if nothing has come, or
-    /// nothing within the timeout.
+    /// Passes received bytes to the session, whose events the caller then takes. Returns false if nothing was
+    /// received, also within the timeout.
     pub(super) fn receive(&mut self) -> io::Result<bool> {
         let count = match self.stream.read(&mut self.buffer[..]) {
-            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it")),
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the server")),
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),

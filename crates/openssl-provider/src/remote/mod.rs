@@ -1,8 +1,8 @@
-//! Keys that are in a key server on this machine: `quadrille keyserver --unix PATH`. The server's process computes for
-//! all processes together, and none of them has the key.
+//! Keys in a key server on this machine: `quadrille keyserver --unix PATH`. The server's process computes for all
+//! processes together, and only it holds the key.
 //!
 //! Inside ASYNC jobs, the operations of a process share one connection (`multiplexer`). A thread that blocks talks to
-//! the server itself (`blocking`): that is two system calls, and nobody in between. Both drive the session of
+//! the server directly (`blocking`), which takes two system calls and no other thread. Both drive the session of
 //! `quadrille_keyless`, on sockets of their own and without an async runtime.
 
 mod blocking;
@@ -21,7 +21,7 @@ use quadrille_keyless::wire::Ski;
 use server::Servers;
 use std::{path::PathBuf, sync::Arc};
 
-/// The private half of a key, in key servers.
+/// The private half of a key, held by key servers.
 pub(crate) struct RemoteKey {
     ski: Ski,
     verification_key: Arc<VerificationKey>,
@@ -34,7 +34,7 @@ impl RemoteKey {
         Ok(Self { ski, verification_key: Arc::new(verification_key), servers: servers.into() })
     }
 
-    /// Computes an operation. The result has been checked with the public key.
+    /// Computes an operation. The result is verified with the public key.
     pub(crate) fn compute(&self, operation: Operation) -> Outcome {
         let verification_key = Arc::clone(&self.verification_key);
         let operation = KeyServerOperation { ski: self.ski, operation, verification_key };

@@ -1,5 +1,5 @@
-//! All operations of a process that are not waited for by a thread: one connection, kept by a thread of its own, that
-//! begins with the first operation.
+//! Multiplexer for the operations of a process that do not block a thread: one connection, kept by a separate thread
+//! that starts with the first operation.
 
 use super::{
     operation::KeyServerOperation,
@@ -28,10 +28,10 @@ use std::{
 
 type Connection = super::connection::Connection<Arc<Request>>;
 
-/// The threads of this process, one for each list of servers.
+/// Threads of this process, one for each list of servers.
 static MULTIPLEXERS: PerProcess<Mutex<HashMap<Servers, Arc<CommandQueue>>>> = PerProcess::new();
 
-/// Hands an operation to the thread.
+/// Submits an operation to the thread.
 pub(super) fn submit(servers: &Servers, operation: KeyServerOperation) -> Result<wait::Answer, Failure> {
     let commands = command_queue(servers).map_err(|error| {
         Failure::new(Reason::KeyServer, format!("cannot start a thread for the key server: {error}"))
@@ -54,7 +54,7 @@ fn command_queue(servers: &Servers) -> io::Result<Arc<CommandQueue>> {
     Ok(commands)
 }
 
-/// Commands for the thread that it has not seen yet.
+/// Commands that the thread has not processed yet.
 struct CommandQueue {
     waiting: Mutex<Vec<Command>>,
     signal: Signal,
@@ -62,7 +62,7 @@ struct CommandQueue {
 
 enum Command {
     Submit(Arc<Request>),
-    /// Nobody waits for it any more.
+    /// Cancels a request.
     Withdraw(Arc<Request>),
 }
 
@@ -77,7 +77,7 @@ struct State {
     outcome: Option<wait::Outcome>,
     waker: Option<Waker>,
     over: bool,
-    /// Its id on the connection, once it has been submitted there.
+    /// Request id on the connection, once submitted.
     id: Option<u32>,
 }
 
@@ -159,16 +159,16 @@ impl RemoteOperation for Request {
     }
 }
 
-/// The thread.
+/// State of the thread.
 struct Multiplexer {
     servers: Servers,
     commands: Arc<CommandQueue>,
-    /// Not submitted to a connection.
+    /// Requests not submitted to a connection.
     waiting: VecDeque<Arc<Request>>,
     connection: Option<Connection>,
-    /// Which server is asked, or will be next.
+    /// Index of the server in use, or to be tried next.
     server: usize,
-    /// Why the last attempt failed, and since when all have.
+    /// Error of the last attempt, and start of the current series of failures.
     last_error: Option<(ServerError, Instant)>,
     next_attempt: Instant,
 }
@@ -200,7 +200,7 @@ impl Multiplexer {
         }
     }
 
-    /// Until there is something to do.
+    /// Blocks until there is work.
     fn sleep(&mut self) {
         let mut fds = [poll_for(self.commands.signal.fd(), libc::POLLIN); 2];
         let mut count = 1;
@@ -212,15 +212,15 @@ impl Multiplexer {
         }
         let limit = self.due().map_or(-1, |due| {
             let left = due.saturating_duration_since(Instant::now());
-            // Rounded up, so as not to wake just before it.
+            // Rounded up, so that it does not wake just before the deadline.
             libc::c_int::try_from(left.as_millis() + 1).unwrap_or(libc::c_int::MAX)
         });
-        // SAFETY: `count` entries are there.
+        // SAFETY: `fds` has `count` entries.
         unsafe { libc::poll(fds.as_mut_ptr(), count, limit) };
         self.commands.signal.clear();
     }
 
-    /// When something is to be done though nothing comes.
+    /// Returns when there is work even if nothing is received.
     fn due(&self) -> Option<Instant> {
         let oldest = self.waiting.front();
         match &self.connection {
@@ -246,12 +246,12 @@ impl Multiplexer {
         }
     }
 
-    /// To whichever server is there, the one that was asked last first.
+    /// Connects to the first reachable server, starting with the one used last.
     fn connect(&mut self, now: Instant) {
         if self.connection.is_some() || self.waiting.is_empty() || now < self.next_attempt {
             return;
         }
-        // With nobody else to ask, a slow server is as good as any.
+        // Without an alternative, a slow server is not abandoned.
         let keep_alive = if self.servers.len() > 1 {
             KeepAlive::Replies { stall: SERVER_TIMEOUT }
         } else {
@@ -299,7 +299,7 @@ impl Multiplexer {
         }
     }
 
-    /// What is unanswered is asked again, of the next server.
+    /// Resubmits the pending requests to the next server.
     fn lose(&mut self, last_error: ServerError, now: Instant) {
         self.server = (self.server + 1) % self.servers.len().max(1);
         let since = self.last_error.as_ref().map_or(now, |(_, since)| *since);
@@ -318,7 +318,8 @@ impl Multiplexer {
         }
     }
 
-    /// Ends what waits for a connection at its deadline, and when no server has been there for a while, at once.
+    /// Fails requests that wait for a connection: at their deadline, or at once if no server has been reachable for a
+    /// while.
     fn expire(&mut self, now: Instant) {
         let (servers, server) = (&self.servers, self.server);
         let failure = |request: &Request, last_error: &ServerError| {

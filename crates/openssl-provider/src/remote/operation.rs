@@ -1,4 +1,4 @@
-//! An operation that a key server is asked for.
+//! An operation for a key server.
 
 use crate::process::PerProcess;
 use boring::{error::ErrorStack, pkey::PKey};
@@ -9,14 +9,14 @@ use quadrille_keyless::{
 };
 use std::sync::Arc;
 
-/// An operation with a key that is in key servers.
+/// An operation with a key that key servers hold.
 pub(super) struct KeyServerOperation {
     pub(super) ski: Ski,
     pub(super) operation: Operation,
     pub(super) verification_key: Arc<VerificationKey>,
 }
 
-/// The public half that results are checked with. Each process that uses it has its own copy inside BoringSSL, with its
+/// Public half with which results are verified. Each process that uses it has its own copy inside BoringSSL, with its
 /// own locks.
 pub(super) struct VerificationKey {
     der: Vec<u8>,
@@ -44,7 +44,7 @@ impl RemoteOperation for KeyServerOperation {
         matches!(self.operation, Operation::Decrypt { .. })
     }
 
-    /// No result is believed that the public key does not confirm.
+    /// Verifies a result with the public key; key servers are not trusted.
     fn accepts(&self, result: &[u8]) -> bool {
         self.verification_key.confirms(&self.operation, result)
     }

@@ -1,4 +1,4 @@
-//! What is to be known of key servers: where they are, how long they are waited for, and how they fail.
+//! Key server addresses, timeouts and errors.
 
 use crate::error::{Failure, Reason};
 use quadrille_keyless::{
@@ -12,20 +12,20 @@ use std::{
     time::Duration,
 };
 
-/// A handshake is not held up longer than this by key servers.
+/// Maximum time that key servers may delay a handshake.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
-/// A server that has not answered for so long is left for another one, if there is one.
+/// Time without a response after which another server is used, if there is one.
 pub(super) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
-/// A server that is not there is looked for so often.
+/// Interval between connection attempts to unreachable servers.
 pub(super) const RECONNECT_INTERVAL: Duration = Duration::from_millis(20);
-/// How long the first operations wait for a server that has gone to come back. After that operations fail at once,
-/// until it is there.
+/// Time that the first operations wait for a stopped server to restart. After that, operations fail at once until it
+/// is reachable.
 pub(super) const RESTART_GRACE: Duration = Duration::from_secs(1);
 
-/// Key servers by their sockets; the first is preferred.
+/// Key servers by their sockets, in order of preference.
 pub(crate) type Servers = Arc<[PathBuf]>;
 
-/// Why a server has not computed something.
+/// Reason why a server did not compute an operation.
 #[derive(Clone, Debug)]
 pub(super) enum ServerError {
     Connect(String),
@@ -44,7 +44,7 @@ impl ServerError {
                 )
             }
             Self::Lost(error) => format!("{server}: the connection was lost: {error}"),
-            Self::Slow => format!("{server}: no answer in time"),
+            Self::Slow => format!("{server}: no response in time"),
             Self::Refused(code) => format!("{server}: {code}{}", remedy(*code)),
         };
         Failure::new(Reason::KeyServer, format!("key {ski}: {detail}"))
@@ -68,8 +68,8 @@ impl From<SessionError> for ServerError {
 
 fn remedy(code: ErrorCode) -> &'static str {
     match code {
-        ErrorCode::Denied => "; decryption, for RSA key exchange, must be allowed by its --policy",
-        ErrorCode::KeyNotFound => "; put the key into the directory of its --keys",
+        ErrorCode::Denied => "; its --policy must allow decryption for RSA key exchange",
+        ErrorCode::KeyNotFound => "; add the key to the directory of its --keys",
         _ => "",
     }
 }

@@ -1,5 +1,5 @@
-//! Decryption paddings, taken off in constant time: neither time nor the result may tell whether a ciphertext that
-//! somebody else made was padded well (Bleichenbacher 1998, Manger 2001).
+//! Decryption paddings, removed in constant time: neither time nor the result may reveal whether the padding of an
+//! attacker's ciphertext was valid (Bleichenbacher 1998, Manger 2001).
 
 use super::encryption::mask;
 use crate::{
@@ -10,11 +10,11 @@ use boring::{hash::hmac_sha256, rand::rand_bytes};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
 use zeroize::Zeroizing;
 
-/// Length of the premaster secret of TLS (RFC 5246 section 7.4.7.1).
+/// Length of the TLS premaster secret (RFC 5246 section 7.4.7.1).
 pub(crate) const PREMASTER: usize = 48;
 
-/// The premaster secret, or a random one in its place if the padding or the version in it is wrong. `versions` are
-/// those that it may begin with.
+/// Returns the premaster secret, or a random one if the padding or the version in it is wrong. `versions` are the
+/// valid versions at its start.
 pub(crate) fn tls(padded: &[u8], versions: &[u16]) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let start = padded.len().checked_sub(PREMASTER).filter(|start| *start >= 11).ok_or_else(too_short)?;
     let mut good = padded[0].ct_eq(&0) & padded[1].ct_eq(&2) & padded[start - 1].ct_eq(&0);
@@ -30,8 +30,8 @@ pub(crate) fn tls(padded: &[u8], versions: &[u16]) -> Result<Zeroizing<Vec<u8>>,
     Ok(Zeroizing::new(chosen.collect()))
 }
 
-/// The message of EME-PKCS1-v1_5, or one made of `secret` and the ciphertext if the padding is wrong: always the same
-/// for the same ciphertext, so that who asks learns nothing ("implicit rejection", as OpenSSL 3.2 does).
+/// Removes EME-PKCS1-v1_5 padding. If it is wrong, returns a message derived from `secret` and the ciphertext: always
+/// the same for the same ciphertext, so that the caller learns nothing ("implicit rejection", as in OpenSSL 3.2).
 pub(crate) fn pkcs1(
     padded: &[u8],
     ciphertext: &[u8],
@@ -55,10 +55,10 @@ pub(crate) fn pkcs1(
     Ok(tail(&Zeroizing::new(chosen.collect::<Vec<u8>>()), start))
 }
 
-/// The message of EME-OAEP.
+/// Removes EME-OAEP padding.
 ///
 /// # Errors
-/// One for everything that may be wrong.
+/// The same error for every kind of invalid padding.
 pub(crate) fn oaep(
     padded: &[u8],
     digest: Digest,
@@ -91,7 +91,7 @@ pub(crate) fn oaep(
     }
 }
 
-/// A message, right-aligned, and where it begins.
+/// Returns a pseudorandom message, right-aligned, and the index of its first byte.
 fn rejected(ciphertext: &[u8], secret: &[u8; 32], size: usize) -> Result<(Zeroizing<Vec<u8>>, u32), Failure> {
     let derived = Zeroizing::new(hmac_sha256(secret, ciphertext)?);
     let message = expand(&derived, b"message", size)?;
@@ -118,7 +118,7 @@ fn expand(key: &[u8; 32], what: &[u8], size: usize) -> Result<Zeroizing<Vec<u8>>
     Ok(bytes)
 }
 
-/// What stands from `start` on. How long it is, the caller learns; where it stood, caches do not.
+/// Returns the bytes from `start` on. The caller learns their number, but caches do not reveal the position.
 fn tail(bytes: &[u8], start: u32) -> Zeroizing<Vec<u8>> {
     let mut shifted = Zeroizing::new(bytes.to_vec());
     let size = shifted.len();
@@ -159,7 +159,7 @@ mod tests {
         secret[..2].copy_from_slice(&[3, 3]);
         let good = padded(&secret, 256);
         assert_eq!(&**tls(&good, &[0x0303]).unwrap(), &secret);
-        assert_ne!(&**tls(&good, &[0x0302]).unwrap(), &secret, "another version");
+        assert_ne!(&**tls(&good, &[0x0302]).unwrap(), &secret, "a different version");
         assert_eq!(&**tls(&good, &[0x0302, 0x0303]).unwrap(), &secret);
         for index in [0, 1, 100, 256 - PREMASTER - 1] {
             let mut bad = good.clone();

@@ -1,4 +1,4 @@
-//! Encryption with the public key: EME-PKCS1-v1_5, EME-OAEP, or none.
+//! Encryption with the public key: EME-PKCS1-v1_5, EME-OAEP, or no padding.
 
 use super::{public, raw_public};
 use crate::{
@@ -9,11 +9,11 @@ use boring::rand::rand_bytes;
 use quadrille_engine::PublicKey;
 use zeroize::Zeroizing;
 
-/// How what is encrypted is padded.
+/// Padding of an encrypted message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Padding {
     Pkcs1,
-    /// Of TLS 1.2 and earlier; for decryption only.
+    /// Premaster secret of TLS 1.2 and earlier; for decryption only.
     Tls,
     Oaep {
         digest: Digest,
@@ -33,13 +33,13 @@ pub(crate) fn encrypt(key: &PublicKey, padding: &Padding, message: &[u8]) -> Res
             oaep(size, *digest, mgf1.unwrap_or(*digest), label, message)?
         }
         Padding::Tls => {
-            return Err(Failure::new(Reason::UnsupportedParameter, "this padding is for decryption"));
+            return Err(Failure::new(Reason::UnsupportedParameter, "this padding is for decryption only"));
         }
     };
     raw_public(&rsa, &padded)
 }
 
-/// `00 02 random-not-zero 00 message`.
+/// Builds `00 02 random-not-zero 00 message`.
 fn pkcs1(size: usize, message: &[u8]) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let fill = size.checked_sub(message.len() + 3).filter(|fill| *fill >= 8).ok_or_else(too_long)?;
     let mut padded = Zeroizing::new(vec![0; size]);
@@ -53,7 +53,7 @@ fn pkcs1(size: usize, message: &[u8]) -> Result<Zeroizing<Vec<u8>>, Failure> {
     Ok(padded)
 }
 
-/// RFC 8017 section 7.1.1.
+/// Applies EME-OAEP encoding (RFC 8017 section 7.1.1).
 fn oaep(
     size: usize,
     digest: Digest,

@@ -1,4 +1,4 @@
-//! RSA's paddings (RFC 8017), around the raw operation that the engine computes.
+//! RSA paddings (RFC 8017) for the raw operation that the engine computes.
 
 pub(crate) mod decryption;
 pub(crate) mod encryption;
@@ -11,16 +11,16 @@ use boring::{
 };
 use quadrille_engine::PublicKey;
 
-/// The public half, as BoringSSL wants it.
+/// Converts the public half to BoringSSL's type.
 pub(crate) fn public(key: &PublicKey) -> Result<Rsa<Public>, Failure> {
     key.pkey().rsa().map_err(|_| Failure::new(Reason::UnsupportedKey, "not an RSA key"))
 }
 
-/// The raw public operation.
+/// Computes the raw public operation.
 pub(crate) fn raw_public(rsa: &Rsa<Public>, input: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut output = vec![0; rsa.size() as usize];
     match rsa.public_encrypt(input, &mut output, Padding::NONE) {
         Ok(_) => Ok(output),
-        Err(_) => Err(Failure::new(Reason::WrongInput, "it is not as long as the modulus, or not below it")),
+        Err(_) => Err(Failure::new(Reason::WrongInput, "it must be below the modulus and of equal length")),
     }
 }

@@ -13,7 +13,7 @@ use quadrille_engine::{
     rsa_padding::{self, Pss},
 };
 
-/// How a signature is padded.
+/// Padding of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Padding {
     Pkcs1,
@@ -21,21 +21,22 @@ pub(crate) enum Padding {
     None,
 }
 
-/// How long the salt of PSS is.
+/// Length of the PSS salt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Salt {
-    /// As the digest.
+    /// The digest length.
     Digest,
-    /// As there is room; when verifying, whatever it is.
+    /// The maximum length; any length when verifying.
     Auto,
-    /// As there is room.
+    /// The maximum length.
     Max,
-    /// As the digest, or less if there is no room; when verifying, whatever it is.
+    /// The digest length, or less if there is no room; any length when verifying.
     AutoDigestMax,
     Length(usize),
 }
 
-/// The operation that makes such a signature. `digest` says what `data` is; without, it is signed as it is.
+/// Returns the operation for such a signature. `digest` is the algorithm that produced `data`; without it, `data` is
+/// signed unchanged.
 pub(crate) fn operation(
     key: &PublicKey,
     padding: Padding,
@@ -43,7 +44,7 @@ pub(crate) fn operation(
     data: &[u8],
 ) -> Result<Operation, Failure> {
     if digest.is_some_and(|digest| digest.size() != data.len()) {
-        return Err(Failure::new(Reason::WrongInput, "the digest is not of its algorithm's length"));
+        return Err(Failure::new(Reason::WrongInput, "the digest does not have its algorithm's length"));
     }
     if let Some(scheme) = scheme(key, padding, digest) {
         return Ok(Operation::Sign { scheme, digest: data.into() });
@@ -51,7 +52,7 @@ pub(crate) fn operation(
     Ok(Operation::Decrypt { ciphertext: encode(key, padding, digest, data)?.as_slice().into() })
 }
 
-/// Whether a signature is right.
+/// Returns whether a signature is valid.
 pub(crate) fn verify(
     key: &PublicKey,
     padding: Padding,
@@ -71,7 +72,7 @@ pub(crate) fn verify(
                 Salt::Length(salt) => length(salt)?,
             };
             let (hash, mgf1) = algorithms(digest, mgf1)?;
-            // SAFETY: `data` is as long as the digest, `raised` as the modulus; both are what the function reads.
+            // SAFETY: `data` is as long as the digest, `raised` as the modulus; the function reads no more.
             Ok(data.len() == digest.size()
                 && unsafe {
                     ffi::RSA_verify_PKCS1_PSS_mgf1(
@@ -90,11 +91,11 @@ pub(crate) fn verify(
     }
 }
 
-/// BoringSSL's words for salt lengths.
+/// BoringSSL's constants for salt lengths.
 const DIGEST: i32 = -1;
 const ANY: i32 = -2;
 
-/// The TLS scheme that this is, which every backend and every key server knows.
+/// Returns the equivalent TLS signature scheme, which every backend and every key server supports.
 fn scheme(key: &PublicKey, padding: Padding, digest: Option<Digest>) -> Option<SignatureScheme> {
     use SignatureScheme as S;
     match (padding, digest?) {
@@ -119,7 +120,7 @@ fn scheme(key: &PublicKey, padding: Padding, digest: Option<Digest>) -> Option<S
     }
 }
 
-/// What the raw private operation is done on, as long as the modulus.
+/// Encodes the input of the raw private operation, as long as the modulus.
 fn encode(
     key: &PublicKey,
     padding: Padding,
@@ -131,7 +132,7 @@ fn encode(
     match padding {
         Padding::None if data.len() == size => Ok(Zeroizing::new(data.to_vec())),
         Padding::None => {
-            Err(Failure::new(Reason::WrongInput, "without padding, the input is as long as the modulus"))
+            Err(Failure::new(Reason::WrongInput, "without padding, the input must be as long as the modulus"))
         }
         Padding::Pkcs1 => rsa_padding::pkcs1(size, digest.map(Digest::nid), data).map_err(refused),
         Padding::Pss { mgf1, salt } => {
@@ -146,7 +147,7 @@ fn encode(
 fn refused(error: OperationError) -> Failure {
     match error {
         OperationError::InvalidInput => no_room(),
-        _ => Failure::new(Reason::UnsupportedDigest, "it has no form in PKCS #1"),
+        _ => Failure::new(Reason::UnsupportedDigest, "it has no encoding in PKCS #1"),
     }
 }
 
@@ -159,7 +160,7 @@ fn salt_length(rsa: &Rsa<Public>, digest: Digest, salt: Salt) -> Result<usize, F
     })
 }
 
-/// RFC 8017 section 9.1.1: emLen - hLen - 2.
+/// Returns emLen - hLen - 2 (RFC 8017 section 9.1.1).
 fn max_salt(rsa: &Rsa<Public>, digest: Digest) -> Result<usize, Failure> {
     let encoded = (rsa.n().num_bits().unsigned_abs() as usize).saturating_sub(1).div_ceil(8);
     encoded.checked_sub(digest.size() + 2).ok_or_else(no_room)
@@ -179,5 +180,5 @@ fn no_room() -> Failure {
 }
 
 fn no_digest() -> Failure {
-    Failure::new(Reason::UnsupportedDigest, "this padding needs one of SHA-1, SHA-2 and MD5")
+    Failure::new(Reason::UnsupportedDigest, "this padding requires SHA-1, SHA-2 or MD5")
 }

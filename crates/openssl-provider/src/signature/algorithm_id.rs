@@ -7,9 +7,9 @@ use crate::{
 };
 use quadrille_engine::KeyType;
 
-/// In DER.
+/// Encodes it in DER.
 pub(super) fn encode(key: KeyType, padding: Padding, digest: Option<Digest>) -> Result<Vec<u8>, Failure> {
-    let unknown = || Failure::new(Reason::UnsupportedDigest, "it has no identifier for this signature");
+    let unknown = || Failure::new(Reason::UnsupportedDigest, "no AlgorithmIdentifier for this signature");
     let digest = digest.ok_or_else(unknown)?;
     match (key, padding) {
         (KeyType::Rsa { .. }, Padding::Pkcs1) => {
@@ -41,7 +41,7 @@ pub(super) fn encode(key: KeyType, padding: Padding, digest: Option<Digest>) -> 
     }
 }
 
-/// `RSASSA-PSS-params` (RFC 8017 appendix A.2.3). Only salts as long as the digest, which is what certificates have.
+/// Encodes `RSASSA-PSS-params` (RFC 8017 appendix A.2.3). Only for salts as long as the digest, as in certificates.
 fn pss(digest: Digest, mgf1: Digest, salt: Salt) -> Result<Vec<u8>, Failure> {
     let length = match salt {
         Salt::Digest => digest.size(),
@@ -49,7 +49,7 @@ fn pss(digest: Digest, mgf1: Digest, salt: Salt) -> Result<Vec<u8>, Failure> {
         _ => {
             return Err(Failure::new(
                 Reason::UnsupportedParameter,
-                "name the salt's length: rsa_pss_saltlen:digest",
+                "set the salt length: rsa_pss_saltlen:digest",
             ));
         }
     };
@@ -88,7 +88,7 @@ fn sequence(parts: &[Vec<u8>]) -> Vec<u8> {
     tagged(0x30, &parts.concat())
 }
 
-/// All of these are shorter than 128 bytes.
+/// The contents are always shorter than 128 bytes.
 fn tagged(tag: u8, bytes: &[u8]) -> Vec<u8> {
     let length = u8::try_from(bytes.len()).unwrap_or(0);
     [&[tag, length], bytes].concat()

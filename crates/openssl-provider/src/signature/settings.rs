@@ -1,4 +1,4 @@
-//! What can be set of a signature, and asked.
+//! Parameters of a signature that can be set and queried.
 
 use super::algorithm_id;
 use crate::{
@@ -33,7 +33,7 @@ impl Default for Settings {
     }
 }
 
-/// As rsa.h numbers them, and as texts.
+/// Padding modes, with their numbers in rsa.h and their names.
 const MODES: [(Mode, i64, &CStr); 3] =
     [(Mode::Pkcs1, 1, c"pkcs1"), (Mode::None, 3, c"none"), (Mode::Pss, 6, c"pss")];
 
@@ -97,7 +97,7 @@ fn mode(value: Value<'_>) -> Result<Mode, Failure> {
     value.among(&MODES).ok_or_else(|| {
         Failure::new(
             Reason::UnsupportedParameter,
-            "this padding of RSA signatures; there are pkcs1, pss and none",
+            "this padding of RSA signatures; supported: pkcs1, pss and none",
         )
     })
 }

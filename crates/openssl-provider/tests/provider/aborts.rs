@@ -1,4 +1,4 @@
-//! Clients that leave in the middle: what is the provider's stays flat.
+//! Clients that disconnect during the handshake: the provider's descriptors and memory stay bounded.
 
 use crate::{
     servers::haproxy,
@@ -11,14 +11,14 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Connections that send a ClientHello and leave.
+/// Number of connections that send a ClientHello and disconnect.
 const ABORTS: usize = 10_000;
 
-/// What a process may grow by: the 512 jobs of 80 KiB that it may lose before the provider stops pausing, and as much again
-/// for what else it keeps. All of them lost would be 800 MiB.
+/// Maximum memory growth of a process: the 512 jobs of 80 KiB that it may lose before the provider stops pausing, and
+/// the same again for other allocations. If all jobs were lost, it would be 800 MiB.
 const MAX_GROWTH_KIB: usize = 2 * 512 * 80;
 
-/// How many descriptors a process has, and its memory in KiB.
+/// Returns a process's number of descriptors, and its memory in KiB.
 fn usage(running: &Running) -> (usize, usize) {
     let pid = running.pid();
     let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
@@ -27,7 +27,7 @@ fn usage(running: &Running) -> (usize, usize) {
     (descriptors, line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0))
 }
 
-/// A ClientHello as openssl sends it.
+/// Returns a ClientHello recorded from openssl.
 fn client_hello(site: &Site) -> Vec<u8> {
     let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("it is there");
     let port = socket.local_addr().expect("it is there").port();
@@ -65,7 +65,8 @@ fn descriptors_are_flat_and_lost_jobs_are_bounded() {
     let port = free_port();
     let mut running = haproxy(&site, "rsa.key", port);
     until("HAProxy serves", || handshake(&site, port, "").is_some());
-    // What HAProxy needs for many connections at once. How many jobs it has lost by then depends on what else the machine does.
+    // Brings HAProxy to its working size for many connections. The number of jobs lost by then depends on the
+    // machine's load.
     abort(port, &hello, ABORTS / 2);
     until("the first are over", || usage(&running).0 < 60);
     let before = usage(&running);

@@ -1,4 +1,4 @@
-//! Key servers that say nothing, or what no correct one says: another one takes over, and the fault is named.
+//! Key servers that do not respond, or violate the protocol: another one takes over, and the error is reported.
 
 use crate::{
     key_servers::{serve, site},
@@ -16,7 +16,7 @@ use std::{
     thread,
 };
 
-/// What a bad server sends for a request of this id.
+/// Bytes that a bad server sends for a request of this id.
 type Answer = fn(id: u32) -> Vec<u8>;
 
 fn nothing(_id: u32) -> Vec<u8> {
@@ -35,7 +35,8 @@ fn a_wrong_result(id: u32) -> Vec<u8> {
     writer.unsent().to_vec()
 }
 
-/// A key server NAME that answers so. Gives how many requests it has read; its threads end with the test's process.
+/// Starts a key server NAME that sends these responses. Returns the number of requests read; its threads end with the
+/// test's process.
 fn bad_key_server(site: &Site, name: &str, answer: Answer) -> Arc<AtomicUsize> {
     let path = site.path(&format!("{name}.sock"));
     let listener = UnixListener::bind(&path).expect("a socket");
@@ -68,7 +69,7 @@ fn misbehave(mut stream: UnixStream, answer: Answer, requests: &AtomicUsize) -> 
     }
 }
 
-/// Handshakes of a server that prefers a bad key server and has a good one.
+/// Tests handshakes of a server that prefers a bad key server and has a good one.
 fn beside_a_good_one(answer: Answer) {
     for start in [nginx, haproxy] as [Start; 2] {
         let site = site();
@@ -79,7 +80,7 @@ fn beside_a_good_one(answer: Answer) {
         for _ in 0..3 {
             assert!(handshake(&site, port, "").is_some(), "{}", running.log());
         }
-        assert!(requests.load(Ordering::Relaxed) > 0, "the bad key server was never asked");
+        assert!(requests.load(Ordering::Relaxed) > 0, "the bad key server received no request");
     }
 }
 

@@ -1,4 +1,4 @@
-// Prints which provider each of some algorithms comes from, for a program that asks for no provider. Argument: openssl.cnf.
+// Prints the provider of some algorithms, for a program that does not select a provider. Argument: openssl.cnf.
 #include <openssl/evp.h>
 #include <openssl/provider.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-//! The guide's pages, exactly as they stand there.
+//! Runs the guide's pages exactly as written.
 
 use crate::support::{free_port, module, nginx_module, quadrille, set_mode};
 use std::{
@@ -8,8 +8,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Runs the code blocks of a page as one script, in a new folder, with a free port in place of 8443. What stands in the
-/// background is ended with the script; the last command, which needs the server, is tried until it is there.
+/// Runs the code blocks of a page as one script, in a new folder, with a free port in place of 8443. Background
+/// processes end with the script; the last command, which needs the server, is retried until it succeeds.
 fn follow(page: &str, greeting: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     set_mode(folder.path(), 0o755);
@@ -18,7 +18,7 @@ fn follow(page: &str, greeting: &str) {
     std::os::unix::fs::symlink(module(), programs.join("quadrille-provider.so")).expect("a link");
     std::os::unix::fs::symlink(nginx_module(), programs.join("ngx_quadrille_async_module.so"))
         .expect("a link");
-    // The page's command finds the modules beside itself.
+    // The page's command finds the modules in its own folder.
     fs::hard_link(quadrille(), programs.join("quadrille"))
         .or_else(|_| fs::copy(quadrille(), programs.join("quadrille")).map(drop))
         .expect("the command");
@@ -48,7 +48,7 @@ fn follow(page: &str, greeting: &str) {
     let mut said = String::new();
     fs::File::open(&log).expect("the log").read_to_string(&mut said).expect("the log");
     assert!(status.expect("bash").success() && said.contains(greeting), "{said}");
-    assert!(said.contains("by the quadrille provider"), "it was checked: {said}");
+    assert!(said.contains("by the quadrille provider"), "it was not verified: {said}");
 }
 
 #[test]

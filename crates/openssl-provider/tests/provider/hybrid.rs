@@ -1,5 +1,5 @@
-//! X25519MLKEM768 of the provider: BoringSSL's clients at real servers whose OpenSSL (3.0) does not have it itself, and
-//! OpenSSL's client at a server of BoringSSL's.
+//! X25519MLKEM768 of the provider: BoringSSL's clients with real servers whose OpenSSL (3.0) lacks it, and OpenSSL's
+//! client with a BoringSSL server.
 
 use crate::{
     nginx_async::{Client, Configuration, Nginx, rsa_site},
@@ -19,17 +19,17 @@ const HYBRID: u16 = 0x11ec;
 const X25519: u16 = 0x001d;
 const P_256: u16 = 0x0017;
 
-/// What nginx's `ssl_ecdh_curve` is given.
+/// Value of nginx's `ssl_ecdh_curve`.
 const GROUPS: &str = "ssl_ecdh_curve X25519MLKEM768:X25519:prime256v1;";
 
-/// Every group that a client may insist upon, by several clients at once.
+/// Tests every group that a client may require, with several clients at once.
 fn every_group(client: &(impl Fn() -> Client + Sync)) {
     std::thread::scope(|scope| {
         for number in 0..32 {
             let (groups, agreed) = match number % 8 {
                 0 => ("X25519", X25519),
                 1 => ("P-256", P_256),
-                // Only the first comes with a share, so that the server asks for nothing better.
+                // Only the first comes with a share, and the server does not request another group.
                 2 => ("X25519:X25519MLKEM768", X25519),
                 _ => ("X25519MLKEM768", HYBRID),
             };
@@ -54,10 +54,10 @@ fn nginx_agrees_upon_it_with_the_module_and_without() {
         println!("{main} {handshakes} handshakes, {pauses} pauses");
         assert_eq!(handshakes > 0.0, !main.contains("off"));
         if pauses > 0.0 && std::arch::is_x86_feature_detected!("avx512ifma") {
-            assert!(pauses >= handshakes * 1.1, "no handshake has waited for others' key exchange");
+            assert!(pauses >= handshakes * 1.1, "no handshake has waited for the key exchange of others");
         }
         nginx.assert_log_is_clean("-");
-        refuses_what_is_no_share(&site, nginx.port);
+        rejects_invalid_shares(&site, nginx.port);
         every_group(&|| nginx.client(&site, "1.3"));
     }
 }
@@ -76,7 +76,7 @@ fn haproxy_agrees_upon_it_in_its_jobs() {
     until("HAProxy listens", || listens(port) || !running.is_alive());
     assert!(running.is_alive(), "{}", running.log());
     every_group(&|| Client::new(&site, "served", port, "1.3"));
-    refuses_what_is_no_share(&site, port);
+    rejects_invalid_shares(&site, port);
     every_group(&|| Client::new(&site, "served", port, "1.3"));
 }
 
@@ -94,29 +94,30 @@ fn node_agrees_upon_it() {
     until("Node listens", || listens(port) || !running.is_alive());
     assert!(running.is_alive(), "{}", running.log());
     every_group(&|| Client::new(&site, "served", port, "1.3"));
-    refuses_what_is_no_share(&site, port);
+    rejects_invalid_shares(&site, port);
 }
 
-/// A coefficient that is not reduced, and a point of small order. The server says so, and serves others.
-fn refuses_what_is_no_share(site: &Site, port: u16) {
+/// Sends a coefficient that is not reduced, and a point of small order. The server sends an alert, and continues to
+/// serve.
+fn rejects_invalid_shares(site: &Site, port: u16) {
     const ILLEGAL_PARAMETER: u8 = 47;
     const INTERNAL_ERROR: u8 = 80;
     let unreduced = alert(port, &hello_with(site, |share| share[..3].fill(0xff)));
     assert_eq!(unreduced, Some(ILLEGAL_PARAMETER));
-    // As OpenSSL itself answers where no secret can be derived.
+    // The same alert as OpenSSL's own if no secret can be derived.
     let small_order = alert(port, &hello_with(site, |share| share[1184..].fill(0)));
     assert!(matches!(small_order, Some(ILLEGAL_PARAMETER | INTERNAL_ERROR)), "{small_order:?}");
     assert_eq!(alert(port, &hello_with(site, |_| ())), None, "a ServerHello");
 }
 
-/// A ClientHello whose share has been changed.
+/// Returns a ClientHello with a modified share.
 fn hello_with(site: &Site, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut builder = SslConnector::builder(SslMethod::tls()).expect("a context");
     builder.set_ca_file(site.path("served.pem")).expect("a certificate");
     let mut ssl = builder.build().configure().expect("a client").into_ssl("localhost").expect("a client");
     ssl.set_curves_list("X25519MLKEM768").expect("a group");
     let mut sent = Sent(Vec::new());
-    assert!(SslStreamBuilder::new(ssl, &mut sent).connect().is_err(), "nobody answers");
+    assert!(SslStreamBuilder::new(ssl, &mut sent).connect().is_err(), "there is no response");
     let mut hello = sent.0;
     let entry = [HYBRID.to_be_bytes(), 1216_u16.to_be_bytes()].concat();
     let at = hello.windows(4).position(|window| window == entry).expect("a share") + 4;
@@ -124,16 +125,16 @@ fn hello_with(site: &Site, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     hello
 }
 
-/// The alert that a first flight is answered with, or none.
+/// Returns the alert sent in response to a first flight, if any.
 fn alert(port: u16, hello: &[u8]) -> Option<u8> {
     let mut tcp = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
     tcp.write_all(hello).expect("a ClientHello");
     let mut record = [0; 7];
-    tcp.read_exact(&mut record).expect("an answer");
+    tcp.read_exact(&mut record).expect("a response");
     (record[0] == 21).then_some(record[6])
 }
 
-/// Takes what is sent, and answers nothing.
+/// Records what is sent, and sends nothing.
 struct Sent(Vec<u8>);
 
 impl Read for Sent {
@@ -153,7 +154,7 @@ impl Write for Sent {
     }
 }
 
-/// With implicit rejection, a wrong secret would end in a failed handshake.
+/// Checks the secret: because of implicit rejection, a wrong one ends in a failed handshake.
 #[test]
 fn a_client_of_openssl_agrees_upon_it_with_boringssl() {
     let site = rsa_site();
@@ -173,8 +174,8 @@ fn a_client_of_openssl_agrees_upon_it_with_boringssl() {
         let (tcp, _) = socket.accept().expect("a client");
         let mut tls = acceptor.accept(tcp).unwrap_or_else(|error| panic!("round {round}: {error}"));
         assert_eq!(tls.ssl().curve(), Some(HYBRID));
-        // What the client has sent after its Finished, with the keys of the exchange: that it leaves.
-        let left = tls.ssl_read(&mut [0; 16]).expect_err("the client has nothing to say");
+        // Reads the data after the client's Finished, encrypted with the exchanged keys: it closes.
+        let left = tls.ssl_read(&mut [0; 16]).expect_err("the client sends no data");
         assert_eq!(left.code(), ErrorCode::ZERO_RETURN, "{left}");
         drop(tls);
         let said = child.wait_with_output().expect("openssl's end");

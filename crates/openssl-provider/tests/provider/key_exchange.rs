@@ -1,4 +1,4 @@
-//! X25519 of the provider: only for whom it is preferred, right, and in real servers' handshakes.
+//! X25519 of the provider: used only where it is preferred, compatible, and used in real servers' handshakes.
 
 use crate::{
     program::compiled,
@@ -6,7 +6,7 @@ use crate::{
     support::{Running, Site, fail, finish, free_port, handshake, listens, said, until},
 };
 
-/// A mandatory property: without ours there is none.
+/// A mandatory property: without our algorithm the fetch fails.
 const OURS: &str = "-propquery quadrille.key_exchange=yes";
 
 #[test]

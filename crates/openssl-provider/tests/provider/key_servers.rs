@@ -1,4 +1,5 @@
-//! Key servers that go and come back: another takes over, or a key in the process, or handshakes fail cleanly and soon.
+//! Key servers that stop and restart: another server or a key in the process takes over, or handshakes fail cleanly
+//! and soon.
 
 use crate::{
     servers::{haproxy, nginx},
@@ -31,7 +32,7 @@ fn handshakes_fail_soon_without_a_key_server_and_go_on_when_it_is_back() {
         let (mut running, port) = serve(&site, start, "remote.key");
         assert!(handshake(&site, port, "").is_some(), "{}", running.log());
         drop(keys);
-        // Before the client gives up, which does so after minutes.
+        // Long before the client gives up, which takes minutes.
         for _ in 0..3 {
             assert!(is_refused(&site, port), "{}", running.log());
         }
@@ -41,7 +42,7 @@ fn handshakes_fail_soon_without_a_key_server_and_go_on_when_it_is_back() {
     }
 }
 
-/// Whether the server ends the handshake; `timeout` ends the client otherwise, and says so by 124.
+/// Returns whether the server ends the handshake; otherwise `timeout` ends the client with status 124.
 fn is_refused(site: &Site, port: u16) -> bool {
     let mut client = site.plain("timeout");
     client.args(["180", "openssl", "s_client", "-servername", "localhost", "-connect"]);

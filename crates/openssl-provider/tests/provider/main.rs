@@ -1,4 +1,4 @@
-//! The module as OpenSSL and real servers load it: openssl, nginx, HAProxy, Apache, Node, curl.
+//! The module loaded by OpenSSL and real servers: openssl, nginx, HAProxy, Apache, Node, curl.
 
 mod aborts;
 mod bad_key_servers;

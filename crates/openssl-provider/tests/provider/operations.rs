@@ -12,7 +12,7 @@ fn public(site: &Site, name: &str) {
     site.plain_openssl(&format!("x509 -in {name}.pem -pubkey -noout -out {name}.pub"));
 }
 
-/// Signs by `key`, and lets plain OpenSSL verify.
+/// Signs with `key`, and verifies with plain OpenSSL.
 fn signs(site: &Site, key: &str, name: &str, options: &str) {
     let options = if options.is_empty() { String::new() } else { format!("{options} ") };
     site.openssl(&format!("dgst {options}-sign {key} -out signature message"));
@@ -139,7 +139,8 @@ fn decryption() {
             "to be signed"
         );
     }
-    // With other padding inside, OAEP says so, and PKCS #1 v1.5 gives something else, always the same.
+    // With other padding inside, OAEP reports an error, and PKCS #1 v1.5 returns a different message, always the
+    // same.
     site.plain_openssl(
         "pkeyutl -encrypt -pubin -inkey site.pub -in message -out encrypted -pkeyopt rsa_padding_mode:oaep",
     );
@@ -163,7 +164,7 @@ fn a_private_key_stays_and_a_public_one_does_not() {
     site.certificate("site", "rsa:2048");
     public(&site, "site");
     let refused = fail(site.with_provider("openssl").args("pkey -in site.key -out copy.key".split(' ')));
-    assert!(refused.contains("does not leave the quadrille provider"), "{refused}");
+    assert!(refused.contains("are not exported by the quadrille provider"), "{refused}");
     site.openssl("pkey -in site.key -pubout -out copy.pub");
     assert_eq!(site.read("copy.pub"), site.read("site.pub"));
 }
@@ -189,7 +190,7 @@ fn what_is_wrong_with_a_uri_is_said() {
     site.write("empty.pem", "");
     for (uri, words) in [
         ("quadrille:file:/nowhere/site.key".to_owned(), "No such file"),
-        (format!("quadrille:file:{}", at("empty.pem")), "there is no private key in it"),
+        (format!("quadrille:file:{}", at("empty.pem")), "no private key found"),
         (format!("quadrille:file:{}", at("ed.key")), "neither RSA nor ECDSA"),
         (format!("quadrille:unix:{}", at("none.sock")), "?key="),
         (format!("quadrille:unix:{}?key={}", at("none.sock"), at("site.pem")), "quadrille keyserver"),

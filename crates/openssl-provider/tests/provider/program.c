@@ -42,8 +42,9 @@ static void sign_once(const struct side *side) {
     EVP_MD_CTX_free(digest);
 }
 
-// OpenSSL's own locks do not survive a fork (fork(2) allows a child of many threads next to nothing): nobody is inside OpenSSL
-// meanwhile. The module's threads and locks are where they happen to be.
+// OpenSSL's own locks do not survive a fork (fork(2) restricts a child of a multithreaded process to
+// async-signal-safe functions), so no thread is inside OpenSSL during it. The module's threads and locks are in any
+// state.
 static pthread_rwlock_t inside;
 
 static void *worker(void *argument) {
@@ -80,7 +81,7 @@ static void fork_and_sign(struct side *sides) {
         alarm(60);
         for (int i = 0; i < 3; i++)
             sign_once(&sides[i % 2]);
-        // What the parent's threads had on their stacks is lost here, which valgrind would take for a leak of ours.
+        // The contents of the parent's thread stacks are lost here, which valgrind would report as our leak.
         execl("/bin/true", "true", (char *)NULL);
         _exit(1);
     }

@@ -1,5 +1,5 @@
-//! A program that does what servers do not: loads the module twice, uses it from many threads, forks in the midst,
-//! unloads it. Under valgrind, too.
+//! A program that does what servers do not: loads the module twice, uses it from many threads, forks meanwhile,
+//! unloads it. Also under valgrind.
 
 use crate::support::{Site, finish, said};
 use std::path::Path;
@@ -39,7 +39,7 @@ fn valgrind_finds_nothing() {
     let module = crate::support::module().display().to_string();
     site.write("openssl.cnf", &configuration.replace(&module, &site.path_text("stripped.so")));
     let mut command = site.plain("timeout");
-    // valgrind knows no AVX-512; the portable tier is BoringSSL's.
+    // Valgrind does not support AVX-512; the portable tier is BoringSSL's.
     command.env("QUADRILLE_CPU", "portable").args([
         "1100",
         "valgrind",

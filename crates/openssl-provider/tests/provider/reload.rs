@@ -1,4 +1,4 @@
-//! HAProxy in master-worker mode is told to read its configuration anew while clients come.
+//! HAProxy in master-worker mode reloads its configuration under load.
 
 use crate::{
     servers::haproxy_configuration,
@@ -13,17 +13,17 @@ use std::{
 
 const CLIENTS: usize = 3;
 const RELOADS: usize = 4;
-/// A master that has just begun may miss the signal: after so many looks it is sent once more.
+/// Number of polls after which the signal is sent again: a master that has just started may miss it.
 const LOOKS: usize = 200;
 
-/// What clients saw, from before the first reload until after the last.
+/// Results seen by clients, from before the first reload until after the last.
 #[derive(Debug)]
 struct Seen {
     handshakes: usize,
     failed: usize,
 }
 
-/// Clients stop when this goes, however the test ends.
+/// Stops the clients when dropped, however the test ends.
 struct Until<'a>(&'a AtomicBool);
 
 impl Drop for Until<'_> {
@@ -32,7 +32,7 @@ impl Drop for Until<'_> {
     }
 }
 
-/// The names of a process's threads.
+/// Returns the names of a process's threads.
 fn threads(pid: u32) -> BTreeSet<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     tasks
@@ -41,7 +41,7 @@ fn threads(pid: u32) -> BTreeSet<String> {
         .collect()
 }
 
-/// Reloads HAProxy several times under load. Each time another worker comes, and the one before ends.
+/// Reloads HAProxy several times under load. Each time a new worker starts, and the previous one ends.
 fn reloaded(site: &Site, mut haproxy: Command) -> Seen {
     let port = free_port();
     let file = haproxy_configuration(site, port);
@@ -78,16 +78,16 @@ fn reloaded(site: &Site, mut haproxy: Command) -> Seen {
     });
     let [master, worker] = running.family()[..] else { panic!("{:?}", running.family()) };
     println!("master {:?}, worker {:?}", threads(master), threads(worker));
-    assert!(!threads(master).iter().any(|name| ours(name)), "the master has none of our threads");
+    assert!(!threads(master).iter().any(|name| ours(name)), "the master has our threads");
     assert_eq!(
         threads(worker).iter().any(|name| ours(name)),
         haproxy.get_envs().any(|(name, value)| name == "OPENSSL_CONF" && value.is_some()),
-        "the worker computes by the provider, if it is there"
+        "the worker computes in the provider exactly if it is loaded"
     );
     Seen { handshakes: handshakes.into_inner(), failed: failed.into_inner() }
 }
 
-/// Whether a thread of this name computes, or talks to the key server.
+/// Returns whether a thread of this name is the provider's.
 fn ours(name: &str) -> bool {
     name.starts_with("compute-") || name.starts_with("quadrille-")
 }

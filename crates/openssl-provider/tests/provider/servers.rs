@@ -3,10 +3,10 @@
 use crate::support::{Running, Site, free_port, handshake, listens, nginx_module, said, set_mode, until};
 use std::{fs, path::PathBuf, process::Command};
 
-/// A server of one kind on one port.
+/// Starts a server of one kind on a port.
 pub(crate) type Start = fn(&Site, key: &str, port: u16) -> Running;
 
-/// What each client offers, and what must be agreed upon.
+/// Options of each client, and the expected negotiated parameters.
 const RSA_HANDSHAKES: [(&str, &str); 4] = [
     ("-tls1_3", "TLSv1.3"),
     ("-tls1_2 -cipher ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
@@ -56,7 +56,7 @@ fn resumes(site: &Site, port: u16, key: &str) {
 }
 
 fn dh_parameters(site: &Site) {
-    // The group of RFC 7919, which costs no time to make.
+    // The group of RFC 7919, which takes no time to generate.
     site.plain_openssl("genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out dh.pem");
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn haproxy_configuration(site: &Site, port: u16) -> PathBuf {
          \x20 tune.ssl.default-dh-param 2048\n\
          defaults\n  mode http\n  timeout client 60s\n  timeout server 60s\n  timeout connect 60s\n\
          frontend f\n  bind 127.0.0.1:{port} ssl crt {}\n  http-request return status 200 content-type text/plain string ok\n",
-        // With it a worker hands its listeners to the next one, so that no connection is lost between them.
+        // Lets a worker pass its listeners to the next one, so that no connection is lost between them.
         site.path_text("stats.sock"),
         site.path_text("served.both")
     );
@@ -164,7 +164,7 @@ fn node_serves_every_key_exchange() {
     all_handshakes(node);
 }
 
-/// `openssl s_server` reads keys through OpenSSL's store, so that it takes URIs.
+/// `openssl s_server` reads keys through OpenSSL's store, so it accepts URIs.
 #[test]
 fn s_server_by_uri_with_and_without_jobs() {
     let site = Site::new();
@@ -235,7 +235,7 @@ fn curl_shows_a_client_certificate() {
     }
 }
 
-/// Workers that are killed are forked anew, after the master has loaded keys; a reload begins new ones.
+/// Killed workers are forked again after the master has loaded keys; a reload starts new ones.
 #[test]
 fn nginx_workers_come_and_go() {
     let site = Site::new();

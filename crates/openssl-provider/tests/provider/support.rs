@@ -1,4 +1,4 @@
-//! Files, certificates, processes that end with the test.
+//! Files, certificates, and processes that end with the test.
 
 use crate::logs;
 pub(crate) use crate::ports::free as free_port;
@@ -36,7 +36,7 @@ impl Site {
         site
     }
 
-    /// One whose servers prefer the provider's key exchange.
+    /// Creates a site whose servers prefer the provider's key exchange.
     pub(crate) fn with_key_exchange() -> Self {
         let site = Self::new();
         for file in ["openssl.cnf", "node.cnf"] {
@@ -51,7 +51,7 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    /// As text, for configurations.
+    /// Returns a path as text, for configurations.
     pub(crate) fn path_text(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
@@ -63,7 +63,7 @@ impl Site {
         path
     }
 
-    /// NAME.key and NAME.pem; `kind` as `openssl req -newkey` wants it.
+    /// Creates NAME.key and NAME.pem; `kind` is the argument of `openssl req -newkey`.
     pub(crate) fn certificate(&self, name: &str, kind: &str) {
         let mut request = Command::new("openssl");
         request.args(["req", "-x509", "-nodes", "-days", "30", "-subj", "/CN=localhost"]);
@@ -87,31 +87,31 @@ impl Site {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// A program with the module in its OpenSSL.
+    /// Returns a command with the module in its OpenSSL.
     pub(crate) fn with_provider(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("OPENSSL_CONF", self.path("openssl.cnf")).current_dir(self.folder.path());
         command
     }
 
-    /// A program with Debian's OpenSSL as it is.
+    /// Returns a command with Debian's unmodified OpenSSL.
     pub(crate) fn plain(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env_remove("OPENSSL_CONF").current_dir(self.folder.path());
         command
     }
 
-    /// `openssl ARGUMENTS`, words separated by spaces, with the module.
+    /// Runs `openssl ARGUMENTS`, words separated by spaces, with the module.
     pub(crate) fn openssl(&self, arguments: &str) -> String {
         said(&finish(self.with_provider("openssl").args(arguments.split(' '))))
     }
 
-    /// The same without the module.
+    /// Runs `openssl ARGUMENTS` without the module.
     pub(crate) fn plain_openssl(&self, arguments: &str) -> String {
         said(&finish(self.plain("openssl").args(arguments.split(' '))))
     }
 
-    /// A key server with the keys of these certificates, for all users of this machine. It may decrypt.
+    /// Starts a key server with the keys of these certificates, for all users of this machine. It may decrypt.
     pub(crate) fn key_server(&self, name: &str, keys: &[&str]) -> Running {
         let directory = self.path(&format!("{name}.keys"));
         fs::create_dir_all(&directory).expect("a folder");
@@ -123,21 +123,21 @@ impl Site {
         let socket = self.path(&format!("{name}.sock"));
         let mut command = Command::new(quadrille());
         command.arg("keyserver").arg("--keys").arg(directory).arg("--unix").arg(&socket);
-        // Servers' workers have users of their own.
+        // Servers' workers run as other users.
         command.arg("--policy").arg(policy).args(["--unix-mode", "0666", "--admin", "off"]);
         let running = Running::start(self, name, &mut command);
         until("the key server listens", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
         running
     }
 
-    /// The URI of a certificate's key in key servers.
+    /// Returns the URI of a certificate's key in key servers.
     pub(crate) fn uri(&self, servers: &[&str], certificate: &str) -> String {
         let sockets: Vec<String> =
             servers.iter().map(|name| format!("unix:{}", self.path_text(&format!("{name}.sock")))).collect();
         format!("quadrille:{}?key={}", sockets.join(","), self.path_text(&format!("{certificate}.pem")))
     }
 
-    /// FILE: a PEM file that stands for the key, as `quadrille provider key` makes it.
+    /// Creates FILE: a PEM file that names the key, as written by `quadrille provider key`.
     pub(crate) fn stand_in(&self, file: &str, servers: &[&str], certificate: &str, more: &[&str]) {
         let mut command = Command::new(quadrille());
         command.args(["provider", "key", "--cert"]).arg(self.path(&format!("{certificate}.pem")));
@@ -151,7 +151,7 @@ impl Site {
     }
 }
 
-/// A process of this test.
+/// A child process of this test.
 pub(crate) struct Running {
     child: Child,
     log: PathBuf,
@@ -178,7 +178,7 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// This process, and those that it has started.
+    /// Returns the ids of this process and its descendants.
     pub(crate) fn family(&self) -> Vec<u32> {
         fn add(pid: u32, all: &mut Vec<u32>) {
             all.push(pid);
@@ -211,7 +211,7 @@ impl Drop for Running {
     }
 }
 
-/// The processes that a process has started itself.
+/// Returns the child processes of a process.
 pub(crate) fn children(pid: u32) -> Vec<u32> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     children.split_whitespace().filter_map(|child| child.parse().ok()).collect()
@@ -224,7 +224,7 @@ pub(crate) fn finish(command: &mut Command) -> Output {
     output
 }
 
-/// Runs a command that must fail; what it said.
+/// Runs a command that must fail, and returns its output.
 pub(crate) fn fail(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(!output.status.success(), "{command:?} succeeded:\n{}", said(&output));
@@ -235,10 +235,10 @@ pub(crate) fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// How long a test waits: long enough for a loaded machine.
+/// Time limit of a wait: long enough for a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Waits for something.
+/// Waits for a condition.
 #[track_caller]
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
@@ -252,7 +252,7 @@ pub(crate) fn listens(port: u16) -> bool {
     TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
-/// A handshake by `openssl s_client` with these options; what it said, or nothing if it failed.
+/// Performs a handshake with `openssl s_client` and these options; returns its output, or `None` if it failed.
 pub(crate) fn handshake(site: &Site, port: u16, options: &str) -> Option<String> {
     let mut client = site.plain("timeout");
     client.args([
@@ -268,28 +268,28 @@ pub(crate) fn handshake(site: &Site, port: u16, options: &str) -> Option<String>
     let mut child =
         client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("openssl");
     let mut said = String::new();
-    child.stdout.take().expect("a pipe").read_to_string(&mut said).expect("its words");
-    child.wait().expect("its end").success().then_some(said)
+    child.stdout.take().expect("a pipe").read_to_string(&mut said).expect("its output");
+    child.wait().expect("its exit").success().then_some(said)
 }
 
-/// The module that cargo has built for this test.
+/// Returns the module that cargo has built for this test.
 pub(crate) fn module() -> PathBuf {
     let file = target().join("libquadrille_provider.so");
-    assert!(file.exists(), "{} is not there; run: cargo build --workspace", file.display());
+    assert!(file.exists(), "{} is missing; run: cargo build --workspace", file.display());
     file
 }
 
-/// nginx's module, as `make nginx-module` has built it.
+/// Returns nginx's module, as built by `make nginx-module`.
 pub(crate) fn nginx_module() -> PathBuf {
     let file = target().parent().expect("a folder").join("nginx-module/ngx_quadrille_async_module.so");
-    assert!(file.exists(), "{} is not there; run: make nginx-module", file.display());
+    assert!(file.exists(), "{} is missing; run: make nginx-module", file.display());
     file
 }
 
-/// The command that cargo has built.
+/// Returns the command that cargo has built.
 pub(crate) fn quadrille() -> PathBuf {
     let file = target().join("quadrille");
-    assert!(file.exists(), "{} is not there; run: cargo build --workspace", file.display());
+    assert!(file.exists(), "{} is missing; run: cargo build --workspace", file.display());
     file
 }
 

@@ -1,9 +1,9 @@
-//! PEM files that somebody else has written: they bring no key of this machine along.
+//! PEM files uploaded by other users: they do not give access to a key of this machine.
 
 use crate::support::{Site, module, quadrille};
 use base64ct::{Base64, Encoding};
 
-/// Whether nginx's OpenSSL signs with such a block, and what it says.
+/// Returns whether nginx's OpenSSL signs with such a block, and its output.
 fn load(site: &Site, uri: &str) -> (bool, String) {
     let text = Base64::encode_string(uri.as_bytes());
     let lines = text.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line).into_owned() + "\n");

@@ -1,9 +1,9 @@
-//! Bounds on the trees of one response.
+//! Limits on the trees of one response.
 
 use super::error::Fault;
 use crate::Limits;
 
-/// What the trees of one response may still cost.
+/// Remaining budget for the trees of one response.
 #[derive(Debug)]
 pub struct Budget {
     nodes: usize,
@@ -11,7 +11,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// All of it.
+    /// Creates the full budget.
     pub fn new(limits: &Limits) -> Self {
         Self { nodes: limits.nodes, depth: limits.depth }
     }

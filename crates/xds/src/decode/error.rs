@@ -1,48 +1,48 @@
-//! What can be wrong with a message, and where.
+//! Decoding errors.
 
-/// Why there is no tree, and where.
+/// A decoding error with its location.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}{fault}", .path, if .path.is_empty() { "" } else { ": " })]
 pub struct DecodeError {
-    /// Of the field, as in `virtual_hosts[3].routes[0].match`.
+    /// Path of the field, as in `virtual_hosts[3].routes[0].match`.
     pub path: String,
-    /// What is wrong there.
+    /// The error at that path.
     pub fault: Fault,
 }
 
-/// What can be wrong with a message.
+/// Cause of a decoding error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The wire format is violated.
+    /// Violation of the wire format.
     #[error("not a protobuf message: {0}")]
     Malformed(&'static str),
-    /// Lengths do not fit.
-    #[error("not a protobuf message: it ends in the middle of a field")]
+    /// A length exceeds the input.
+    #[error("not a protobuf message: it ends within a field")]
     CutShort,
-    /// A field's wire type is not that of its declaration.
-    #[error("its wire type is not that of the field {0}")]
+    /// The wire type of a field differs from its declaration.
+    #[error("wrong wire type for the field {0}")]
     WrongType(String),
-    /// Text that is not UTF-8.
-    #[error("text that is not UTF-8")]
+    /// Text is not valid UTF-8.
+    #[error("text is not valid UTF-8")]
     NotUtf8,
-    /// See the [module](super).
+    /// A singular field occurs more than once; see the [module](super).
     #[error("given more than once")]
     Twice,
-    /// A value that has no meaning, such as a duration with a billion nanoseconds.
+    /// A value is invalid, such as a duration with a billion nanoseconds.
     #[error("{0}")]
     Meaningless(&'static str),
-    /// [`Limits::depth`](crate::Limits::depth).
+    /// Exceeds [`Limits::depth`](crate::Limits::depth).
     #[error("messages are nested too deeply")]
     TooDeep,
-    /// [`Limits::nodes`](crate::Limits::nodes).
-    #[error("there is too much in one response")]
+    /// Exceeds [`Limits::nodes`](crate::Limits::nodes).
+    #[error("the response is too large")]
     TooLarge,
-    /// The type URL is not a resource's.
-    #[error("a resource of type {0} is not known")]
+    /// The type URL is not one of a resource.
+    #[error("unknown resource type {0}")]
     UnknownResource(String),
 }
 
-/// Type URLs and names of others, for messages.
+/// Shortens and escapes type URLs and names from a control plane for use in messages.
 pub(crate) fn shortened(text: &str) -> String {
     const MAX: usize = 200;
     match text.char_indices().nth(MAX) {

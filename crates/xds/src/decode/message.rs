@@ -1,4 +1,4 @@
-//! A message and its fields, by its descriptor.
+//! Decodes a message and its fields by its descriptor.
 
 use super::{
     budget::Budget,
@@ -11,7 +11,7 @@ use super::{
 use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 use quadrille_config::yaml::{Entry, Node, Value};
 
-/// Reads messages; where it is in them is known to name it.
+/// Decoder of messages, which tracks the current path for error messages.
 pub(super) struct Reader<'b> {
     pub(super) budget: &'b mut Budget,
     pub(super) unknown: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) enum PathSegment {
 }
 
 impl Reader<'_> {
-    /// A message whose type stands in front: a resource, or what an `Any` holds.
+    /// Decodes a message and puts its type first: a resource, or the content of an `Any`.
     pub(super) fn typed(
         &mut self,
         url: &str,
@@ -43,7 +43,7 @@ impl Reader<'_> {
         Ok(mapping(entries))
     }
 
-    /// Any message.
+    /// Decodes a message of any type.
     fn message(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
         self.budget.spend(1)?;
         if self.budget.depth == 0 {
@@ -58,7 +58,7 @@ impl Reader<'_> {
         node
     }
 
-    /// The fields of a message that is nothing special.
+    /// Decodes the fields of a message without a special form.
     fn fields(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
         let mut open: Vec<OpenField> = Vec::new();
         let mut fields = Fields(bytes);
@@ -80,7 +80,7 @@ impl Reader<'_> {
         open.into_iter().map(OpenField::close).collect()
     }
 
-    /// Takes in one occurrence of a field.
+    /// Adds one occurrence of a field.
     fn add(&mut self, open: &mut OpenField, raw: Raw<'_>) -> Result<(), Fault> {
         let field = &open.field;
         self.path.push(PathSegment::Field(field.clone()));
@@ -131,7 +131,7 @@ impl Reader<'_> {
                     value = Some(self.single(&descriptor.map_entry_value_field(), raw)?);
                 }
                 1 | 2 => return Err(Fault::Twice),
-                _ => return Err(Fault::Malformed("an entry of a map has more than a key and a value")),
+                _ => return Err(Fault::Malformed("a map entry has fields besides key and value")),
             }
         }
         if key.is_some() {
@@ -145,7 +145,7 @@ impl Reader<'_> {
         Ok(Entry { key: key.unwrap_or_default(), line: 0, value })
     }
 
-    /// The value of an entry of a map that has none.
+    /// Returns the default value for a map entry without a value.
     fn absent(&mut self, field: &FieldDescriptor) -> Result<Node, Fault> {
         let zero = match field.kind() {
             Kind::Message(_) | Kind::String | Kind::Bytes => Raw::Bytes(&[]),
@@ -156,7 +156,7 @@ impl Reader<'_> {
         self.single(field, zero)
     }
 
-    /// One value of a field.
+    /// Decodes one value of a field.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // protobuf defines it so
     fn single(&mut self, field: &FieldDescriptor, raw: Raw<'_>) -> Result<Node, Fault> {
         Ok(match (field.kind(), raw) {
@@ -183,7 +183,7 @@ impl Reader<'_> {
         })
     }
 
-    /// At most one of the fields of a oneof stands in a message.
+    /// Checks that a message contains at most one field of a oneof.
     fn check_oneof(&mut self, first: &OpenField, open: &[OpenField]) -> Result<(), Fault> {
         let Some(oneof) = first.field.containing_oneof() else { return Ok(()) };
         if open.iter().any(|other| other.field.containing_oneof().as_ref() == Some(&oneof)) {
@@ -202,7 +202,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A message that has a form of its own.
+    /// Decodes a message with a special form.
     fn well_known(
         &mut self,
         form: Form,
@@ -219,7 +219,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What it holds, with its type in front.
+    /// Decodes the content of an `Any`, with its type first.
     fn any(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
         let (mut url, mut held) = (None, None);
         let mut fields = Fields(bytes);
@@ -240,7 +240,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The value alone; it is there even if it is zero.
+    /// Decodes a wrapper as its value, which is present even if it is zero.
     fn wrapper(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
         match self.fields(descriptor, bytes)?.pop() {
             Some(field) => Ok(field.value),
@@ -274,7 +274,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Where the reader is.
+    /// Returns the current path.
     pub(super) fn path_text(&self) -> String {
         let mut path = String::new();
         for segment in &self.path {
@@ -292,7 +292,7 @@ impl Reader<'_> {
     }
 }
 
-/// A field of which something has been read.
+/// A field of which at least one occurrence was read.
 struct OpenField {
     field: FieldDescriptor,
     value: Option<Value>,
@@ -300,7 +300,7 @@ struct OpenField {
 
 impl OpenField {
     fn close(self) -> Result<Entry, Fault> {
-        // Only a packed field can be there and hold nothing.
+        // Only a packed field can be present and empty.
         let value = self.value.unwrap_or(Value::Sequence(Vec::new()));
         if let (true, Value::Mapping(entries)) = (self.field.is_map(), &value) {
             refuse_duplicates(entries)?;
@@ -309,7 +309,7 @@ impl OpenField {
     }
 }
 
-/// A key of a map that stands there twice.
+/// Rejects duplicate keys of a map.
 fn refuse_duplicates(entries: &[Entry]) -> Result<(), Fault> {
     let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     keys.sort_unstable();
@@ -330,7 +330,7 @@ fn items_of(value: &mut Option<Value>) -> &mut Vec<Node> {
     }
 }
 
-/// How a repeated field of this kind is packed, if it can be.
+/// Returns the packed encoding of a repeated field of this kind, if there is one.
 fn packed(kind: &Kind) -> Option<Packed> {
     Some(match kind {
         Kind::Message(_) | Kind::String | Kind::Bytes => return None,

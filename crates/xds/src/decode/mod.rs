@@ -1,14 +1,13 @@
-//! Resources out of protobuf, as trees with the field names of the .proto files.
+//! Decodes protobuf resources to trees with the field names of the .proto files.
 //!
-//! The tree is what the same resource is in YAML: numbers and durations are text (`0.010s`), bytes are base64, an
-//! enum's value is its name, an `Any` is a mapping with `@type`. A type that the descriptors do not have stays opaque,
-//! `{"@type": ..., "value": base64}`. Fields that they do not have are left out and named in [`Decoded::unknown`].
+//! The tree equals that of the same resource in YAML: numbers and durations are text (`0.010s`), bytes are base64, an
+//! enum's value is its name, an `Any` is a mapping with `@type`. A type without a descriptor stays opaque, `{"@type":
+//! ..., "value": base64}`. Fields without a descriptor are omitted and listed in [`Decoded::unknown`].
 //!
-//! It is stricter than protobuf in one place: a field that cannot be a list stands there once. No serialiser writes it
-//! twice, and two readers could disagree about which one counts.
+//! Decoding is stricter than protobuf in one respect: a singular field may occur only once. No serialiser writes it
+//! twice, and two parsers could disagree about which occurrence counts.
 //!
-//! Text and bytes are wiped when the tree is dropped. What gRPC's library has buffered before is not
-//! ([`crate::proto`]).
+//! Text and bytes are wiped when the tree is dropped. Buffers of the gRPC library are not wiped ([`crate::proto`]).
 
 mod budget;
 mod descriptors;
@@ -28,19 +27,19 @@ pub use error::{DecodeError, Fault};
 use crate::proto::Any;
 use quadrille_config::yaml::Node;
 
-/// A resource, read.
+/// A decoded resource.
 #[derive(Debug)]
 pub struct Decoded {
     /// A mapping; its first entry is `@type`.
     pub tree: Node,
-    /// Paths of fields that the descriptors do not have, `filter_chains[0].transport_socket: field 99`; the first few.
+    /// Paths of fields without a descriptor, `filter_chains[0].transport_socket: field 99`; the first few.
     pub unknown: Vec<String>,
 }
 
-/// Reads a resource.
+/// Decodes a resource.
 ///
 /// # Errors
-/// If it is not what its type URL says, is too large, or has a type that is not known.
+/// Fails if the resource does not match its type URL, is too large, or has an unknown type.
 pub fn decode(any: &Any, budget: &mut Budget) -> Result<Decoded, DecodeError> {
     let Some(descriptor) = descriptors::message_of(&any.type_url) else {
         let fault = Fault::UnknownResource(shortened(&any.type_url));

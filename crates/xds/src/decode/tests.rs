@@ -5,7 +5,7 @@ use prost_reflect::{DynamicMessage, ReflectMessage};
 use quadrille_config::yaml::Value;
 use serde_json::{Value as Json, json};
 
-/// A resource as a control plane would serialise it.
+/// A resource, serialised as by a control plane.
 fn any(message: &str, json: Json) -> Any {
     let descriptor = descriptors().get_message_by_name(message).unwrap();
     let message = DynamicMessage::deserialize(descriptor, json).unwrap();
@@ -30,7 +30,7 @@ fn as_json(node: &Node) -> Json {
     }
 }
 
-/// Numbers and booleans as the tree has them.
+/// Converts numbers and booleans to text, as in the tree.
 fn as_text(json: Json) -> Json {
     match json {
         Json::Bool(_) | Json::Number(_) => json!(json.to_string()),
@@ -44,8 +44,7 @@ fn as_text(json: Json) -> Json {
     }
 }
 
-/// A listener with nearly everything that a type can be: nested `Any`s, wrappers, durations, maps, structs, enums,
-/// bytes.
+/// A listener with nearly every kind of type: nested `Any`s, wrappers, durations, maps, structs, enums, bytes.
 fn listener() -> Json {
     json!({
         "name": "https",
@@ -106,7 +105,7 @@ fn a_tree_is_what_the_same_resource_is_in_json() {
     let decoded = read(&any(ResourceType::Listener.message(), listener())).unwrap();
     let mut expected = as_text(listener());
     expected["@type"] = json!(ResourceType::Listener.type_url());
-    // What protobuf does not write, because it is the default.
+    // Default values, which protobuf does not write.
     let chain = &mut expected["filter_chains"][0];
     chain["transport_socket"]["typed_config"]["require_client_certificate"] = json!("false");
     expected["listener_filters_timeout"] = json!("0.01s");
@@ -140,7 +139,7 @@ fn a_type_that_is_not_known_stays_opaque() {
     assert_eq!(*config, json!({ "@type": "type.googleapis.com/no.such.Filter", "value": "AQI=" }));
 }
 
-/// What would otherwise stay opaque, and be refused by whoever reads the tree.
+/// This filter would stay opaque, and be rejected later, without its descriptor.
 #[test]
 fn a_filter_that_the_descriptors_have_is_read() {
     const LIMIT: &str = "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit";
@@ -171,29 +170,23 @@ fn mistakes_are_named_with_their_path() {
         read(&Any { type_url: ResourceType::Listener.type_url(), value }).unwrap_err().to_string()
     };
     // Listener.name (1), Listener.filter_chains (3), FilterChain.filters (3), Filter.name (1).
-    assert_eq!(fault(&[3, 3, 1], b"\xff\xfe"), "filter_chains[0].filters[0].name: text that is not UTF-8");
+    assert_eq!(fault(&[3, 3, 1], b"\xff\xfe"), "filter_chains[0].filters[0].name: text is not valid UTF-8");
     assert_eq!(
         fault(&[3, 3], b"\x08\x01"),
-        "filter_chains[0].filters[0].name: its wire type is not that of the field name"
+        "filter_chains[0].filters[0].name: wrong wire type for the field name"
     );
     assert_eq!(
         fault(&[3, 3], b"\x0a\x01a\x0a\x01b"),
         "filter_chains[0].filters[0].name: given more than once"
     );
-    assert_eq!(
-        fault(&[3], b"\x0a\x7f"),
-        "filter_chains[0]: not a protobuf message: it ends in the middle of a field"
-    );
-    assert_eq!(
-        fault(&[], b"\x0b"),
-        "not a protobuf message: a field has a wire type that proto3 does not have"
-    );
-    assert_eq!(fault(&[], b"\x02\x00"), "not a protobuf message: a field has an impossible number");
+    assert_eq!(fault(&[3], b"\x0a\x7f"), "filter_chains[0]: not a protobuf message: it ends within a field");
+    assert_eq!(fault(&[], b"\x0b"), "not a protobuf message: a field has a wire type that is not in proto3");
+    assert_eq!(fault(&[], b"\x02\x00"), "not a protobuf message: a field number is out of range");
     assert_eq!(fault(&[], &[0xff; 11]), "not a protobuf message: a number is longer than 64 bits");
-    // Listener.listener_filters_timeout (15): nanoseconds beyond a second.
+    // Listener.listener_filters_timeout (15): more nanoseconds than a second has.
     assert_eq!(
         fault(&[15], b"\x10\x80\x94\xeb\xdc\x03"),
-        "listener_filters_timeout: a duration out of range"
+        "listener_filters_timeout: the duration is out of range"
     );
     let other = Any { type_url: "type.googleapis.com/no.such.Resource".into(), value: Vec::new() };
     assert!(read(&other).unwrap_err().to_string().contains("no.such.Resource"));
@@ -209,7 +202,7 @@ fn two_of_a_oneof_are_refused() {
 
 #[test]
 fn depth_and_size_are_bounded() {
-    // google.protobuf.Value.list_value (6) . values (1), over and over.
+    // google.protobuf.Value.list_value (6) . values (1), repeated.
     let path: Vec<u32> = [6, 1].into_iter().cycle().take(4000).collect();
     let value = nested(&path, b"");
     let deep = Any { type_url: "type.googleapis.com/google.protobuf.Value".into(), value };
@@ -219,13 +212,13 @@ fn depth_and_size_are_bounded() {
     let many = Any { type_url: ResourceType::Listener.type_url(), value: b"\x1a\x00".repeat(1000) };
     let mut budget = Budget::new(&limits);
     assert_eq!(decode(&many, &mut budget).unwrap_err().fault, Fault::TooLarge);
-    // Packed numbers are a byte each. HeaderMatcher... RetryPolicy.retriable_status_codes (7) of VirtualHost (16).
+    // Packed numbers take a byte each. HeaderMatcher... RetryPolicy.retriable_status_codes (7) of VirtualHost (16).
     let packed = nested(&[2, 16, 7], &[1; 2000]);
     let packed = Any { type_url: ResourceType::Routes.type_url(), value: packed };
     assert_eq!(decode(&packed, &mut Budget::new(&limits)).unwrap_err().fault, Fault::TooLarge);
 }
 
-/// No input makes the reader panic, or read more than it is given. Deterministic, so a failure comes again.
+/// No input makes the decoder panic or read beyond its end. Deterministic, so that a failure is reproducible.
 #[test]
 fn broken_messages_are_refused_or_read_but_nothing_worse() {
     let whole = any(ResourceType::Listener.message(), listener());
@@ -253,7 +246,7 @@ fn broken_messages_are_refused_or_read_but_nothing_worse() {
     assert!(refused > 1000 && taken > 100, "{refused} refused, {taken} taken: the mutations test nothing");
 }
 
-/// `inner`, inside messages that are each this field of the one before.
+/// Wraps `inner` in messages, each of which is this field of the previous one.
 fn nested(path: &[u32], inner: &[u8]) -> Vec<u8> {
     path.iter().rev().fold(inner.to_vec(), |inner, &number| {
         let mut outer = Vec::new();

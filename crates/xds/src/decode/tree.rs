@@ -1,10 +1,10 @@
-//! Nodes of the trees that messages become.
+//! Nodes of the trees that messages are decoded to.
 
 use base64ct::{Base64, Encoding};
 use quadrille_config::yaml::{Entry, Node, Value};
 use zeroize::Zeroizing;
 
-/// In constant time, for it may be a private key.
+/// Encodes in constant time, because the bytes may be a private key.
 pub(super) fn base64(bytes: &[u8]) -> String {
     Base64::encode_string(bytes)
 }
@@ -25,7 +25,7 @@ pub(super) fn mapping(entries: Vec<Entry>) -> Node {
     bare(Value::Mapping(entries))
 }
 
-/// A node that comes from no text.
+/// Creates a node without a source line.
 pub(super) fn bare(value: Value) -> Node {
     Node { line: 0, value, plain: false }
 }

@@ -1,4 +1,4 @@
-//! Messages that have a form of their own in JSON and YAML, and with it here.
+//! Messages with a special form in JSON and YAML, and thus in trees.
 
 use super::{
     error::Fault,
@@ -8,7 +8,7 @@ use super::{
 use prost_reflect::MessageDescriptor;
 use quadrille_config::yaml::Node;
 
-/// The form of such a message.
+/// Special form of a message.
 pub(super) enum Form {
     Any,
     Duration,
@@ -19,7 +19,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The form of a message; `None` if it is the mapping of its fields.
+    /// Returns the special form of a message; `None` if it is a mapping of its fields.
     pub(super) fn of_message(descriptor: &MessageDescriptor) -> Option<Self> {
         Some(match descriptor.full_name().strip_prefix("google.protobuf.")? {
             "Any" => Self::Any,
@@ -33,7 +33,7 @@ impl Form {
     }
 }
 
-/// `1.5s`
+/// Decodes a duration to text: `1.5s`.
 #[allow(clippy::cast_possible_wrap)] // protobuf defines it so
 pub(super) fn duration(bytes: &[u8]) -> Result<Node, Fault> {
     let (mut seconds, mut nanos) = (0, 0);
@@ -48,7 +48,7 @@ pub(super) fn duration(bytes: &[u8]) -> Result<Node, Fault> {
     // google/protobuf/duration.proto
     let in_range = seconds.unsigned_abs() <= 315_576_000_000 && nanos.unsigned_abs() <= 999_999_999;
     if !in_range || (seconds < 0 && nanos > 0) || (seconds > 0 && nanos < 0) {
-        return Err(Fault::Meaningless("a duration out of range"));
+        return Err(Fault::Meaningless("the duration is out of range"));
     }
     let sign = if seconds < 0 || nanos < 0 { "-" } else { "" };
     let fraction = format!("{:09}", nanos.unsigned_abs());

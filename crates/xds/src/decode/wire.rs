@@ -1,8 +1,8 @@
-//! Protobuf's wire format: fields out of bytes, without allocating.
+//! Protobuf's wire format: reads fields from bytes, without allocating.
 
 use super::error::Fault;
 
-/// What one field holds, by its wire type.
+/// Content of a field, by its wire type.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Raw<'a> {
     Varint(u64),
@@ -11,18 +11,18 @@ pub(super) enum Raw<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message, one after the other.
+/// Iterates over the fields of a message.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The next field's number and what it holds.
+    /// Returns the number and content of the next field.
     pub(super) fn next(&mut self) -> Result<Option<(u32, Raw<'a>)>, Fault> {
         if self.0.is_empty() {
             return Ok(None);
         }
         let key = varint(&mut self.0)?;
         let number = u32::try_from(key >> 3).ok().filter(|&number| number > 0 && number <= MAX_NUMBER);
-        let number = number.ok_or(Fault::Malformed("a field has an impossible number"))?;
+        let number = number.ok_or(Fault::Malformed("a field number is out of range"))?;
         let raw = match key & 7 {
             0 => Raw::Varint(varint(&mut self.0)?),
             1 => Raw::Fixed64(u64::from_le_bytes(self.array()?)),
@@ -32,7 +32,7 @@ impl<'a> Fields<'a> {
                 Raw::Bytes(self.take(length)?)
             }
             5 => Raw::Fixed32(u32::from_le_bytes(self.array()?)),
-            _ => return Err(Fault::Malformed("a field has a wire type that proto3 does not have")),
+            _ => return Err(Fault::Malformed("a field has a wire type that is not in proto3")),
         };
         Ok(Some((number, raw)))
     }
@@ -50,7 +50,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The numbers of a packed field: each has the wire type that it would have alone.
+/// Returns the next number of a packed field, in the wire type that it would have outside of one.
 pub(super) fn unpack<'a>(bytes: &mut &'a [u8], like: Packed) -> Result<Option<Raw<'a>>, Fault> {
     if bytes.is_empty() {
         return Ok(None);
@@ -65,7 +65,7 @@ pub(super) fn unpack<'a>(bytes: &mut &'a [u8], like: Packed) -> Result<Option<Ra
     Ok(Some(raw))
 }
 
-/// The wire type of a packed field's items.
+/// Wire type of a packed field's items.
 #[derive(Clone, Copy)]
 pub(super) enum Packed {
     Varint,
@@ -88,5 +88,5 @@ fn varint(bytes: &mut &[u8]) -> Result<u64, Fault> {
     Err(if bytes.len() < 10 { Fault::CutShort } else { Fault::Malformed("a number is longer than 64 bits") })
 }
 
-/// Of the protobuf language.
+/// Largest field number of the protobuf language.
 const MAX_NUMBER: u32 = (1 << 29) - 1;

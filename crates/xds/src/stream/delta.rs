@@ -1,4 +1,4 @@
-//! Delta: a request says what has changed in what is wanted, a response what has changed in the resources.
+//! Delta variant: a request contains the changes of a subscription, a response the changes of the resources.
 
 use super::{
     interest::Interest,
@@ -9,8 +9,8 @@ use super::{
 use crate::{Limits, ResourceType, proto};
 use std::time::Instant;
 
-/// Answers the last response, or else subscribes and unsubscribes: a server may take a change of the subscription in
-/// an answer for a mistake, as istiod does.
+/// Creates an ACK or NACK of the last response, or else a request that changes the subscription: a server may mistake
+/// a change of the subscription in an ACK for an error, as istiod does.
 pub(super) fn request(kind: ResourceType, subscription: &mut Subscription, now: Instant) -> Request {
     if subscription.owes_answer(now)
         && let Some(error_detail) = subscription.take_answer()
@@ -53,7 +53,7 @@ pub(super) fn receive(
     subscription.nonce = response.nonce.clone();
     let mut update = UpdateBuilder::new(kind, limits);
     for resource in &response.resources {
-        // Without it, it is a heartbeat: nothing has changed.
+        // A resource without content is a heartbeat: nothing has changed.
         if let Some(any) = &resource.resource {
             update.add(any, Some((&resource.name, &resource.version)), &subscription.wanted);
         }

@@ -1,16 +1,16 @@
-//! Which resources of a type are subscribed to.
+//! Subscriptions to resources of a type.
 
 use std::collections::BTreeSet;
 
-/// What is wanted of a kind.
+/// Subscription to resources of a type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Interest {
-    /// Nothing.
+    /// No resources.
     #[default]
     Nothing,
-    /// Whatever the server has for this node.
+    /// All resources that the control plane has for this node.
     Wildcard,
-    /// These.
+    /// The named resources.
     Names(BTreeSet<String>),
 }
 

@@ -1,22 +1,22 @@
-//! Requests and responses of both dialects.
+//! Requests and responses of both protocol variants.
 
 use crate::proto;
 
-/// What is to be sent.
+/// A request to be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// In the state-of-the-world dialect.
+    /// State-of-the-world request.
     StateOfTheWorld(proto::DiscoveryRequest),
-    /// In the delta dialect.
+    /// Delta request.
     Delta(proto::DeltaDiscoveryRequest),
 }
 
-/// What has come.
+/// A received response.
 #[derive(Debug)]
 pub enum Response {
-    /// In the state-of-the-world dialect.
+    /// State-of-the-world response.
     StateOfTheWorld(proto::DiscoveryResponse),
-    /// In the delta dialect.
+    /// Delta response.
     Delta(proto::DeltaDiscoveryResponse),
 }
 

@@ -1,8 +1,8 @@
-//! The transport protocol of one stream, without I/O: what to ask for, what a response brings, what to answer.
+//! Transport protocol of one stream, without I/O: subscriptions, updates, ACKs and NACKs.
 //!
-//! Source: Envoy's "xDS REST and gRPC protocol". A response is an [`Update`]; the caller validates it and calls
-//! [`Stream::answer`], and the ACK or NACK is the next request. What was accepted before a NACK, and before a lost
-//! connection, stays.
+//! Source: Envoy's "xDS REST and gRPC protocol". A response is parsed to an [`Update`]; the caller validates it and
+//! calls [`Stream::answer`], and the next request is the ACK or NACK. Resources that were accepted before a NACK, or
+//! before a lost connection, are kept.
 
 mod delta;
 mod interest;
@@ -21,39 +21,39 @@ use crate::{Limits, ResourceType, proto, resource_type};
 use std::{collections::BTreeSet, time::Instant};
 use subscription::{Answer, Subscription};
 
-/// How a stream speaks.
+/// Variant of the transport protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
-    /// Each response holds all resources of its kind that are wanted.
+    /// State of the world: each response holds all subscribed resources of its type.
     #[default]
     StateOfTheWorld,
-    /// Each response holds what is new, and the names of what is gone.
+    /// Delta: each response holds new and changed resources, and the names of removed ones.
     Delta,
 }
 
-/// One server's stream, over all its connections.
+/// State of the stream to one control plane, across all its connections.
 #[derive(Debug)]
 pub struct Stream {
     dialect: Dialect,
     node: proto::Node,
     limits: Limits,
-    /// The server has been told who asks.
+    /// Whether the node's identity was sent on this connection.
     node_sent: bool,
     kinds: [Subscription; ResourceType::ALL.len()],
 }
 
 impl Stream {
-    /// A stream that wants nothing yet.
+    /// Creates a stream without subscriptions.
     pub fn new(dialect: Dialect, node: proto::Node, limits: Limits) -> Self {
         Self { dialect, node, limits, node_sent: false, kinds: Default::default() }
     }
 
-    /// How it speaks.
+    /// Returns the protocol variant.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// What is wanted from now on. Names beyond the limit are not asked for, and their number is returned.
+    /// Replaces the subscription of a type. Names beyond the limit are ignored; returns their number.
     pub fn subscribe(&mut self, kind: ResourceType, interest: Interest) -> usize {
         let limits = self.limits;
         let subscription = &mut self.kinds[kind as usize];
@@ -73,7 +73,7 @@ impl Stream {
         surplus
     }
 
-    /// A connection begins: the server knows nothing.
+    /// Resets the state that belongs to a connection, when a new one begins.
     pub fn connected(&mut self) {
         self.node_sent = false;
         for subscription in &mut self.kinds {
@@ -81,13 +81,14 @@ impl Stream {
             subscription.answer = None;
             subscription.not_before = None;
             subscription.nonce.clear();
-            // A server that was started anew may count its versions from the beginning: an old number must not make
-            // it believe that its new resources are known.
+            // A restarted control plane may count versions from the beginning: an old number must not make it assume
+            // that its new resources are known.
             subscription.version.clear();
         }
     }
 
-    /// Takes in a response. `None` if nobody wants its kind (any longer): it is not answered, as in Envoy.
+    /// Parses a response. `None` if there is no subscription (any longer) to its type: it is not acknowledged, as in
+    /// Envoy.
     pub fn receive(&mut self, response: Response) -> Option<Update> {
         let type_url = match &response {
             Response::StateOfTheWorld(response) => &response.type_url,
@@ -104,8 +105,9 @@ impl Stream {
         })
     }
 
-    /// What became of an update: empty if it was accepted as it is. What was good of it counts as kept in both cases.
-    /// A NACK that follows another waits for a while, or a server that repeats itself would keep both busy.
+    /// Records the result of an update: without rejections, it is acknowledged. Its valid resources count as accepted
+    /// in both cases. A NACK that follows another is delayed; otherwise a control plane that repeats itself would
+    /// keep both ends busy.
     pub fn answer(&mut self, now: Instant, update: &Update, rejections: &[Rejection]) {
         let subscription = &mut self.kinds[update.kind as usize];
         if subscription.nonce != update.nonce {
@@ -114,7 +116,7 @@ impl Stream {
         for name in &update.removed {
             subscription.accepted.remove(name);
         }
-        // The server would not send it again to somebody who says to have it.
+        // The control plane would not resend a resource that the client claims to have.
         for closed in rejections.iter().filter(|rejection| rejection.closed) {
             subscription.accepted.remove(&closed.name);
         }
@@ -145,12 +147,12 @@ impl Stream {
         });
     }
 
-    /// When there is something to be said that must wait now.
+    /// Returns the time at which a delayed request becomes due.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.kinds.iter().filter(|kind| kind.answer.is_some()).filter_map(|kind| kind.not_before).min()
     }
 
-    /// The next request, if there is one, in the order of [`ResourceType`].
+    /// Returns the next request, if one is due, in the order of [`ResourceType`].
     pub fn next_request(&mut self, now: Instant) -> Option<Request> {
         let Self { dialect, node, node_sent, kinds, .. } = self;
         let mut request = ResourceType::ALL.into_iter().find_map(|kind| {

@@ -1,4 +1,4 @@
-//! State of the world: a request repeats all names, a response all resources.
+//! State-of-the-world variant: a request repeats all names, a response all resources.
 
 use super::{
     message::Request,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Limits, ResourceType, proto};
 
-/// Subscribes, or answers the last response; both say what is wanted now.
+/// Creates a subscription, or an ACK or NACK of the last response; both contain the current subscription.
 pub(super) fn request(kind: ResourceType, subscription: &mut Subscription) -> Request {
     let answer = subscription.take_answer();
     subscription.requested = subscription.wanted.clone();

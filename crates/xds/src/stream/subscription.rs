@@ -4,23 +4,23 @@ use super::interest::Interest;
 use crate::{backoff::Backoff, proto};
 use std::{collections::BTreeMap, time::Instant};
 
-/// What goes on about one kind.
+/// State of the subscription to one resource type.
 #[derive(Debug)]
 pub(super) struct Subscription {
     pub(super) wanted: Interest,
-    /// What this connection's server knows to be wanted.
+    /// Subscription that was sent on this connection.
     pub(super) requested: Interest,
-    /// What is owed to the server, and not before when.
+    /// ACK or NACK to be sent, not before `not_before`.
     pub(super) answer: Option<Answer>,
     pub(super) not_before: Option<Instant>,
-    /// Since the last response that was accepted.
+    /// Number of NACKs since the last accepted response.
     pub(super) consecutive_nacks: usize,
     pub(super) backoff: Backoff,
-    /// Of the last response on this connection.
+    /// Nonce of the last response on this connection.
     pub(super) nonce: String,
-    /// The last version that was accepted. State of the world only.
+    /// Last accepted version. State of the world only.
     pub(super) version: String,
-    /// Versions of what is kept. Delta only.
+    /// Versions of accepted resources. Delta only.
     pub(super) accepted: BTreeMap<String, String>,
 }
 
@@ -47,23 +47,23 @@ pub(super) enum Answer {
 }
 
 impl Subscription {
-    /// There is something to say, and its time has come.
+    /// Returns whether a request is due.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         let changed = self.wanted != self.requested && !self.is_idle();
         changed || self.owes_answer(now)
     }
 
-    /// An answer is owed, and its time has come.
+    /// Returns whether an ACK or NACK is due.
     pub(super) fn owes_answer(&self, now: Instant) -> bool {
         self.answer.is_some() && self.not_before.is_none_or(|time| time <= now)
     }
 
-    /// Nothing is wanted, and the server knows it.
+    /// Returns whether the subscription is empty, and the control plane has been notified.
     pub(super) fn is_idle(&self) -> bool {
         self.wanted.is_nothing() && self.requested.is_nothing()
     }
 
-    /// The nonce to answer and the reason of a refusal; `None` if nothing is owed.
+    /// Takes the pending ACK, or the status of a NACK; `None` if neither is pending.
     pub(super) fn take_answer(&mut self) -> Option<Option<proto::Status>> {
         const INVALID_ARGUMENT: i32 = 3;
         self.not_before = None;

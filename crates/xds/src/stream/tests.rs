@@ -68,7 +68,7 @@ fn accept(stream: &mut Stream, response: Response) -> Update {
 }
 
 #[test]
-fn kinds_are_asked_for_in_the_order_in_which_one_needs_the_other_and_the_node_comes_once() {
+fn types_are_requested_in_dependency_order_and_the_node_is_sent_once() {
     let mut stream = stream(Dialect::StateOfTheWorld);
     for kind in ResourceType::ALL.into_iter().rev() {
         let interest = if kind.is_complete() { Interest::Wildcard } else { names(&["a"]) };
@@ -82,7 +82,7 @@ fn kinds_are_asked_for_in_the_order_in_which_one_needs_the_other_and_the_node_co
     assert!(requests[1..].iter().all(|request| request.node.is_none()));
     assert!(requests[0].resource_names.is_empty());
     assert_eq!(requests[4].resource_names, ["a"]);
-    assert_eq!(sotw(&mut stream), None, "nothing is said twice");
+    assert_eq!(sotw(&mut stream), None, "nothing is sent twice");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn what_is_not_read_behind_too_many_mistakes_is_not_gone() {
     resources.push(listener("served"));
     let update = accept(&mut stream, response(ResourceType::Listener, "v1", "n1", resources));
     assert_eq!((update.resources.len(), update.unreadable.len()), (1, 10));
-    assert!(!update.complete, "`served` is one of those that there are");
+    assert!(!update.complete, "`served` was among the resources");
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn what_can_be_read_of_a_bad_response_is_offered_and_nothing_counts_as_gone() {
     let update =
         accept(&mut stream, response(ResourceType::Listener, "v1", "n1", vec![listener("one"), bad]));
     assert_eq!(update.resources.len(), 1);
-    assert!(!update.complete, "the unreadable one may be one that is served");
+    assert!(!update.complete, "the invalid resource may be an active one");
     let nack = sotw(&mut stream).unwrap().error_detail.unwrap().message;
-    assert_eq!(nack, "listener (unnamed): not a protobuf message: it ends in the middle of a field");
+    assert_eq!(nack, "listener (unnamed): not a protobuf message: it ends within a field");
 }
 
 #[test]
@@ -154,12 +154,12 @@ fn a_change_of_names_repeats_all_of_them_with_the_last_nonce() {
     assert_eq!(request.resource_names, ["a", "b"]);
     assert_eq!((request.version_info.as_str(), request.response_nonce.as_str()), ("v1", "n1"));
     stream.subscribe(ResourceType::Routes, Interest::Nothing);
-    assert_eq!(sotw(&mut stream).unwrap().resource_names, [""; 0], "it must know that nothing is wanted");
+    assert_eq!(sotw(&mut stream).unwrap().resource_names, [""; 0], "the subscription must be cleared");
     assert_eq!(sotw(&mut stream), None);
 }
 
 #[test]
-fn a_new_connection_begins_anew_and_says_who_asks() {
+fn a_new_connection_subscribes_again_and_sends_the_node() {
     let mut stream = stream(Dialect::StateOfTheWorld);
     stream.subscribe(ResourceType::Secret, names(&["a"]));
     sotw(&mut stream).unwrap();
@@ -169,7 +169,7 @@ fn a_new_connection_begins_anew_and_says_who_asks() {
     assert_eq!((request.version_info.as_str(), request.response_nonce.as_str()), ("", ""));
     assert_eq!(request.resource_names, ["a"]);
     assert!(request.node.is_some());
-    assert_eq!(sotw(&mut stream), None, "the answer that was owed went with the connection");
+    assert_eq!(sotw(&mut stream), None, "the pending ACK was dropped with the connection");
 }
 
 #[test]
@@ -184,14 +184,14 @@ fn an_offer_of_a_former_connection_is_not_answered_on_the_new_one() {
 }
 
 #[test]
-fn what_nobody_has_asked_for_is_left_out_and_a_second_of_a_name_refused() {
+fn resources_without_a_subscription_are_ignored_and_duplicate_names_rejected() {
     let mut stream = stream(Dialect::StateOfTheWorld);
     stream.subscribe(ResourceType::Secret, names(&["a"]));
     assert!(stream.receive(response(ResourceType::Routes, "v", "n", vec![])).is_none());
     let resources = vec![secret("a"), secret("other"), secret("a")];
     let update = stream.receive(response(ResourceType::Secret, "v1", "n1", resources)).unwrap();
     assert_eq!(update.resources.iter().map(|resource| resource.name.as_str()).collect::<Vec<_>>(), ["a"]);
-    assert_eq!(update.unreadable, [Rejection::new("a", "there are two of this name")]);
+    assert_eq!(update.unreadable, [Rejection::new("a", "duplicate name")]);
 }
 
 #[test]
@@ -228,16 +228,16 @@ fn too_many_resources_are_refused_together() {
     let many = (0..5).map(|number| listener(&number.to_string())).collect();
     let update = stream.receive(response(ResourceType::Listener, "v1", "n1", many)).unwrap();
     assert!(update.resources.is_empty() && !update.complete);
-    assert_eq!(update.unreadable[0].reason, "5 resources are more than the 4 that are kept");
+    assert_eq!(update.unreadable[0].reason, "5 resources exceed the limit of 4");
     assert_eq!(
         stream.subscribe(ResourceType::Secret, names(&["a", "b", "c", "d", "e", ""])),
         2,
-        "nor are they asked for"
+        "nor are they subscribed to"
     );
 }
 
 #[test]
-fn delta_asks_for_what_is_new_and_gives_up_what_is_not_wanted() {
+fn delta_subscribes_to_new_names_and_unsubscribes_from_others() {
     let mut stream = stream(Dialect::Delta);
     stream.subscribe(ResourceType::Cluster, Interest::Wildcard);
     stream.subscribe(ResourceType::Secret, names(&["a", "b"]));
@@ -248,7 +248,7 @@ fn delta_asks_for_what_is_new_and_gives_up_what_is_not_wanted() {
     let change = delta(&mut stream).unwrap();
     assert_eq!(change.resource_names_subscribe, ["c"]);
     assert_eq!(change.resource_names_unsubscribe, ["a"]);
-    assert_eq!(change.response_nonce, "", "it answers nothing");
+    assert_eq!(change.response_nonce, "", "it is not an ACK");
     assert_eq!(delta(&mut stream), None);
 }
 
@@ -273,7 +273,7 @@ fn delta_says_on_a_new_connection_what_it_keeps() {
     let mut known: Vec<_> = delta(&mut stream).unwrap().initial_resource_versions.into_iter().collect();
     known.sort();
     let versions = [("a".to_owned(), "1".to_owned()), ("b".to_owned(), "1".to_owned())];
-    assert_eq!(known, versions, "a's second version was refused, c is gone");
+    assert_eq!(known, versions, "a's second version was rejected, c was removed");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn delta_does_not_claim_to_have_what_was_closed() {
     stream.answer(Instant::now(), &update, &[Rejection { closed: true, ..Rejection::new("a", "bad") }]);
     stream.connected();
     let known = delta(&mut stream).unwrap().initial_resource_versions;
-    assert_eq!(known.keys().collect::<Vec<_>>(), ["b"], "the server would not send a's first version again");
+    assert_eq!(known.keys().collect::<Vec<_>>(), ["b"], "the server would not resend a's first version");
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn a_server_that_repeats_what_was_refused_waits_longer_and_longer_for_its_nack()
 }
 
 #[test]
-fn a_nack_that_waits_goes_with_whatever_else_is_to_be_said() {
+fn a_delayed_nack_is_sent_with_any_other_request() {
     let mut stream = stream(Dialect::StateOfTheWorld);
     stream.subscribe(ResourceType::Secret, names(&["a"]));
     let now = Instant::now();

@@ -1,4 +1,4 @@
-//! What a response brings, and why parts of it are refused.
+//! Updates parsed from responses, and rejections of parts of them.
 
 use super::interest::Interest;
 use crate::{
@@ -10,20 +10,20 @@ use quadrille_config::yaml::Node;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
-/// A response of which everything that can be read has been read.
+/// A response with all its valid resources decoded.
 #[derive(Debug)]
 pub struct Update {
-    /// Of what.
+    /// Type of the resources.
     pub kind: ResourceType,
-    /// As the server calls it; for people.
+    /// Version assigned by the control plane; for display.
     pub version: String,
-    /// New or changed. In a [complete](Self::complete) update, all that there are.
+    /// New or changed resources. In a [complete](Self::complete) update, all that exist.
     pub resources: Vec<Resource>,
-    /// Names that there are no longer.
+    /// Names of removed resources.
     pub removed: Vec<String>,
-    /// What is neither in `resources` nor in `unreadable` is gone.
+    /// Whether a resource that is neither in `resources` nor in `unreadable` was removed.
     pub complete: bool,
-    /// Why others are not among the resources. The server gets a NACK.
+    /// Invalid resources, for which the control plane receives a NACK.
     pub unreadable: Vec<Rejection>,
     pub(super) nonce: String,
 }
@@ -31,31 +31,31 @@ pub struct Update {
 /// A resource.
 #[derive(Debug)]
 pub struct Resource {
-    /// What it is called.
+    /// Name of the resource.
     pub name: String,
-    /// Its own in the delta dialect, else empty.
+    /// Version of the resource in the delta variant, else empty.
     pub version: String,
-    /// SHA-256 of its bytes: one that is the same as before need not be read again.
+    /// SHA-256 of its bytes: an unchanged resource need not be read again.
     pub digest: [u8; 32],
-    /// What it says.
+    /// Content of the resource.
     pub tree: Node,
-    /// Paths of fields that this gateway's descriptors do not know.
+    /// Paths of fields that this gateway's descriptors do not contain.
     pub unknown: Vec<String>,
 }
 
-/// Why a resource is not taken.
+/// Rejection of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// The resource's name; empty if not even that can be read.
+    /// Name of the resource; empty if it cannot be decoded.
     pub name: String,
-    /// With the path of the field. No secret must be in it.
+    /// Reason, with the path of the field. Must not contain a secret.
     pub reason: String,
-    /// What was accepted under this name before is out of service too.
+    /// Whether the previously accepted resource of this name was taken out of service, too.
     pub closed: bool,
 }
 
 impl Rejection {
-    /// Of a resource whose last good version stays in service.
+    /// Creates the rejection of a resource whose last valid version stays in service.
     pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { name: name.into(), reason: reason.into(), closed: false }
     }
@@ -69,7 +69,7 @@ pub(super) struct UpdateBuilder<'l> {
     names: BTreeSet<String>,
     resources: Vec<Resource>,
     unreadable: Vec<Rejection>,
-    /// Resources were left unread behind too many that cannot be read.
+    /// Whether resources were skipped after too many invalid ones.
     stopped: bool,
 }
 
@@ -87,28 +87,28 @@ impl<'l> UpdateBuilder<'l> {
         }
     }
 
-    /// Reads one resource; `outside` is its name and version, if they stand outside of it.
+    /// Reads one resource; `outside` is its name and version, if a wrapper contains them.
     pub(super) fn add(&mut self, any: &Any, outside: Option<(&str, &str)>, wanted: &Interest) {
         if self.unreadable.len() >= MAX_NAMED {
             self.stopped = true;
             return;
         }
         if any.type_url == proto::WRAPPED {
-            // A wrapper inside a wrapper has no meaning, so this goes one level deep.
+            // A wrapper inside a wrapper has no meaning, so this recurses only once.
             return match <proto::Resource as prost::Message>::decode(any.value.as_slice()) {
                 Ok(proto::Resource { resource: Some(inner), .. }) if inner.type_url == proto::WRAPPED => {
-                    self.refuse("", "a wrapped resource inside another".to_owned());
+                    self.refuse("", "a wrapped resource within another".to_owned());
                 }
                 Ok(proto::Resource { name, version, resource: Some(inner) }) => {
                     self.add(&inner, Some((&name, &version)), wanted);
                 }
                 Ok(_) => (),
-                Err(error) => self.refuse("", format!("a wrapped resource cannot be read: {error}")),
+                Err(error) => self.refuse("", format!("cannot decode a wrapped resource: {error}")),
             };
         }
         let name = outside.map_or("", |(name, _)| name);
         if any.type_url != self.kind.type_url() {
-            let reason = format!("a {} of type {}", self.kind, shortened(&any.type_url));
+            let reason = format!("a {} cannot have type {}", self.kind, shortened(&any.type_url));
             return self.refuse(name, reason);
         }
         match decode::decode(any, &mut self.budget) {
@@ -132,18 +132,18 @@ impl<'l> UpdateBuilder<'l> {
     ) {
         let (outer, version) = outside.unwrap_or_default();
         if name.is_empty() || name.len() > self.limits.name {
-            return self.refuse(&name, format!("a {} needs a name of sensible length", self.kind));
+            return self.refuse(&name, format!("the name of a {} is empty or too long", self.kind));
         }
-        // Control planes may wrap a resource without naming it again.
+        // Control planes may wrap a resource without repeating its name.
         if !outer.is_empty() && outer != name {
-            return self.refuse(&name, format!("it is called {} outside", shortened(outer)));
+            return self.refuse(&name, format!("its wrapper names it {}", shortened(outer)));
         }
-        // Nobody has asked for it; servers that send all they have do that.
+        // There is no subscription for it; some control planes send all resources they have.
         if !wanted.includes(&name) {
             return;
         }
         if !self.names.insert(name.clone()) {
-            return self.refuse(&name, "there are two of this name".to_owned());
+            return self.refuse(&name, "duplicate name".to_owned());
         }
         let version = version.to_owned();
         self.resources.push(Resource { name, version, digest, tree: decoded.tree, unknown: decoded.unknown });
@@ -153,13 +153,13 @@ impl<'l> UpdateBuilder<'l> {
         self.unreadable.push(Rejection::new(name, reason));
     }
 
-    /// Refuses everything if with these others there are too many.
+    /// Rejects all resources if there are too many together with the `others`.
     pub(super) fn limit(&mut self, others: usize) {
         let most = self.limits.resources;
         let all = self.resources.len() + others;
         if self.resources.len() > most || all > most.saturating_mul(2) {
             self.resources.clear();
-            self.refuse("", format!("{all} resources are more than the {most} that are kept"));
+            self.refuse("", format!("{all} resources exceed the limit of {most}"));
         }
     }
 
@@ -171,7 +171,7 @@ impl<'l> UpdateBuilder<'l> {
         complete: bool,
     ) -> Update {
         self.limit(0);
-        // What cannot be read may be one that is kept: then nothing is known to be gone.
+        // An invalid resource may be an accepted one: then no removal is certain.
         let complete =
             complete && !self.stopped && self.unreadable.iter().all(|rejection| !rejection.name.is_empty());
         let Self { kind, resources, unreadable, .. } = self;
@@ -179,7 +179,7 @@ impl<'l> UpdateBuilder<'l> {
     }
 }
 
-/// The message of a NACK; `None` if nothing is wrong.
+/// Formats the message of a NACK; `None` if there are no rejections.
 pub(super) fn nack_detail<'r>(
     kind: ResourceType,
     faults: impl Iterator<Item = &'r Rejection>,
@@ -204,6 +204,6 @@ pub(super) fn nack_detail<'r>(
     (!detail.is_empty()).then_some(detail)
 }
 
-/// Mistakes that are named in one NACK, and about how long it becomes: control planes log it.
+/// Maximum number of errors in one NACK, and its approximate maximum length: control planes log it.
 const MAX_NAMED: usize = 10;
 const MAX_DETAIL: usize = 4096;

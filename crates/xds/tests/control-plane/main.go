@@ -1,6 +1,6 @@
-// A control plane for the tests: go-control-plane's cache and server, told what to serve over stdin, one JSON document in each
-// line. Each is answered by a line {"done": true} or {"error": "..."}. Whatever gateways say goes to stdout too, as
-// {"request": {...}}, so that a test can see ACKs and NACKs.
+// A control plane for the tests: go-control-plane's cache and server, controlled by commands on stdin, one JSON document
+// per line. The response to each is a line {"done": true} or {"error": "..."}. Requests of gateways are written to stdout
+// too, as {"request": {...}}, so that a test can see ACKs and NACKs.
 package main
 
 import (
@@ -26,18 +26,18 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Every gateway gets the same.
-type everybody struct{}
+// Maps every gateway to the same snapshot.
+type all struct{}
 
-func (everybody) ID(*core.Node) string { return "gateway" }
+func (all) ID(*core.Node) string { return "gateway" }
 
-// A line of stdin.
+// A command on stdin.
 type command struct {
 	Set   *resources `json:"set"`
 	Clear bool       `json:"clear"`
-	// The name under which `set` is kept, in place of being served.
+	// Name under which `set` is kept instead of being served.
 	Keep string `json:"keep"`
-	// Serves what was kept under this name: quicker than to read it anew.
+	// Name of a kept snapshot to serve, which is faster than reading it again.
 	Use string `json:"use"`
 }
 
@@ -54,7 +54,7 @@ func say(line any) {
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "host:port, or unix:PATH")
-	ads := flag.Bool("ads", true, "answer for the aggregated service: wait until all names are asked for")
+	ads := flag.Bool("ads", true, "serve ADS: respond only after all names are subscribed to")
 	flag.Parse()
 	if err := run(*listen, *ads); err != nil {
 		fmt.Fprintln(os.Stderr, "control-plane:", err)
@@ -71,13 +71,13 @@ func run(listen string, ads bool) error {
 	if err != nil {
 		return err
 	}
-	snapshots := cache.NewSnapshotCache(ads, everybody{}, nil)
+	snapshots := cache.NewSnapshotCache(ads, all{}, nil)
 	served := grpc.NewServer()
 	register(served, server.NewServer(context.Background(), snapshots, callbacks()))
 	say(map[string]string{"listening": socket.Addr().String()})
 	go func() { _ = served.Serve(socket) }()
 
-	// The test's end of the pipe is its life: when the test ends, so does this.
+	// The process exits when the test ends and closes its end of the pipe.
 	kept := map[string]*cache.Snapshot{}
 	lines := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {

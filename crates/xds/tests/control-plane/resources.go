@@ -26,7 +26,7 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 )
 
-// All there is, in protobuf's JSON.
+// All resources of a snapshot, in protobuf's JSON.
 type resources struct {
 	Version   string            `json:"version"`
 	Clusters  []json.RawMessage `json:"clusters"`

@@ -1,4 +1,4 @@
-//! A real control plane, `tests/control-plane`: built by Go into the target directory, and told what to serve.
+//! A real control plane, `tests/control-plane`: built by Go into the target directory, and controlled over stdin.
 
 use serde_json::{Value, json};
 use std::{
@@ -9,16 +9,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A running control plane; it ends with this.
+/// A running control plane, which is stopped on drop.
 pub(crate) struct ControlPlane {
     process: Child,
     stdin: ChildStdin,
-    /// Where it listens: `127.0.0.1:PORT`, or the socket's path.
+    /// Address on which it listens: `127.0.0.1:PORT`, or the socket's path.
     pub(crate) address: String,
     heard: Arc<Heard>,
 }
 
-/// What it has said, line by line.
+/// Lines that the control plane has written, by kind.
 #[derive(Default)]
 struct Heard {
     lines: Mutex<Lines>,
@@ -35,7 +35,7 @@ struct Lines {
 const PATIENCE: Duration = Duration::from_secs(180);
 
 impl ControlPlane {
-    /// Starts one; `None`, said aloud, if there is no Go to build it with.
+    /// Starts a control plane; returns `None`, and prints a message, if Go is not installed.
     pub(crate) fn start(arguments: &[&str]) -> Option<Self> {
         let program = program()?;
         let mut process = Command::new(program)
@@ -63,23 +63,23 @@ impl ControlPlane {
         let before = self.heard.lines.lock().expect("the control plane").answers.len();
         let line = json!({ "set": resources }).to_string() + "\n";
         self.stdin.write_all(line.as_bytes()).expect("the control plane");
-        let answer = self.heard.wait("an answer", |lines| lines.answers.get(before).cloned());
-        assert_eq!(answer, json!({ "done": true }), "the control plane refuses its resources");
+        let answer = self.heard.wait("a response", |lines| lines.answers.get(before).cloned());
+        assert_eq!(answer, json!({ "done": true }), "the control plane rejects its resources");
     }
 
-    /// Waits for a request with this property. Requests that came before the `from`th do not count.
+    /// Waits for a request with this property. Requests before the `from`th do not count.
     pub(crate) fn wait(&self, what: &str, from: usize, fits: impl Fn(&Value) -> bool) -> Value {
         self.heard.wait(what, |lines| {
             lines.requests[from.min(lines.requests.len())..].iter().find(|r| fits(r)).cloned()
         })
     }
 
-    /// How many requests have come.
+    /// Returns the number of requests received.
     pub(crate) fn requests(&self) -> usize {
         self.heard.lines.lock().expect("the control plane").requests.len()
     }
 
-    /// All of them.
+    /// Returns all requests.
     #[allow(dead_code)] // not in every test that includes this file
     pub(crate) fn log(&self) -> Vec<Value> {
         self.heard.lines.lock().expect("the control plane").requests.clone()
@@ -116,7 +116,7 @@ impl Heard {
             let left = deadline.saturating_duration_since(Instant::now());
             assert!(
                 !left.is_zero(),
-                "the control plane has not heard or said {what}; requests: {:#?}",
+                "no {what} from or at the control plane; requests: {:#?}",
                 lines.requests
             );
             lines = self.more.wait_timeout(lines, left).expect("the control plane").0;
@@ -124,21 +124,22 @@ impl Heard {
     }
 }
 
-/// Built once for each run of tests; Go itself knows whether anything is to be done.
+/// Builds the program once for each test run; Go determines whether a rebuild is necessary.
 fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     PROGRAM
         .get_or_init(|| {
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../xds/tests/control-plane");
             if Command::new("go").arg("version").output().is_err() {
-                // Past the capture of what tests print, since a skipped test passes.
+                // Written directly to stderr, past the test harness's capture, since a skipped test passes.
                 let _ = writeln!(
                     std::io::stderr(),
-                    "SKIPPED: no Go to build the control plane with; install Go 1.23 or later"
+                    "SKIPPED: Go is required to build the control plane; install Go 1.23 or later"
                 );
                 return None;
             }
-            // Next to the test's own executable, so in the target directory; by one test at a time, each a process.
+            // Placed next to the test's executable, so in the target directory; the lock serialises the tests'
+            // processes.
             let program = std::env::current_exe().expect("the control plane").with_file_name("control-plane");
             let lock = std::fs::File::create(program.with_extension("lock")).expect("the control plane");
             lock.lock().expect("the control plane");

@@ -1,21 +1,21 @@
-//! The account with a certificate authority.
+//! The ACME account with a certificate authority.
 
 use super::keyless::{key_servers, show_key_servers};
 use crate::{
     Field, Problem,
     acme_values::{ask_url, directory_url, email},
+    enums::{Word, name, word},
     file::schema::{Key, Preset, Section},
     model::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, ExternalAccount, Keyless, Place},
     values::count,
-    words::{Word, name, word},
 };
 use serde_json::Value;
 use std::{num::NonZeroUsize, path::PathBuf};
 
 pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
     path: "acme",
-    about: "The account with a certificate authority, for [certificates that are ordered]\
-            (#listenerscertificatesacme) by ACME (RFC 8555). See the [guide](../guide/acme.md).",
+    about: "The ACME account (RFC 8555) with a certificate authority, for [certificates that are \
+            ordered](#listenerscertificatesacme) from it. See the [guide](../guide/acme.md).",
     keys: &[
         Key {
             name: "state",
@@ -42,7 +42,7 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "directory",
             value: "URL",
             preset: Preset::Is("https://acme-v02.api.letsencrypt.org/directory"),
-            about: "The authority's directory. Another directory means another account.",
+            about: "URL of the authority's directory. Another directory means another account.",
             needs_restart: false,
             read: |field, draft| draft.directory = field.parse(directory_url),
             show: |acme| acme.directory.clone().into(),
@@ -60,10 +60,10 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             name: "challenges",
             value: "list of `tls-alpn-01`, `http-01` and `dns-01`",
             preset: Preset::Is("[tls-alpn-01, http-01]"),
-            about: "How control of names is proved; the first that the authority offers and that can prove the name is \
-                    used. `tls-alpn-01` is answered in handshakes on a listener with TLS, which the authority must \
-                    reach at port 443; `http-01` on a listener with `tls: off`, at port 80; `dns-01` by `dns_hook`, \
-                    and only it can prove wildcards.",
+            about: "Challenges that prove control of names; the first that the authority offers and that can prove \
+                    the name is used. `tls-alpn-01` is served in handshakes on a listener with TLS, which the \
+                    authority must reach at port 443; `http-01` on a listener with `tls: off`, at port 80; `dns-01` \
+                    by `dns_hook`, and only it can prove wildcards.",
             needs_restart: false,
             read: |field, draft| draft.challenges = Some(words(field)),
             show: |acme| acme.challenges.iter().map(|challenge| name(*challenge)).collect(),
@@ -96,9 +96,9 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             preset: Preset::Is("required"),
             about: "Whether the gateways that share a Redis and a `fleet_secret` by [`resumption`](#resumption) share \
                     account, certificates and their keys, sealed with that secret, and one of them orders at a time. \
-                    While Redis is unreachable, all serve what they have; with `required` none orders meanwhile, with \
-                    `preferred` each orders for itself. With `off` each always has its own. Without such a Redis it \
-                    has no effect.",
+                    While Redis is unreachable, all serve the certificates they have; with `required` none orders \
+                    meanwhile, with `preferred` each orders for itself. With `off` each always has its own. Without a \
+                    shared Redis it has no effect.",
             needs_restart: false,
             read: |field, draft| draft.fleet = field.parse(word::<AcmeFleet>),
             show: |acme| name(acme.fleet).into(),
@@ -117,18 +117,19 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
 
 pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
     path: "acme.on_demand",
-    about: "Orders a certificate for a name that no certificate covers, once a client has requested it in a handshake, \
-            on listeners that have a certificate with [`acme`](#listenerscertificatesacme). Handshakes for the name \
-            are refused until it is issued; then it is served and renewed like any other. See the \
-            [guide](../guide/acme.md#names-that-are-not-configured).",
+    about: "Orders a certificate for a name that no certificate covers, when a client first requests it in a \
+            handshake, on listeners that have a certificate with [`acme`](#listenerscertificatesacme). Handshakes for \
+            the name are refused until it is issued; then it is served and renewed like any other. See the \
+            [guide](../guide/acme.md#on-demand-certificates).",
     keys: &[
         Key {
             name: "ask",
             value: "URL",
             preset: Preset::Required,
-            about: "Decides whether a name may be ordered: `GET URL?domain=NAME` is answered with 200 if so, and with \
-                    anything else if not. With `http://`, it should be on this machine or in a private network. It is \
-                    queried once for a name, before its first order; existing certificates do not need it.",
+            about: "Service that decides whether a name may be ordered: it responds to `GET URL?domain=NAME` with 200 \
+                    if so, and with any other status if not. With `http://`, it should be on this machine or in a \
+                    private network. It is queried once for a name, before its first order; existing certificates do \
+                    not need it.",
             needs_restart: false,
             read: |field, draft| draft.ask = field.parse(ask_url),
             show: |on_demand| on_demand.ask.clone().into(),
@@ -146,7 +147,7 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             name: "names",
             value: "number",
             preset: Preset::Is("1000"),
-            about: "How many such names there may be.",
+            about: "Maximum number of names.",
             needs_restart: false,
             read: |field, draft| draft.names = field.parse(count),
             show: |on_demand| on_demand.names.get().into(),
@@ -155,7 +156,8 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             name: "per_hour",
             value: "number",
             preset: Preset::Is("20"),
-            about: "How many new ones in an hour. The authority has its own limits for the account.",
+            about: "Maximum number of new names in an hour. The authority has its own limits for the \
+                    account.",
             needs_restart: false,
             read: |field, draft| draft.per_hour = field.parse(count),
             show: |on_demand| on_demand.per_hour.get().into(),
@@ -164,7 +166,7 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             name: "key_type",
             value: "`ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` or `rsa-4096`",
             preset: Preset::Is("ecdsa-p256"),
-            about: "The key type of each. Changing it orders all of them anew.",
+            about: "The key type of each certificate. A change orders all of them again.",
             needs_restart: false,
             read: |field, draft| draft.key_type = field.parse(word::<AcmeKeyType>),
             show: |on_demand| name(on_demand.key_type).into(),
@@ -173,8 +175,8 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             name: "keyless",
             value: "mapping",
             preset: Preset::Means("keys are here"),
-            about: "The key servers that make the keys and keep them, as for [one certificate]\
-                    (#listenerscertificatesacme).",
+            about: "The key servers that generate and hold the keys, as for [one \
+                    certificate](#listenerscertificatesacme).",
             needs_restart: false,
             read: |field, draft| draft.keyless = key_servers(field),
             show: |on_demand| show_key_servers(on_demand.keyless.as_deref()),
@@ -208,7 +210,7 @@ pub(super) const EXTERNAL_ACCOUNT: Section<ExternalDraft, ExternalAccount> = Sec
     ],
 };
 
-/// What has been read of an account.
+/// Values read for an ACME account.
 #[derive(Default)]
 pub(super) struct AcmeDraft {
     state: Option<PathBuf>,
@@ -222,7 +224,7 @@ pub(super) struct AcmeDraft {
     on_demand: Option<AcmeOnDemand>,
 }
 
-/// What has been read of names that are not configured.
+/// Values read for on-demand certificates.
 #[derive(Default)]
 pub(super) struct OnDemandDraft {
     ask: Option<String>,
@@ -233,14 +235,14 @@ pub(super) struct OnDemandDraft {
     keyless: Option<Box<Keyless>>,
 }
 
-/// What has been read of an account outside of ACME.
+/// Values read for an external account.
 #[derive(Default)]
 pub(super) struct ExternalDraft {
     id: Option<String>,
     key_file: Option<(PathBuf, Place)>,
 }
 
-/// The account.
+/// Reads the ACME account.
 pub(super) fn acme(field: &Field<'_>) -> Option<Acme> {
     let mut draft = AcmeDraft::default();
     ACME.read(field, &mut draft)?;
@@ -284,7 +286,7 @@ fn on_demand(field: &Field<'_>) -> Option<AcmeOnDemand> {
     })
 }
 
-/// Different words.
+/// Reads a list of distinct words.
 pub(super) fn words<T: Word>(field: &Field<'_>) -> Vec<T> {
     let mut words = Vec::new();
     for item in field.items_or_one() {

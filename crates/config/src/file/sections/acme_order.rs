@@ -7,9 +7,9 @@ use super::{
 use crate::{
     Field, Problem,
     acme_values::certificate_name,
+    enums::name,
     file::schema::{Key, Preset, Section},
     model::{Acme, AcmeKeyType, AcmeOrder, CertificateSource, Gateway, Keyless},
-    words::name,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -54,10 +54,11 @@ pub(super) const ORDER: Section<OrderDraft, AcmeOrder> = Section {
             name: "keyless",
             value: "mapping",
             preset: Preset::Means("the key is here"),
-            about: "The key servers that make the key and keep it, with the keys of a certificate's \
-                    [`keyless`](#listenerscertificateskeykeyless) but for `use`, `fallback` and `protocol: compatible`. \
-                    Only the certificate is here then, in the state directory and in the fleet. The key servers' policy \
-                    must allow `generate` and `sign`. See the [guide](../guide/acme.md#keys-on-a-key-server).",
+            about: "The key servers that generate and hold the key, with the settings of a certificate's \
+                    [`keyless`](#listenerscertificateskeykeyless) except `use`, `fallback` and `protocol: \
+                    compatible`. Only the certificate is then stored here, in the state directory and in the fleet. \
+                    The key servers' policy must allow `generate` and `sign`. See the \
+                    [guide](../guide/acme.md#keys-on-a-key-server).",
             needs_restart: false,
             read: |field, draft| draft.keyless = key_servers(field),
             show: |order| show_key_servers(order.keyless.as_deref()),
@@ -65,7 +66,7 @@ pub(super) const ORDER: Section<OrderDraft, AcmeOrder> = Section {
     ],
 };
 
-/// What has been read of an order.
+/// Values read for a certificate order.
 #[derive(Default)]
 pub(super) struct OrderDraft {
     names: Vec<String>,
@@ -91,7 +92,7 @@ pub(super) fn orders(field: &Field<'_>) -> Option<Vec<AcmeOrder>> {
     Some(key_types.into_iter().map(order).collect())
 }
 
-/// Says of certificates that are ordered where they are kept, which is known once the whole file has been read.
+/// Sets the storage paths of ordered certificates, which are known once the whole file has been read.
 pub(super) fn settle(root: &Field<'_>, gateway: &mut Gateway) {
     let chains = gateway.listeners.iter_mut().flat_map(|listener| &mut listener.chains);
     for tls in chains.filter_map(|chain| chain.tls.as_mut()) {
@@ -114,7 +115,7 @@ fn kept(root: &Field<'_>, acme: Option<&Acme>, certificate: &CertificateSource) 
             let remedy = "add `acme: { state: DIRECTORY, email: ... }` at the top level";
             root.report(crate::Diagnostic::new(
                 place,
-                Problem::new("nothing says where to order it", remedy),
+                Problem::new("no ACME account to order it from", remedy),
             ));
         }
         return None;

@@ -2,26 +2,26 @@
 
 use crate::{
     Field,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::list,
     },
     model::Admin,
     values::{admin_address, route_host},
-    words::switch,
 };
 
 pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
     path: "admin",
-    about: "The dashboard at `/`, and the pages `/metrics`, `/status`, `/healthz`, `/ready` and `/config`. An address alone is short for a mapping with it; \
-            `off` switches them off.",
+    about: "The dashboard at `/`, and the pages `/metrics`, `/status`, `/healthz`, `/ready` and `/config`. An address \
+            alone is short for a mapping with it; `off` disables them.",
     keys: &[
         Key {
             name: "address",
             value: "address and port",
             preset: Preset::Required,
-            about: "Where the pages are served, over plain HTTP and without a password: keep it on loopback or a \
-                    private network. A port alone means loopback.",
+            about: "Address on which the pages are served, over plain HTTP and without a password: keep it on \
+                    loopback or a private network. A port alone means loopback.",
             needs_restart: true,
             read: |field, admin| *admin = at_address(field),
             show: |admin| admin.address.to_string().into(),
@@ -31,8 +31,8 @@ pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
             value: "list of hosts",
             preset: Preset::Means("none"),
             about: "Names under which the pages may be requested: `gateway.internal`, or `*.internal` for everything \
-                    below it. IP addresses and `localhost` are always accepted. A request for another host is answered \
-                    with 421, so that no web page can lead a browser here by a name of its own (DNS rebinding).",
+                    below it. IP addresses and `localhost` are always accepted. A request for another host receives a \
+                    421 response, so that no web page can direct a browser here by a name of its own (DNS rebinding).",
             needs_restart: true,
             read: |field, admin| {
                 if let Some(admin) = admin {
@@ -44,7 +44,7 @@ pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
     ],
 };
 
-/// The pages, unless they are switched off.
+/// Reads the settings of the admin pages; `None` if they are off.
 pub(super) fn admin(field: &Field<'_>) -> Option<Admin> {
     if field.is_scalar() {
         let off = matches!(switch(field.text()?), Ok(false));

@@ -1,7 +1,8 @@
-//! Who is let in by name and password.
+//! HTTP Basic authentication.
 
 use crate::{
     Field, Problem,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::source,
@@ -9,7 +10,6 @@ use crate::{
     model::{BasicAuth, PasswordHashes, Place, Rate, RouteBasicAuth, Source},
     rate::{rate, show_rate},
     values,
-    words::switch,
 };
 use http::HeaderName;
 use serde_json::Value;
@@ -17,17 +17,17 @@ use std::sync::Arc;
 
 pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
     path: "listeners[].basic_auth",
-    about: "HTTP Basic authentication (RFC 7617): requests without valid credentials are answered with 401, and \
-            browsers ask for them. Verified credentials are cached for ten minutes, so that a password is hashed once \
-            and not for each request.",
+    about: "HTTP Basic authentication (RFC 7617): requests without valid credentials receive a 401 response, and \
+            browsers then prompt for them. Verified credentials are cached for ten minutes, so that a password is \
+            hashed once and not for each request.",
     keys: &[
         Key {
             name: "users",
             value: "path, or the lines themselves",
             preset: Preset::Required,
-            about: "A file as `htpasswd -B` writes it, read again when it changes: lines of a name, a colon and the \
-                    hash of a password, by bcrypt (`$2y$`), SHA-crypt (`$5$`, `$6$`) or Argon2 (`$argon2id$`). Hashes \
-                    that can be brute-forced quickly (MD5, SHA-1, DES) and plain text are refused.",
+            about: "A file as `htpasswd -B` writes it, read again when it changes: each line has a name, a colon and \
+                    the hash of a password, by bcrypt (`$2y$`), SHA-crypt (`$5$`, `$6$`) or Argon2 (`$argon2id$`). \
+                    Hashes that can be brute-forced quickly (MD5, SHA-1, DES) and plain text are refused.",
             needs_restart: false,
             read: |field, draft| draft.users = field.placed(users),
             show: |auth| source(&auth.users),
@@ -36,7 +36,7 @@ pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
             name: "realm",
             value: "text",
             preset: Preset::Is("Restricted"),
-            about: "What browsers show, and by which they know where else the credentials apply (RFC 7235).",
+            about: "The protection space (RFC 7235): browsers show it, and reuse credentials within it.",
             needs_restart: false,
             read: |field, draft| draft.realm = field.parse(realm),
             show: |auth| auth.realm.as_str().into(),
@@ -64,9 +64,9 @@ pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
             name: "guesses",
             value: "requests and time, or `off`",
             preset: Preset::Is("30/m"),
-            about: "How many wrong passwords a network of clients (`/24` of IPv4, `/56` of IPv6) may try in a period. \
-                    Beyond that, its credentials are not checked, and it is answered with 429 and `Retry-After`; \
-                    credentials in the cache still work.",
+            about: "Maximum number of wrong passwords that a network of clients (`/24` of IPv4, `/56` of IPv6) may \
+                    try in a period. Beyond that, its credentials are not checked, and it receives 429 with \
+                    `Retry-After`; credentials in the cache still work.",
             needs_restart: false,
             read: |field, draft| draft.guesses = field.parse(guesses),
             show: |auth| auth.guesses.map_or("off".into(), show_rate).into(),
@@ -74,7 +74,7 @@ pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
     ],
 };
 
-/// What has been read of it.
+/// Values read for Basic authentication.
 #[derive(Default)]
 pub(super) struct BasicAuthDraft {
     users: Option<(Source, Place)>,
@@ -84,7 +84,7 @@ pub(super) struct BasicAuthDraft {
     guesses: Option<Option<Rate>>,
 }
 
-/// A mapping, its users alone, or `off`.
+/// Reads a mapping, its users alone, or `off`.
 pub(super) fn basic_auth(field: &Field<'_>) -> RouteBasicAuth {
     if field.is_scalar() && field.text().is_some_and(|text| matches!(switch(text), Ok(false))) {
         return RouteBasicAuth::Off;
@@ -115,16 +115,16 @@ pub(super) fn show(auth: &RouteBasicAuth) -> Value {
     }
 }
 
-/// A file, or its lines: only these have a colon.
+/// Reads the path of a file, or its lines: only lines contain a colon.
 fn users(field: &Field<'_>) -> Option<Source> {
     let text = field.text()?;
     if text.contains(':') { Some(Source::inline(text)) } else { field.file().map(Source::File) }
 }
 
-/// A quoted string (RFC 9110 section 5.6.4) can say it.
+/// Reads a realm that a quoted string (RFC 9110 section 5.6.4) can represent.
 fn realm(text: &str) -> Result<String, Problem> {
     if text.is_empty() || text.chars().any(char::is_control) {
-        return Err(Problem::new("a realm is one line of text", "write what browsers are to show"));
+        return Err(Problem::new("a realm is one line of text", "write the text that browsers show"));
     }
     Ok(text.to_owned())
 }
@@ -133,7 +133,7 @@ fn forwards(text: &str) -> Result<bool, Problem> {
     match text {
         "forward" => Ok(true),
         "remove" => Ok(false),
-        _ => Err(Problem::new("it is passed on, or is not", "write `forward` or `remove`")),
+        _ => Err(Problem::new("the header is forwarded or removed", "write `forward` or `remove`")),
     }
 }
 

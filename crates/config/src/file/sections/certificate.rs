@@ -20,7 +20,7 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
             value: "path, or PEM text",
             preset: Preset::Means("required without `acme`"),
             about: "The certificates in PEM, the server's own first. Every certificate in it is sent in every full \
-                    handshake: leave the root out.",
+                    handshake: omit the root.",
             needs_restart: false,
             read: |field, draft| draft.chain = field.placed(Field::pem),
             show: |certificate| if_file(certificate, || source(&certificate.chain)),
@@ -30,9 +30,9 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
             value: "path, PEM text, or mapping",
             preset: Preset::Means("required without `acme`"),
             about: "The private key in PEM (PKCS#8, PKCS#1 or SEC1), not encrypted. Prefer a path: a key in the \
-                    configuration is as readable as the configuration. An ECDSA P-256 key costs a small part of what an \
-                    RSA key costs; give both kinds, and each client gets the one it can verify. A mapping says that \
-                    the key is on another machine.",
+                    configuration is as readable as the configuration. An ECDSA P-256 key costs a small fraction of \
+                    an RSA key; give both kinds, and each client receives the one that it can verify. A mapping means \
+                    that the key is on another machine.",
             needs_restart: false,
             read: |field, draft| draft.key = field.placed(keyless::key),
             show: |certificate| if_file(certificate, || keyless::show(&certificate.key)),
@@ -41,8 +41,8 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
             name: "ocsp",
             value: "path",
             preset: Preset::Means("no staple"),
-            about: "An OCSP response in DER to staple (RFC 6066). Renewing the file is up to you; it is sent in every \
-                    full handshake with a client that asks.",
+            about: "An OCSP response in DER to staple (RFC 6066). The gateway does not renew the file; the response \
+                    is sent in every full handshake with a client that requests it.",
             needs_restart: false,
             read: |field, draft| draft.ocsp = field.placed(Field::file_source),
             show: |certificate| certificate.ocsp.as_ref().map(source).into(),
@@ -61,7 +61,7 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
     ],
 };
 
-/// What has been read of a certificate.
+/// Values read for a certificate.
 #[derive(Default)]
 pub(super) struct CertificateDraft {
     chain: Option<(Source, Place)>,
@@ -70,7 +70,7 @@ pub(super) struct CertificateDraft {
     orders: Option<(Vec<AcmeOrder>, Place)>,
 }
 
-/// A certificate chain with its private key, or all those that an order makes.
+/// Reads a certificate chain with its private key, or an order, which makes one certificate for each key type.
 pub(super) fn certificates(field: &Field<'_>) -> Vec<CertificateSource> {
     if field.entry("acme").is_none() {
         return certificate(field).into_iter().collect();
@@ -78,13 +78,13 @@ pub(super) fn certificates(field: &Field<'_>) -> Vec<CertificateSource> {
     let mut draft = CertificateDraft::default();
     CERTIFICATE.read(field, &mut draft);
     for key in ["chain", "key", "ocsp"].into_iter().filter_map(|key| field.entry(key)) {
-        key.error(Problem::new("`acme` brings certificate and key", "remove one of the two"));
+        key.error(Problem::new("`acme` provides certificate and key", "remove one of the two"));
     }
     let (orders, place) = draft.orders.unwrap_or_else(|| (Vec::new(), field.place()));
     orders.into_iter().map(|order| ordered(order, &place)).collect()
 }
 
-/// A certificate chain with its private key.
+/// Reads a certificate chain with its private key.
 pub(super) fn certificate(field: &Field<'_>) -> Option<CertificateSource> {
     let mut draft = CertificateDraft::default();
     CERTIFICATE.read(field, &mut draft)?;
@@ -107,7 +107,7 @@ pub(super) fn certificate(field: &Field<'_>) -> Option<CertificateSource> {
     })
 }
 
-/// Where it is kept is known once the whole file has been read.
+/// Makes an ordered certificate without its paths, which are known once the whole file has been read.
 fn ordered(order: AcmeOrder, place: &Place) -> CertificateSource {
     let nowhere = Source::inline(Vec::new());
     CertificateSource {
@@ -122,12 +122,12 @@ fn ordered(order: AcmeOrder, place: &Place) -> CertificateSource {
     }
 }
 
-/// What an order brings is not written.
+/// Returns null for an ordered certificate, whose files are not part of the configuration.
 fn if_file(certificate: &CertificateSource, shown: impl FnOnce() -> Value) -> Value {
     if certificate.order.is_some() { Value::Null } else { shown() }
 }
 
-/// Those of a listener, if it has TLS.
+/// Shows the certificates of a listener, if it has TLS.
 pub(super) fn show_all(tls: Option<&Tls>) -> Value {
     let shown = |tls: &Tls| tls.certificates.iter().map(|one| CERTIFICATE.show(one)).collect::<Value>();
     tls.map(shown).into()

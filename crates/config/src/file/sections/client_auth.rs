@@ -3,26 +3,26 @@
 use super::text_match::text_match;
 use crate::{
     Field, Problem,
+    enums::{Word, name, word},
     file::{
         schema::{Key, Preset, Section},
         shown::{list, placed_source, put},
     },
     model::{AltName, AltNameKind, ClientAuth, ClientCheck, Place, Source},
-    words::{Word, name, word},
 };
 use serde_json::{Value, json};
 
 pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
     path: "listeners[].tls.client_auth",
-    about: "Whether clients present certificates. Verifying one costs CPU in every full handshake, beside the \
-            gateway's own private-key operation.",
+    about: "Whether clients present certificates. Verifying one costs CPU in every full handshake, in \
+            addition to the gateway's own private-key operation.",
     keys: &[
         Key {
             name: "mode",
             value: "`off`, `optional` or `required`",
             preset: Preset::Required,
-            about: "`optional` asks, and a certificate that is sent must verify; with `required` a handshake without a \
-                    valid one fails.",
+            about: "`optional` requests a certificate, and one that is sent must verify; with `required` a handshake \
+                    without a valid one fails.",
             needs_restart: false,
             read: |field, draft| draft.mode = field.parse(word),
             show: |client_auth| name(Asked::from(client_auth)).into(),
@@ -44,8 +44,8 @@ pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
             preset: Preset::Means("none"),
             about: "Certificate revocation lists in PEM, of every CA that a client's certificate may chain through: \
                     without a current list from its issuer, a certificate is refused. A changed list takes effect as \
-                    soon as the file changes, even if it revokes nobody: open HTTP connections end, and earlier sessions \
-                    are not resumed.",
+                    soon as the file changes, even if it revokes no certificate: open HTTP connections end, and \
+                    earlier sessions are not resumed.",
             needs_restart: false,
             read: |field, draft| draft.crl = field.placed(Field::pem),
             show: |client_auth| placed_source(check(client_auth).and_then(|check| check.revoked.as_ref())),
@@ -53,7 +53,7 @@ pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
     ],
 };
 
-/// What has been read of the check.
+/// Values read for `client_auth`.
 #[derive(Default)]
 pub(super) struct ClientAuthDraft {
     mode: Option<Asked>,
@@ -61,7 +61,7 @@ pub(super) struct ClientAuthDraft {
     crl: Option<(Source, Place)>,
 }
 
-/// Whether clients present certificates.
+/// Reads whether clients present certificates.
 pub(super) fn client_auth(field: &Field<'_>) -> ClientAuth {
     if field.is_scalar() {
         return short_client_auth(field);
@@ -81,7 +81,7 @@ pub(super) fn client_auth(field: &Field<'_>) -> ClientAuth {
     }
 }
 
-/// The short form can only be `off`: anything else needs to know a CA.
+/// Reads the short form, which can only be `off`: other modes need a CA.
 fn short_client_auth(field: &Field<'_>) -> ClientAuth {
     if let Some(asked @ (Asked::Optional | Asked::Required)) = field.parse(word) {
         field.error(without_ca(asked));
@@ -92,7 +92,7 @@ fn short_client_auth(field: &Field<'_>) -> ClientAuth {
 fn without_ca(asked: Asked) -> Problem {
     let mode = name(asked);
     Problem::new(
-        "no CA to verify clients with",
+        "no CA to verify client certificates",
         format!("write `client_auth: {{mode: {mode}, ca: clients-ca.pem}}`"),
     )
 }
@@ -133,7 +133,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is asked of clients.
+/// The mode of client authentication.
 #[derive(Clone, Copy, PartialEq)]
 enum Asked {
     Off,

@@ -1,7 +1,8 @@
-//! Which answers are compressed.
+//! Response compression.
 
 use crate::{
     Field, Problem,
+    enums::{switch, word},
     file::{
         schema::{Key, Preset, Section},
         shown::list,
@@ -9,24 +10,22 @@ use crate::{
     model::Compression,
     quote,
     size::{show_size, size},
-    words::{switch, word},
 };
 use serde_json::Value;
 use std::sync::Arc;
 
 pub(super) const COMPRESSION: Section<Compression> = Section {
     path: "listeners[].routes[].compression",
-    about: "Which responses of servers are compressed for clients that accept it. Responses stay as they are if they \
-            are compressed already, are partial (206), have `Cache-Control: no-transform`, or go to HTTP/1.0 clients. \
-            Buffered data is flushed when the server pauses, so that events and slow responses arrive as they are \
-            sent.",
+    about: "Response compression, for clients that accept it. Responses are left unchanged if they are compressed \
+            already, are partial (206), have `Cache-Control: no-transform`, or go to HTTP/1.0 clients. Buffered data \
+            is flushed when the server pauses, so that events and slow responses arrive without delay.",
     keys: &[
         Key {
             name: "algorithms",
             value: "list of `zstd`, `br`, `gzip`",
             preset: Preset::Is("[zstd, br, gzip]"),
-            about: "Of those that a client prefers equally, the first is used. Each response takes up to 1 MiB of \
-                    memory while it is sent.",
+            about: "The algorithms to offer: among those that a client prefers equally, the first is used. Each \
+                    response takes up to 1 MiB of memory while it is sent.",
             needs_restart: false,
             read: |field, compression| {
                 let codings: Vec<_> = field.items().iter().filter_map(|item| item.parse(word)).collect();
@@ -40,7 +39,7 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
             preset: Preset::Means(
                 "`text/*`, JavaScript, JSON, JSON-LD, web manifests, RSS, WebAssembly, XML and SVG",
             ),
-            about: "Which media types are compressed, such as `application/json`, or `text/*` for a whole group. \
+            about: "The media types to compress, such as `application/json`, or `text/*` for a whole group. \
                     Images, audio, video and archives are compressed already.",
             needs_restart: false,
             read: |field, compression| {
@@ -52,7 +51,7 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
             name: "minimum",
             value: "size",
             preset: Preset::Is("1KiB"),
-            about: "Shorter responses fit into a packet anyway. Responses of unknown length are compressed.",
+            about: "The shortest response to compress: shorter ones fit into a packet. Responses of unknown length are compressed.",
             needs_restart: false,
             read: |field, compression| {
                 field.set(&mut compression.minimum, |text| size(text).map(|size| size as u64));
@@ -64,10 +63,10 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
             value: "`on` or `off`",
             preset: Preset::Is("off"),
             about: "Whether responses to requests with a cookie or `Authorization`, or from clients with a \
-                    certificate, are compressed too, whatever their type. If such a response contains a secret, such \
-                    as a CSRF token, together with text that an attacker chooses, the secret can be inferred from the \
-                    length (BREACH). When off, only code (CSS, JavaScript, WebAssembly, SVG, web manifests) and \
-                    responses with `Cache-Control: public` are compressed among these.",
+                    certificate, are compressed too, whether or not they are code. If one of them contains a secret, \
+                    such as a CSRF token, together with text that an attacker chooses, the secret can be inferred \
+                    from the length (BREACH). When off, only code (CSS, JavaScript, WebAssembly, SVG, web manifests) \
+                    and responses with `Cache-Control: public` are compressed among these.",
             needs_restart: false,
             read: |field, compression| field.set(&mut compression.personal, switch),
             show: |compression| if compression.personal { "on" } else { "off" }.into(),
@@ -75,7 +74,7 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
     ],
 };
 
-/// A mapping, `on` or `off`; `None` for the latter.
+/// Reads a mapping, `on` or `off`; `None` for `off`.
 pub(super) fn compression(field: &Field<'_>) -> Option<Arc<Compression>> {
     let mut compression = Compression::default();
     if field.is_scalar() {
@@ -98,8 +97,8 @@ fn media_type(text: &str) -> Result<String, Problem> {
         Some((group, "*")) if is_token(group) => Ok(text.to_ascii_lowercase()),
         Some((group, kind)) if is_token(group) && is_token(kind) => Ok(text.to_ascii_lowercase()),
         _ => Err(Problem::new(
-            format!("{} is no media type", quote(text)),
-            "write one without parameters, as `text/html`, or `text/*`",
+            format!("{} is not a media type", quote(text)),
+            "write one without parameters, such as `text/html`, or `text/*`",
         )),
     }
 }

@@ -1,27 +1,29 @@
-//! Which connections a listener is for.
+//! Conditions on the connections that a listener handles.
 
 use crate::{
     Field,
+    enums::{name, word},
     file::{
         schema::{Key, Preset, Section},
         shown::list,
     },
     model::ChainMatch,
     values,
-    words::{name, word},
 };
 use serde_json::Value;
 
 pub(super) const MATCH: Section<ChainMatch> = Section {
     path: "listeners[].match",
-    about: "Selects connections by what the client sends first. The name is compared before the transport, and that \
-            before the protocols; at each step the most specific value wins, as in Envoy's filter chains.",
+    about: "Selects connections by the first bytes from the client. The name is compared before the transport, and \
+            the transport before the protocols; at each step the most specific value wins, as in Envoy's filter \
+            chains.",
     keys: &[
         Key {
             name: "server_names",
             value: "list of hosts",
             preset: Preset::Means("any, or none"),
-            about: "The client's SNI: `example.com`, or `*.example.com` for everything below it, however deep.",
+            about: "The client's SNI: `example.com`, or `*.example.com` for all names below it, at any \
+                    depth.",
             needs_restart: false,
             read: |field, accepts| accepts.server_names = server_names(field),
             show: |accepts| texts(&accepts.server_names),
@@ -39,7 +41,7 @@ pub(super) const MATCH: Section<ChainMatch> = Section {
             name: "application_protocols",
             value: "list of protocols",
             preset: Preset::Means("any, or none"),
-            about: "ALPN protocols, of which the client offers one.",
+            about: "ALPN protocols; the client must offer at least one of them.",
             needs_restart: false,
             read: |field, accepts| accepts.application_protocols = protocols(field),
             show: |accepts| texts(&accepts.application_protocols),

@@ -1,28 +1,28 @@
-//! What clients read of errors.
+//! Error pages.
 
 use crate::{
     Field, Problem,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::source,
     },
     model::{ErrorPage, Place, Source, Statuses},
     quote, values,
-    words::switch,
 };
 use serde_json::Value;
 
 pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
     path: "listeners[].error_pages[]",
-    about: "What clients receive for errors, in place of the gateway's own short pages. A page for one status comes \
-            before one for its class, and a route's before its listener's. A client whose `Accept` prefers another \
-            format than the pages have (HTML or JSON) receives the gateway's own page in that format.",
+    about: "Error pages, in place of the gateway's own short ones. A page for one status precedes one for its class, \
+            and a route's before its listener's. A client whose `Accept` prefers a format other than that of the \
+            pages (HTML or JSON) receives the gateway's own page in that format.",
     keys: &[
         Key {
             name: "status",
             value: "`400` to `599`, `4xx`, `5xx`, or a list of them",
             preset: Preset::Required,
-            about: "The errors that it is for.",
+            about: "The error statuses to which the page applies.",
             needs_restart: false,
             read: |field, draft| {
                 draft.statuses =
@@ -44,7 +44,7 @@ pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
             name: "body",
             value: "text",
             preset: Preset::Means("none"),
-            about: "The page itself.",
+            about: "The content of the page.",
             needs_restart: false,
             read: |field, draft| draft.body = field.placed(|field| field.text().map(Source::inline)),
             show: |page| match page.body.path() {
@@ -55,7 +55,7 @@ pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
         Key {
             name: "content_type",
             value: "media type",
-            preset: Preset::Means("that of the file's ending: `.html`, `.json`, `.txt`; else HTML"),
+            preset: Preset::Means("that of the file's extension: `.html`, `.json`, `.txt`; else HTML"),
             about: "The `Content-Type` of the page.",
             needs_restart: false,
             read: |field, draft| draft.content_type = field.parse(values::header_value),
@@ -65,8 +65,8 @@ pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
             name: "servers",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Whether the page replaces errors of servers, too. Their bodies are not forwarded then, nor are the \
-                    headers that describe them.",
+            about: "Whether the page replaces errors of servers, too. Their bodies and the headers that describe them \
+                    are then not forwarded.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.of_servers, switch),
             show: |page| if page.of_servers { "on" } else { "off" }.into(),
@@ -74,7 +74,7 @@ pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
     ],
 };
 
-/// What has been read of a page.
+/// Values read for an error page.
 #[derive(Default)]
 pub(super) struct ErrorPageDraft {
     statuses: Vec<Statuses>,
@@ -92,7 +92,7 @@ fn error_page(field: &Field<'_>) -> Option<ErrorPage> {
     let mut draft = ErrorPageDraft::default();
     ERROR_PAGE.read(field, &mut draft)?;
     match (field.entry("file"), field.entry("body")) {
-        (None, None) => field.error(Problem::new("the page says nothing", "add `file` or `body`")),
+        (None, None) => field.error(Problem::new("the page is empty", "add `file` or `body`")),
         (Some(_), Some(body)) => body.error(Problem::new("a page has a `file` or a `body`", "remove one")),
         _ => {}
     }
@@ -116,7 +116,7 @@ fn statuses(text: &str) -> Result<Statuses, Problem> {
         "5xx" => Ok(Statuses::Class(5)),
         one => one.parse().ok().filter(|one| (400..600).contains(one)).map(Statuses::One).ok_or_else(|| {
             Problem::new(
-                format!("{} is no status of an error", quote(text)),
+                format!("{} is not an error status", quote(text)),
                 "write 400 to 599, `4xx` or `5xx`",
             )
         }),

@@ -1,4 +1,4 @@
-//! The whole document.
+//! The top level of the configuration file.
 
 use super::{
     acme, acme_order,
@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Diagnostic, Field, Problem,
+    enums::{Word, switch, word},
     file::{
         fields::unknown_upstream,
         schema::{Key, Preset, Section},
@@ -20,14 +21,13 @@ use crate::{
     },
     model::{AccessLog, Gateway, Listener, LogField, LogFields, Upstream},
     values,
-    words::{Word, switch, word},
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, net::SocketAddr};
 
 pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
     path: "",
-    about: "The whole file is one mapping. Only `listeners` is needed.",
+    about: "The whole file is one mapping. Only `listeners` is required.",
     keys: &[
         Key {
             name: "listeners",
@@ -51,7 +51,7 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "resolver",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "Which DNS servers resolve the names of upstream servers.",
+            about: "The DNS servers that resolve the names of upstream servers.",
             needs_restart: false,
             read: |field, gateway| gateway.resolver = resolver::resolver(field),
             show: |gateway| RESOLVER.show(&gateway.resolver),
@@ -60,7 +60,7 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "engine",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "How private-key operations are collected and computed.",
+            about: "Batching and computation of private-key operations.",
             needs_restart: true,
             read: |field, gateway| _ = ENGINE.read(field, &mut gateway.engine),
             show: |gateway| ENGINE.show(&gateway.engine),
@@ -69,8 +69,8 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "resumption",
             value: "mapping, or `off`",
             preset: Preset::Means("its defaults"),
-            about: "How returning clients avoid a full handshake. `off` makes every handshake a full one, with a \
-                    private-key operation for each.",
+            about: "TLS session resumption, which saves returning clients a full handshake. `off` makes every \
+                    handshake a full one, with a private-key operation for each.",
             needs_restart: false,
             read: |field, gateway| gateway.resumption = resumption::resumption(field),
             show: |gateway| RESUMPTION.show(&gateway.resumption),
@@ -79,7 +79,8 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "acme",
             value: "mapping",
             preset: Preset::Means("none"),
-            about: "The account with a certificate authority, for certificates that are ordered and renewed.",
+            about: "The ACME account with a certificate authority, for certificates that are ordered and \
+                    renewed.",
             needs_restart: false,
             read: |field, gateway| gateway.acme = acme::acme(field),
             show: |gateway| acme::show(gateway.acme.as_ref()),
@@ -88,7 +89,7 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "sampling",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("on"),
-            about: "Which handshakes are measured message by message.",
+            about: "Selects the handshakes that are measured message by message.",
             needs_restart: false,
             read: |field, gateway| gateway.sampling = sampling::sampling(field),
             show: |gateway| or_off(gateway.sampling.as_ref(), |sampling| SAMPLING.show(sampling)),
@@ -116,10 +117,10 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "lame_duck",
             value: "duration",
             preset: Preset::Is("5s"),
-            about: "How long connections are still accepted after SIGTERM, while `/ready` of the admin address fails, \
-                    so that load balancers can send clients elsewhere first. A longer time delays the stop; a time \
-                    shorter than the load balancer takes to notice causes refused connections. SIGINT and a second \
-                    signal do not wait.",
+            about: "Time for which connections are still accepted after SIGTERM, while `/ready` of the admin address \
+                    fails, so that load balancers can send clients elsewhere first. A longer time delays the stop; a \
+                    time shorter than the load balancer's reaction time causes refused connections. SIGINT and a \
+                    second signal do not wait.",
             needs_restart: false,
             read: |field, gateway| field.set(&mut gateway.lame_duck, values::duration),
             show: |gateway| time(gateway.lame_duck),
@@ -128,8 +129,8 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "drain_timeout",
             value: "duration",
             preset: Preset::Is("30s"),
-            about: "How long a stopping gateway waits for open connections before it closes them. A single client that \
-                    stays connected can delay the stop by this much.",
+            about: "Time that a stopping gateway waits for open connections before it closes them. A single client \
+                    that stays connected can delay the stop by this time.",
             needs_restart: false,
             read: |field, gateway| field.set(&mut gateway.drain_timeout, values::duration),
             show: |gateway| time(gateway.drain_timeout),
@@ -138,8 +139,8 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "access_log",
             value: "`off`, `stdout` or a path",
             preset: Preset::Is("off"),
-            about: "Where finished requests are logged, one line each. Costs the formatting of one line for each \
-                    request.",
+            about: "Destination of the access log, with one line for each finished request. Costs the formatting \
+                    of that line.",
             needs_restart: false,
             read: |field, gateway| gateway.access_log = access_log(field),
             show: |gateway| show_access_log(&gateway.access_log),
@@ -172,7 +173,7 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "tracing",
             value: "mapping, an endpoint, or `off`",
             preset: Preset::Is("off"),
-            about: "Which requests are traced, and the OpenTelemetry collector that receives their spans.",
+            about: "Tracing of requests, and the OpenTelemetry collector that receives the spans.",
             needs_restart: false,
             read: |field, gateway| gateway.tracing = tracing::tracing(field),
             show: |gateway| or_off(gateway.tracing.as_ref(), |tracing| TRACING.show(tracing)),
@@ -180,10 +181,10 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
     ],
 };
 
-/// What an empty file is told.
+/// The message for an empty file.
 pub(in crate::file) const EMPTY: [&str; 2] = ["the file is empty", "it needs at least `listeners`"];
 
-/// The whole document.
+/// Reads the whole document.
 pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
     if root.is_null() {
         return root.fail(EMPTY);
@@ -196,7 +197,7 @@ pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
     Some(gateway)
 }
 
-/// An upstream that is a mistake itself is known all the same.
+/// Refuses references to upstreams that do not exist. An upstream with mistakes of its own exists.
 fn refuse_unknown_upstreams(root: &Field<'_>) {
     let known = root.entry("upstreams").map(|field| field.keys()).unwrap_or_default();
     for (place, name) in root.references() {
@@ -209,7 +210,8 @@ fn refuse_unknown_upstreams(root: &Field<'_>) {
 fn refuse_the_admin_address(root: &Field<'_>, gateway: &Gateway) {
     let Some(admin) = &gateway.admin else { return };
     for listener in gateway.listeners.iter().filter(|listener| collide(admin.address, listener.address)) {
-        let problem = Problem::new(format!("`admin` already has {}", admin.address), "give each its own");
+        let problem =
+            Problem::new(format!("`admin` already uses {}", admin.address), "give each its own address");
         root.report(Diagnostic::new(&listener.place, problem));
     }
 }
@@ -221,8 +223,10 @@ fn listeners(field: &Field<'_>) -> Vec<Listener> {
         let Some(listener) = listener::listener(&field) else { continue };
         let Some(listener) = beside_others(listener, &field, &mut listeners) else { continue };
         if let Some((other, line)) = taken.iter().find(|(other, _)| collide(*other, listener.address)) {
-            let problem =
-                Problem::new(format!("the listener on line {line} already has {other}"), "give each its own");
+            let problem = Problem::new(
+                format!("the listener on line {line} already uses {other}"),
+                "give each its own address",
+            );
             field.at("address").error(problem);
         }
         taken.push((listener.address, field.line()));
@@ -231,8 +235,8 @@ fn listeners(field: &Field<'_>) -> Vec<Listener> {
     listeners
 }
 
-/// A listener with the address of another is one more chain of it, if one of them says which connections it is for;
-/// then there is nothing left of it.
+/// Merges a listener into another with the same address, as one more chain, if one of them has a `match`. Returns the
+/// listener if it was not merged.
 fn beside_others(listener: Listener, field: &Field<'_>, others: &mut [Listener]) -> Option<Listener> {
     let port = listener.address.port();
     let mut others = others.iter_mut().filter(|other| port != 0 && other.address == listener.address);
@@ -241,19 +245,13 @@ fn beside_others(listener: Listener, field: &Field<'_>, others: &mut [Listener])
         return Some(listener);
     }
     if other.limits != listener.limits {
-        field.at("limits").error(
-            "a socket has one set of limits: say the same as for the first listener with this address",
-        );
+        field.at("limits").error("listeners that share an address must agree on `limits`");
     }
     if other.proxy_protocol != listener.proxy_protocol {
-        field
-            .at("proxy_protocol")
-            .error("a socket begins in one way: say the same as for the first listener with this address");
+        field.at("proxy_protocol").error("listeners that share an address must agree on `proxy_protocol`");
     }
     if other.trusted_proxies != listener.trusted_proxies {
-        field
-            .at("trusted_proxies")
-            .error("a socket trusts the same proxies for all: say the same as for the first listener with this address");
+        field.at("trusted_proxies").error("listeners that share an address must agree on `trusted_proxies`");
     }
     other.chains.extend(listener.chains);
     None
@@ -294,7 +292,7 @@ fn access_log_fields(field: &Field<'_>) -> LogFields {
     })
 }
 
-/// A name of a field, or of many.
+/// Reads the name of a field, or of a group of fields.
 fn log_fields(text: &str) -> Result<LogFields, Problem> {
     match text {
         DEFAULT_FIELDS => Ok(LogFields::default()),
@@ -309,7 +307,7 @@ fn show_access_log_fields(fields: LogFields) -> Value {
     shown.map(|(name, _)| *name).collect()
 }
 
-/// Whether two sockets cannot both be bound. The kernel chooses for port 0, and `[::]` takes IPv4 as well.
+/// Returns whether two sockets cannot both be bound. The kernel chooses port 0, and `[::]` includes IPv4.
 fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let everywhere = one.ip().is_unspecified() && other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (everywhere || one.ip() == other.ip())

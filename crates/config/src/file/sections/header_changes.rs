@@ -1,7 +1,8 @@
-//! Changes to the headers of requests and answers.
+//! Changes to the headers of requests and responses.
 
 use crate::{
     Field, Problem,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::list,
@@ -9,7 +10,6 @@ use crate::{
     model::{HeaderChange, HeaderPart, HeaderText},
     quote,
     values::{duration, header_name},
-    words::switch,
 };
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
@@ -24,8 +24,8 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             name: "set",
             value: "name of a header",
             preset: Preset::Means("none"),
-            about: "Sets the header to this value, in place of all that it has. In requests, the same name with `_` for \
-                    `-`, which some servers read as this one, is removed.",
+            about: "Sets the header to this value, in place of all its values. In requests, the same name with `_` in \
+                    place of `-`, which some servers treat as equal, is removed.",
             needs_restart: false,
             read: |field, draft| draft.take(field, HeaderChange::Set),
             show: |change| named(change, |change| matches!(change, HeaderChange::Set(..))),
@@ -69,14 +69,14 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
         Key {
             name: "value",
             value: "text",
-            preset: Preset::Means("required but for `remove`"),
+            preset: Preset::Means("required except for `remove`"),
             about: "The value, with variables in braces: `{client}` (address and port), `{client_ip}`, `{local}`, \
                     `{local_ip}`, `{protocol}` (`HTTP/2`), `{scheme}`, `{server_name}` (the SNI), `{tls_version}`, \
                     `{upstream}`, `{request:NAME}` (a header of the request), and in responses `{response:NAME}`; of \
                     the client's certificate `{client_certificate_subject}` (as RFC 2253 writes it), \
                     `{client_certificate_uri}` and `{client_certificate_dns}` (the first of each) and \
-                    `{client_certificate_sha256}`. `{{` is a brace. If the result is empty, the header is not added, \
-                    and `set` removes the one that the client has sent.",
+                    `{client_certificate_sha256}`. `{{` is a literal brace. If the result is empty, the header is \
+                    not added, and `set` removes the one that the client has sent.",
             needs_restart: false,
             read: |field, draft| draft.value = field.parse(header_text),
             show: |change| show_value(change),
@@ -86,7 +86,7 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
 
 type Make = fn(HeaderName, HeaderText) -> HeaderChange;
 
-/// What has been read of a change.
+/// Values read for a change.
 #[derive(Default)]
 pub(super) struct ChangeDraft {
     change: Option<(HeaderName, Make)>,
@@ -96,13 +96,13 @@ pub(super) struct ChangeDraft {
 impl ChangeDraft {
     fn take(&mut self, field: &Field<'_>, make: Make) {
         if self.change.is_some() {
-            field.error(Problem::new("a change does one thing", "write two"));
+            field.error(Problem::new("a change has one action", "write two changes"));
         }
         self.change = field.parse(changeable).map(|name| (name, make));
     }
 }
 
-/// The changes of a list, in their order.
+/// Reads a list of changes, in order.
 pub(super) fn header_changes(field: &Field<'_>) -> Vec<HeaderChange> {
     field.items().iter().filter_map(change).collect()
 }
@@ -113,21 +113,22 @@ fn change(field: &Field<'_>) -> Option<HeaderChange> {
     HEADER_CHANGE.read(field, &mut draft)?;
     if CHANGES.iter().all(|key| field.entry(key).is_none()) {
         field.error(Problem::new(
-            "nothing is changed",
+            "the change has no action",
             "write `set`, `append` or `remove` with a header's name",
         ));
     }
     let (name, make) = draft.change?;
     let removes = field.entry("remove").is_some();
     match field.entry("value") {
-        Some(value) if removes => value.error(Problem::new("what is removed has no value", "remove this")),
+        Some(value) if removes => value.error(Problem::new("`remove` takes no value", "remove this")),
         None if !removes => field.error(Problem::new("`value` is missing", "write the header's value")),
         _ => {}
     }
     Some(make(name, draft.value.unwrap_or(HeaderText(Vec::new()))))
 }
 
-/// Those that say how a message ends, and where it goes, are not like the others.
+/// Reads the name of a header that may be changed: all but those that control routing, the connection and message
+/// framing.
 fn changeable(text: &str) -> Result<HeaderName, Problem> {
     const FIXED: [&str; 9] = [
         "host",
@@ -143,8 +144,8 @@ fn changeable(text: &str) -> Result<HeaderName, Problem> {
     let name = header_name(text)?;
     if FIXED.contains(&name.as_str()) {
         return Err(Problem::new(
-            format!("`{name}` belongs to the connection, or says where the message ends"),
-            "it is set as it must be",
+            format!("`{name}` controls the connection or the framing"),
+            "the gateway sets it",
         ));
     }
     Ok(name)
@@ -167,7 +168,7 @@ const VARIABLES: [(&str, HeaderPart); 13] = [
     ("upstream", HeaderPart::Upstream),
 ];
 
-/// A value with variables in braces.
+/// Reads a value with variables in braces.
 fn header_text(text: &str) -> Result<HeaderText, Problem> {
     let (mut parts, mut literal, mut rest) = (Vec::new(), String::new(), text);
     while let Some((before, after)) = rest.split_once('{') {
@@ -179,8 +180,8 @@ fn header_text(text: &str) -> Result<HeaderText, Problem> {
         }
         let Some((name, after)) = after.split_once('}') else {
             return Err(Problem::new(
-                format!("a brace that does not end in {}", quote(text)),
-                "write `{{` for one",
+                format!("unclosed brace in {}", quote(text)),
+                "write `{{` for a literal brace",
             ));
         };
         push_literal(&mut parts, &mut literal)?;
@@ -215,13 +216,13 @@ fn variable(name: &str) -> Result<HeaderPart, Problem> {
         let known: Vec<_> = VARIABLES.iter().map(|(known, _)| format!("{{{known}}}")).collect();
         let known = known.join(", ");
         Problem::new(
-            format!("`{{{name}}}` is not known"),
+            format!("unknown variable `{{{name}}}`"),
             format!("known are {known}, {{request:NAME}} and {{response:NAME}}; write `{{{{` for a brace"),
         )
     })
 }
 
-/// What browsers are told of HTTPS (RFC 6797): `off`, `on` for a year, or for how long.
+/// Reads `hsts` (RFC 6797): `off`, `on` for a year, or a duration.
 pub(super) fn hsts(text: &str) -> Result<Option<HeaderChange>, Problem> {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     let time = match switch(text) {

@@ -2,13 +2,13 @@
 
 use crate::{
     Field, Problem,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::time,
     },
     model::{Health, HealthProbe, Upstream, UpstreamProtocol},
     values::{count, path, timeout},
-    words::switch,
 };
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ pub(super) const HEALTH: Section<Health> = Section {
             name: "path",
             value: "path",
             preset: Preset::Means("no request: a connection is enough"),
-            about: "A server is healthy if a `GET` of this path is answered with 200; without it, if a connection can \
-                    be opened.",
+            about: "A server is healthy if it responds to a `GET` of this path with 200; without it, if a connection \
+                    can be opened.",
             needs_restart: false,
             read: |field, health| field.set(&mut health.probe, |text| path(text).map(HealthProbe::Http)),
             show: |health| show_probe(&health.probe),
@@ -45,8 +45,8 @@ pub(super) const HEALTH: Section<Health> = Section {
             name: "interval",
             value: "duration",
             preset: Preset::Is("5s"),
-            about: "Between two checks of the same server. Shorter intervals find failures sooner, and load the \
-                    servers more.",
+            about: "Time between two checks of the same server. Shorter intervals detect failures sooner, and \
+                    load the servers more.",
             needs_restart: false,
             read: |field, health| field.set(&mut health.interval, timeout),
             show: |health| time(health.interval),
@@ -55,7 +55,7 @@ pub(super) const HEALTH: Section<Health> = Section {
             name: "timeout",
             value: "duration",
             preset: Preset::Is("1s"),
-            about: "After which a check has failed.",
+            about: "Time after which a check fails.",
             needs_restart: false,
             read: |field, health| field.set(&mut health.timeout, timeout),
             show: |health| time(health.timeout),
@@ -64,7 +64,7 @@ pub(super) const HEALTH: Section<Health> = Section {
             name: "healthy",
             value: "count",
             preset: Preset::Is("1"),
-            about: "Successes in a row that bring a server back.",
+            about: "Consecutive successes after which a server is healthy again.",
             needs_restart: false,
             read: |field, health| field.set(&mut health.healthy, count),
             show: |health| health.healthy.get().into(),
@@ -73,7 +73,7 @@ pub(super) const HEALTH: Section<Health> = Section {
             name: "unhealthy",
             value: "count",
             preset: Preset::Is("2"),
-            about: "Failures in a row that take a server out.",
+            about: "Consecutive failures after which a server is unhealthy.",
             needs_restart: false,
             read: |field, health| field.set(&mut health.unhealthy, count),
             show: |health| health.unhealthy.get().into(),
@@ -81,7 +81,7 @@ pub(super) const HEALTH: Section<Health> = Section {
     ],
 };
 
-/// The checks, unless they are switched off.
+/// Reads the health checks; `None` if they are off.
 pub(super) fn health(field: &Field<'_>) -> Option<Health> {
     if field.is_scalar() {
         return field.parse(switch)?.then(Health::default);
@@ -91,12 +91,15 @@ pub(super) fn health(field: &Field<'_>) -> Option<Health> {
     if let (Some(_), Some(grpc), HealthProbe::Grpc { .. }) =
         (field.entry("path"), field.entry("grpc"), &health.probe)
     {
-        grpc.error(Problem::new("`path` is given too, and a check asks one question", "remove one of them"));
+        grpc.error(Problem::new(
+            "`path` is given too, and a check sends one kind of request",
+            "remove one of them",
+        ));
     }
     Some(health)
 }
 
-/// `None` is off.
+/// Reads `grpc`; `None` for `off`.
 fn grpc(text: &str) -> Option<HealthProbe> {
     let service = match switch(text) {
         Ok(false) => return None,
@@ -106,18 +109,18 @@ fn grpc(text: &str) -> Option<HealthProbe> {
     Some(HealthProbe::Grpc { service, authority: None })
 }
 
-/// gRPC is HTTP/2. `field` is the upstream.
+/// Refuses gRPC checks over HTTP/1.1: gRPC needs HTTP/2. `field` is the upstream.
 pub(super) fn refuse_grpc_over_http1(field: &Field<'_>, upstream: &Upstream) {
     let checks = upstream.health.as_ref().map(|health| &health.probe);
     let speaks = match upstream.protocol {
         UpstreamProtocol::Http2 => true,
         UpstreamProtocol::Auto => upstream.tls.is_some(),
-        // Checks have no request whose version could be taken.
+        // A check has no client request that determines the version.
         UpstreamProtocol::Http1 | UpstreamProtocol::OfRequest => false,
     };
     if let (Some(HealthProbe::Grpc { .. }), false) = (checks, speaks) {
         field.at("health").at("grpc").error(Problem::new(
-            "gRPC needs HTTP/2, and HTTP/1.1 is spoken to these servers",
+            "gRPC needs HTTP/2, and this upstream uses HTTP/1.1",
             "add `protocol: http2` to the upstream",
         ));
     }

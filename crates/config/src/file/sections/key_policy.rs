@@ -1,11 +1,11 @@
-//! Who may use which key of a key server: a file of its own.
+//! The policy of a key server, in its own file: the keys and operations that each client may use.
 
 use crate::{
     Field, Problem,
+    enums::{Word, word},
     file::schema::{Key, Preset, Section, not_shown},
     model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule},
     values::count,
-    words::{Word, word},
 };
 use std::num::NonZeroUsize;
 
@@ -13,7 +13,7 @@ pub(in crate::file) const EMPTY_POLICY: [&str; 2] = ["the file is empty", "it ne
 
 pub(super) const KEY_POLICY: Section<Policy> = Section {
     path: "",
-    about: "Who may use which key, for what, and how much.",
+    about: "The keys and operations that each client may use, and its limits.",
     keys: &[Key {
         name: "clients",
         value: "list of mappings",
@@ -27,16 +27,18 @@ pub(super) const KEY_POLICY: Section<Policy> = Section {
 
 pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
     path: "clients[]",
-    about: "What some clients may do. Of several entries for one client all hold; limits are those of the first.",
+    about: "Permissions of a group of clients. If several entries match a client, all of them apply; its \
+            limits are those of the first.",
     keys: &[
         Key {
             name: "client",
             value: "name, with at most one `*`",
             preset: Preset::Required,
-            about: "A subject alternative name of the client's certificate: a DNS name, a URI such as a SPIFFE id, a mail \
-                    or an IP address; without any, its common name. Clients on Unix sockets are `uid:33`. A name is of \
-                    the kind that it looks like, or that stands in front: `dns:`, `uri:`, `email:`, `ip:`, `cn:`, `uid:`; \
-                    names of other kinds are not meant. `*` is everybody with a certificate, and no user.",
+            about: "A subject alternative name of the client's certificate: a DNS name, a URI such as a SPIFFE id, a \
+                    mail or an IP address; without any, its common name. Clients on Unix sockets are `uid:33`. The \
+                    kind of a name is inferred from its form, or given by a prefix: `dns:`, `uri:`, `email:`, `ip:`, \
+                    `cn:`, `uid:`; names of other kinds do not match. `*` matches every client with a certificate, \
+                    and no Unix user.",
             needs_restart: false,
             read: |field, draft| draft.client = field.parse(ClientPattern::new),
             show: not_shown,
@@ -45,9 +47,9 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
             name: "keys",
             value: "list of names, each with at most one `*`",
             preset: Preset::Is("[\"*\"]"),
-            about: "File names without their endings, or key identifiers in hexadecimal; of keys that were generated, \
-                    also what they were generated for, such as `www.example.com.ecdsa-p256`. A client does not learn \
-                    that other keys exist.",
+            about: "File names without their endings, or key identifiers in hexadecimal; for generated keys, also the \
+                    certificate they were generated for, such as `www.example.com.ecdsa-p256`. Other keys are hidden \
+                    from the client.",
             needs_restart: false,
             read: |field, draft| draft.keys = parsed(field, Pattern::new),
             show: not_shown,
@@ -56,11 +58,11 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
             name: "operations",
             value: "list of `sign`, `decrypt` and `generate`",
             preset: Preset::Is("[sign]"),
-            about: "`decrypt` is for RSA key exchange in TLS 1.2. Whoever may ask for it can read recorded connections of \
-                    that kind, and can misuse the key server as an oracle (Bleichenbacher): give it to nobody who does \
-                    not need it. `generate` has keys made here for [certificates that are ordered]\
-                    (../guide/acme.md#keys-on-a-key-server), with names that `keys` covers, and removes such keys again; \
-                    others cannot be removed. Who uses them needs `sign` as well.",
+            about: "`decrypt` is for RSA key exchange in TLS 1.2. A client with this permission can decrypt recorded \
+                    connections of that kind, and can misuse the key server as an oracle (Bleichenbacher): grant it \
+                    only where it is needed. `generate` generates keys here for [certificates that are \
+                    ordered](../guide/acme.md#keys-on-a-key-server), with names that `keys` covers, and removes \
+                    these keys; others cannot be removed. Using them needs `sign` as well.",
             needs_restart: false,
             read: |field, draft| draft.operations = parsed(field, word),
             show: not_shown,
@@ -69,7 +71,7 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
             name: "rate",
             value: "count",
             preset: Preset::Means("no limit"),
-            about: "Operations a second, all connections of one client together; more are refused.",
+            about: "Operations per second, for all connections of one client together; more are refused.",
             needs_restart: false,
             read: |field, draft| draft.limits.rate = field.parse(count),
             show: not_shown,
@@ -78,7 +80,7 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
             name: "in_flight",
             value: "count",
             preset: Preset::Is("4096"),
-            about: "Operations at the same time; more wait on the client's side.",
+            about: "Operations in flight; more wait on the client's side.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.limits.in_flight, most),
             show: not_shown,
@@ -87,9 +89,9 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
             name: "generated_keys",
             value: "count",
             preset: Preset::Is("100"),
-            about: "Keys that were generated for one client and are there at the same time; more are refused. A \
-                    certificate that is renewed has two, and three while it is ordered. The key server has at most \
-                    10,000 for all clients.",
+            about: "Generated keys that exist at the same time for one client; more are refused. A certificate \
+                    that is renewed has two, and three while it is ordered. The key server has at most 10,000 for \
+                    all clients.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.limits.generated_keys, most),
             show: not_shown,
@@ -97,7 +99,7 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
     ],
 };
 
-/// What has been read of a rule.
+/// Values read for a rule.
 pub(super) struct RuleDraft {
     client: Option<ClientPattern>,
     keys: Vec<Pattern>,
@@ -105,7 +107,7 @@ pub(super) struct RuleDraft {
     limits: Limits,
 }
 
-/// What a key server's policy file says.
+/// Reads the policy file of a key server.
 pub(in crate::file) fn key_policy(root: &Field<'_>) -> Option<Policy> {
     if root.is_null() {
         return root.fail(EMPTY_POLICY);
@@ -116,7 +118,7 @@ pub(in crate::file) fn key_policy(root: &Field<'_>) -> Option<Policy> {
 }
 
 fn rules(field: &Field<'_>) -> Vec<Rule> {
-    // Nobody at all is a policy, too.
+    // An empty list is valid: no client is allowed.
     let items = if field.is_empty_list() { Vec::new() } else { field.items() };
     items.iter().filter_map(rule).collect()
 }

@@ -1,7 +1,8 @@
-//! A certificate's private key on key servers.
+//! Private keys on key servers.
 
 use crate::{
     Field, Problem,
+    enums::{name, switch, word},
     file::{
         schema::{Key, Preset, Section},
         shown::{placed_source, source, time},
@@ -11,7 +12,6 @@ use crate::{
         key_server::{Address, Protocol},
     },
     values::timeout,
-    words::{name, switch, word},
 };
 use serde_json::Value;
 
@@ -22,8 +22,8 @@ pub(super) const KEY: Section<Option<Keyless>, Keyless> = Section {
         name: "keyless",
         value: "mapping",
         preset: Preset::Required,
-        about: "The key is on key servers (`quadrille keyserver`, or others that speak the protocol); only the \
-                certificate is here.",
+        about: "The key is on key servers (`quadrille keyserver`, or others that implement the protocol); only \
+                the certificate is here.",
         needs_restart: false,
         read: |field, key| *key = keyless(field),
         show: |keyless| KEYLESS.show(keyless),
@@ -32,16 +32,16 @@ pub(super) const KEY: Section<Option<Keyless>, Keyless> = Section {
 
 pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
     path: "listeners[].certificates[].key.keyless",
-    about: "Key servers, and how operations are sent to them. Certificates with the same servers share their \
-            connections. Every result is checked with the certificate's public key; a server that returns a wrong one \
-            is not used for a minute or more.",
+    about: "Key servers, and the settings of their connections, which certificates with the same servers share. Every \
+            result is checked with the certificate's public key; a server that returns a wrong result is not used for \
+            a minute or more.",
     keys: &[
         Key {
             name: "servers",
             value: "list of `host:port` or `unix:/path`",
             preset: Preset::Required,
-            about: "All should hold the same keys. Every operation goes to the one that will probably answer first, and to \
-                    another if that fails. The port is 2407 if left out.",
+            about: "The key servers, which should all hold the same keys. Every operation goes to the one that is \
+                    expected to respond first, and to another if that fails. The default port is 2407.",
             needs_restart: false,
             read: |field, draft| draft.keyless.servers = servers(field),
             show: |keyless| keyless.servers.iter().map(ToString::to_string).collect(),
@@ -60,7 +60,8 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "certificate",
             value: "path, or PEM text",
             preset: Preset::Means("none"),
-            about: "The gateway's own certificate in PEM, by which the servers know it. Needed with `ca`.",
+            about: "The gateway's own certificate in PEM, which identifies it to the servers. Needed with \
+                    `ca`.",
             needs_restart: false,
             read: |field, draft| draft.certificate = field.placed(Field::pem),
             show: |keyless| show_tls(keyless, |tls| &tls.certificate),
@@ -69,8 +70,8 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "key",
             value: "path, or PEM text",
             preset: Preset::Means("none"),
-            about: "The key of `certificate` in PEM, not encrypted. It opens the key servers, not the site. Needed with \
-                    `ca`.",
+            about: "The key of `certificate` in PEM, not encrypted. It authenticates to the key servers and is not \
+                    the site's key. Needed with `ca`.",
             needs_restart: false,
             read: |field, draft| draft.key = field.placed(Field::pem),
             show: |keyless| show_tls(keyless, |tls| &tls.key),
@@ -79,8 +80,9 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "protocol",
             value: "`auto`, `batched` or `compatible`",
             preset: Preset::Is("auto"),
-            about: "`batched` is our own mode, over TLS 1.3, with many operations in a frame; `compatible` is what other \
-                    keyless servers speak, with 1 KiB for each operation. `auto` takes our own where the server has it.",
+            about: "`batched` is Quadrille's own mode, over TLS 1.3, with many operations in a frame; `compatible` is \
+                    the protocol of other keyless servers, with 1 KiB for each operation. `auto` uses `batched` where \
+                    the server supports it.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.keyless.protocol, word),
             show: |keyless| name(keyless.protocol).into(),
@@ -89,7 +91,7 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "padding",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Pad frames of our own mode to multiples of 1 KiB, so that their lengths reveal less. `compatible` \
+            about: "Pad frames of `batched` to multiples of 1 KiB, so that their lengths reveal less. `compatible` \
                     always pads.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.keyless.padding, switch),
@@ -99,8 +101,8 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "timeout",
             value: "duration",
             preset: Preset::Is("5s"),
-            about: "An operation without a result after this time fails, and its handshake with it. It bounds how long \
-                    handshakes wait while no server is reachable.",
+            about: "Time after which an operation without a result fails, and its handshake with it. It limits the \
+                    wait of handshakes while no server is reachable.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.keyless.timeout, timeout),
             show: |keyless| time(keyless.timeout),
@@ -109,8 +111,8 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "hedge",
             value: "`on` or `off`",
             preset: Preset::Is("on"),
-            about: "Ask a second server when an operation takes longer than 99 of 100 do. Costs at most a tenth more \
-                    operations.",
+            about: "Send an operation to a second server as well when it takes longer than the 99th percentile. \
+                    Costs at most a tenth more operations.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.keyless.hedge, switch),
             show: |keyless| keyless.hedge.into(),
@@ -119,7 +121,7 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             name: "use",
             value: "`always` or `overflow`",
             preset: Preset::Is("always"),
-            about: "`overflow` computes locally, with `fallback`, and sends the servers only those signatures that \
+            about: "`overflow` computes locally, with `fallback`, and sends to the servers only signatures that \
                     would wait longer here than there.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.keyless.usage, word),
@@ -130,7 +132,7 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             value: "path, or PEM text",
             preset: Preset::Means("none"),
             about: "The private key itself, used only while no server is reachable, or with `use: overflow`. It gives \
-                    up what keyless operation protects against: the key is on the gateway again.",
+                    up the protection of keyless operation: the key is on the gateway again.",
             needs_restart: false,
             read: |field, draft| draft.keyless.fallback = field.pem(),
             show: |keyless| keyless.fallback.as_ref().map(source).into(),
@@ -138,7 +140,7 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
     ],
 };
 
-/// What has been read of key servers.
+/// Values read for key servers.
 pub(super) struct KeylessDraft {
     keyless: Keyless,
     ca: Option<(Source, Place)>,
@@ -146,7 +148,7 @@ pub(super) struct KeylessDraft {
     key: Option<(Source, Place)>,
 }
 
-/// Where the key is.
+/// Reads a private key, or the key servers that hold it.
 pub(super) fn key(field: &Field<'_>) -> Option<KeySource> {
     if !field.is_mapping() {
         return field.pem().map(KeySource::Pem);
@@ -178,7 +180,7 @@ fn keyless(field: &Field<'_>) -> Option<Keyless> {
     if draft.keyless.usage == KeyServerUse::Overflow && field.entry("fallback").is_none() {
         field.error(Problem::new(
             "to compute here, the private key must be here",
-            "give it as `fallback`, or leave `use: overflow` out",
+            "give it as `fallback`, or remove `use: overflow`",
         ));
     }
     let tls = draft.ca.zip(draft.certificate).zip(draft.key);
@@ -205,7 +207,7 @@ fn servers(field: &Field<'_>) -> Vec<Address> {
     servers
 }
 
-/// All three, or none.
+/// Refuses an incomplete set of `ca`, `certificate` and `key`.
 fn refuse_half_of_mutual_tls(field: &Field<'_>) {
     let (given, missing): (Vec<_>, Vec<_>) =
         ["ca", "certificate", "key"].into_iter().partition(|key| field.entry(key).is_some());
@@ -221,27 +223,28 @@ fn show_tls(keyless: &Keyless, part: fn(&KeylessTls) -> &(Source, Place)) -> Val
     placed_source(keyless.tls.as_ref().map(part))
 }
 
-/// Key servers that make keys: there is no other key to fall back to, and only our own mode can ask for one.
+/// Reads key servers that generate keys: there is no other key to fall back to, and only Quadrille's own mode can
+/// generate one.
 pub(super) fn key_servers(field: &Field<'_>) -> Option<Box<Keyless>> {
     let keyless = keyless(field)?;
     let refused = [
         (
             "fallback",
             keyless.fallback.is_some(),
-            "the key is made on the key servers, and never leaves them",
-            "leave it out",
+            "the key is generated on the key servers, and never leaves them",
+            "remove it",
         ),
         (
             "use",
             keyless.usage == KeyServerUse::Overflow,
             "nothing can be computed here without the key",
-            "leave it out",
+            "remove it",
         ),
         (
             "protocol",
             keyless.protocol == Protocol::Compatible,
-            "the compatible mode makes no keys",
-            "leave it out, or write `auto` or `batched`",
+            "the compatible mode cannot generate keys",
+            "remove it, or write `auto` or `batched`",
         ),
     ];
     for (key, _, problem, remedy) in refused.into_iter().filter(|(_, is_there, ..)| *is_there) {

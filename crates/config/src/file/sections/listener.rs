@@ -1,4 +1,4 @@
-//! A listener: one socket, and one way to serve what comes in on it.
+//! A listener: one socket, and one way to serve its connections.
 
 use super::{
     certificate,
@@ -12,13 +12,13 @@ use super::{
 };
 use crate::{
     Field,
+    enums::{name, word},
     file::{
         schema::{Key, Preset, Section},
         shown::{or_off, put, text},
     },
     model::{Chain, Listener, TrustedProxies},
     values::listen_address,
-    words::{name, word},
 };
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "address",
             value: "address and port",
             preset: Preset::Required,
-            about: "Where to listen: `0.0.0.0:8443` for IPv4, `\"[::]:8443\"` (in quotes) for IPv6 and IPv4; `8443` and \
+            about: "The address to listen on: `0.0.0.0:8443` for IPv4, `\"[::]:8443\"` (in quotes) for IPv6 and IPv4; `8443` and \
                     `:8443` mean the latter. Every thread has its own socket on it.",
             needs_restart: false,
             read: |field, draft| draft.address = field.parse(listen_address),
@@ -40,8 +40,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "match",
             value: "mapping",
             preset: Preset::Means("every connection"),
-            about: "Which connections this listener handles. Listeners with the same address share its socket if they \
-                    differ in this; a connection that matches none of them is closed.",
+            about: "Conditions on the connections that this listener handles. Listeners with the same address and \
+                    different conditions share its socket; a connection without a matching listener is closed.",
             needs_restart: false,
             read: |field, draft| _ = MATCH.read(field, &mut draft.accepts),
             show: |shown| listener_shown::accepts(&shown.chain.accepts),
@@ -51,7 +51,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             value: "`http` or `tcp`",
             preset: Preset::Is("http"),
             about: "The protocol inside TLS: HTTP/1.1 and HTTP/2, or a byte stream that is forwarded unchanged. `tcp` \
-                    costs less for each byte, and sees no hosts, paths or requests.",
+                    costs less for each byte, and does not parse hosts, paths or requests.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.mode, word),
             show: |shown| name(shown.chain.mode()).into(),
@@ -60,8 +60,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "certificates",
             value: "list of certificates",
             preset: Preset::Means("required unless `tls` is `off`"),
-            about: "Chosen by the client's SNI and by the algorithms that it can verify; the first serves clients \
-                    without SNI.",
+            about: "Certificates, selected by the client's SNI and by the algorithms that it can verify; the \
+                    first serves clients without SNI.",
             needs_restart: false,
             read: |field, draft| draft.certificates = listener_draft::certificates(field),
             show: |shown| certificate::show_all(shown.chain.tls.as_deref()),
@@ -70,8 +70,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "tls",
             value: "mapping, or `off`",
             preset: Preset::Means("its defaults"),
-            about: "Versions, groups and client certificates. `off` serves plain text, without certificates: anybody \
-                    on the network path can read and change it.",
+            about: "Versions, groups and client certificates. `off` serves plain text, without certificates: any \
+                    party on the network path can read and change it.",
             needs_restart: false,
             read: |field, draft| draft.read_tls(field),
             show: |shown| or_off(shown.chain.tls.as_deref(), |tls| tls::show(&tls.policy)),
@@ -80,7 +80,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "routes",
             value: "list of routes",
             preset: Preset::Means("none"),
-            about: "Which requests go where. An exact host comes before a wildcard and a wildcard before none, then the \
+            about: "Routes of requests. An exact host precedes a wildcard, and a wildcard precedes no host; then the \
                     longest path wins. A listener needs a route, an `upstream` or a `respond`.",
             needs_restart: false,
             read: |field, draft| draft.routes = listener_draft::routes(field, draft.mode),
@@ -90,7 +90,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "upstream",
             value: "name of an upstream",
             preset: Preset::Means("none"),
-            about: "Short for a last route that matches everything. In `tcp` mode this is the usual form.",
+            about: "Short for a last route that matches all requests. In `tcp` mode this is the usual form.",
             needs_restart: false,
             read: |field, draft| draft.upstream = field.upstream_name(),
             show: listener_shown::as_route,
@@ -99,7 +99,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "respond",
             value: "text, or mapping",
             preset: Preset::Means("none"),
-            about: "Short for a last route that answers everything. Not in `tcp` mode.",
+            about: "Short for a last route that responds to all requests. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.respond = route_respond::respond(field),
             show: listener_shown::as_route,
@@ -145,7 +145,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "error_pages",
             value: "list of pages",
             preset: Preset::Means("the gateway's own"),
-            about: "What clients receive for errors, on all routes and where no route matches. Not in `tcp` mode.",
+            about: "Error pages of all routes, and where no route matches. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.read_error_pages(field),
             show: |shown| listener_shown::error_pages(&shown.chain.serve),
@@ -154,7 +154,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "paths",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "The form in which a request's path is matched and forwarded. Not in `tcp` mode.",
+            about: "Normalization of request paths, for matching and forwarding. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.read_paths(field),
             show: |shown| listener_shown::paths(&shown.chain.serve),
@@ -164,8 +164,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             value: "`off` or `required`",
             preset: Preset::Is("off"),
             about: "Whether a load balancer in front announces the client's address (PROXY protocol v1 or v2). With \
-                    `required`, connections without the header are closed: whoever can connect can claim any address, \
-                    so let only the load balancer connect.",
+                    `required`, connections without the header are closed: any host that can connect can claim any \
+                    address, so allow only the load balancer to connect.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.proxy_protocol, word),
             show: |shown| name(shown.listener.proxy_protocol).into(),
@@ -175,8 +175,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             value: "`on` or `off`",
             preset: Preset::Is("off"),
             about: "HTTP/3 on the same address, over UDP, with the same certificates, routes and limits. Needs `mode: \
-                    http` and TLS 1.3. Of several listeners that share an address by `match`, those with `http3: on` \
-                    offer it.",
+                    http` and TLS 1.3. If several listeners share an address by `match`, those with `http3: on` offer \
+                    it.",
             needs_restart: false,
             read: |field, draft| draft.http3.read(field),
             show: |shown| shown.chain.http3.is_some().into(),
@@ -185,8 +185,9 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "alt_svc",
             value: "value of a header, or `off`",
             preset: Preset::Means("with `http3`, the port of the connection, for a day"),
-            about: "How clients of HTTP/1.1 and HTTP/2 learn of HTTP/3: the `Alt-Svc` header (RFC 7838) of every \
-                    response. Set it where clients reach UDP on another port than this one: `h3=\":443\"; ma=86400`.",
+            about: "The `Alt-Svc` header (RFC 7838) of every response, which advertises HTTP/3 to clients of \
+                    HTTP/1.1 and HTTP/2. Set it if clients reach UDP on another port than this one: `h3=\":443\"; \
+                    ma=86400`.",
             needs_restart: false,
             read: |field, draft| draft.http3.read_alt_svc(field),
             show: |shown| listener_http3::show_alt_svc(shown.chain.http3.as_ref()),
@@ -208,8 +209,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
         Key {
             name: "clients",
             value: "mapping",
-            preset: Preset::Means("everybody"),
-            about: "Which clients are admitted, by address.",
+            preset: Preset::Means("all clients"),
+            about: "Access control by client address.",
             needs_restart: false,
             read: |field, draft| _ = CLIENTS.read(field, &mut draft.clients),
             show: |shown| listener_clients::show(&shown.access()),
@@ -218,8 +219,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "rate_limits",
             value: "list of limits",
             preset: Preset::Means("none"),
-            about: "How many requests of this listener are served in a period, all its routes together. Not in `tcp` \
-                    mode.",
+            about: "Rate limits for the requests of this listener, all its routes together. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.read_rate_limits(field),
             show: |shown| listener_shown::rate_limits(&shown.chain.serve),
@@ -238,7 +238,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "timeouts",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "When slow clients are disconnected.",
+            about: "Timeouts, after which slow clients are disconnected.",
             needs_restart: false,
             read: |field, draft| _ = TIMEOUTS.read(field, &mut draft.timeouts),
             show: |shown| TIMEOUTS.show(&shown.chain.timeouts),
@@ -247,7 +247,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             name: "limits",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "How much the listener accepts.",
+            about: "Maximum number of connections and handshakes, and maximum sizes of requests.",
             needs_restart: false,
             read: |field, draft| draft.limits.read(field, draft.mode),
             show: |shown| LIMITS.show(&shown.limits()),
@@ -255,7 +255,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
     ],
 };
 
-/// A listener with one chain.
+/// Reads a listener, with one chain.
 pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let mut draft = ListenerDraft::default();
     LISTENER.read(field, &mut draft)?;
@@ -277,7 +277,7 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     })
 }
 
-/// A listener for each chain, all with the same address.
+/// Shows each chain as a listener, all with the same address.
 pub(super) fn show(listener: &Listener) -> impl Iterator<Item = Value> + '_ {
     let alone = Listener { chains: Vec::new(), default_chain: None, ..listener.clone() };
     let shown = move |chain: &Chain| ListenerWithChain { listener: alone.clone(), chain: chain.clone() };

@@ -1,4 +1,4 @@
-//! Which clients a listener lets in, by their addresses.
+//! Access control of a listener by client address.
 
 use crate::{
     Field,
@@ -12,14 +12,14 @@ use serde_json::Value;
 
 pub(super) const CLIENTS: Section<Clients> = Section {
     path: "listeners[].clients",
-    about: "Which clients are admitted, by address. In `http` mode others are answered with 403, and the client is the \
-            one behind `trusted_proxies`; in `tcp` mode their connections are closed after the handshake.",
+    about: "Access control by client address. In `http` mode other clients receive a 403 response, and the client is \
+            the one behind `trusted_proxies`; in `tcp` mode their connections are closed after the handshake.",
     keys: &[
         Key {
             name: "allow",
             value: "list of networks",
-            preset: Preset::Means("everybody"),
-            about: "Only these, such as `10.0.0.0/8` or `2001:db8::1`.",
+            preset: Preset::Means("all clients"),
+            about: "The only clients allowed, such as `10.0.0.0/8` or `2001:db8::1`.",
             needs_restart: false,
             read: |field, clients| clients.allow = networks(field),
             show: |clients| show_networks(&clients.allow),
@@ -27,8 +27,8 @@ pub(super) const CLIENTS: Section<Clients> = Section {
         Key {
             name: "deny",
             value: "list of networks",
-            preset: Preset::Means("nobody"),
-            about: "Never these, whatever `allow` says.",
+            preset: Preset::Means("none"),
+            about: "Clients denied, even if `allow` contains them.",
             needs_restart: false,
             read: |field, clients| clients.deny = networks(field),
             show: |clients| show_networks(&clients.deny),
@@ -36,14 +36,14 @@ pub(super) const CLIENTS: Section<Clients> = Section {
     ],
 };
 
-/// Networks; none where nothing is said.
+/// The allowed and the denied networks; empty lists if not configured.
 #[derive(Default)]
 pub(super) struct Clients {
     allow: Vec<Network>,
     deny: Vec<Network>,
 }
 
-/// The policies' name, by which they are known again.
+/// The name of the policies, by which [`Clients::of`] recognizes them.
 const NAME: &str = "clients";
 
 impl Clients {
@@ -64,7 +64,7 @@ impl Clients {
             .collect()
     }
 
-    /// Of rules that were made above; of others nothing.
+    /// Restores the networks from rules made by [`into_rules`](Self::into_rules); other rules are ignored.
     fn of(rules: &[&AccessRules]) -> Self {
         let mut clients = Self::default();
         for AccessRules { action, policies, place: _ } in rules {
@@ -85,8 +85,8 @@ impl Clients {
 
 pub(super) fn show(rules: &[&AccessRules]) -> Value {
     let clients = Clients::of(rules);
-    let everybody = clients.allow.is_empty() && clients.deny.is_empty();
-    if everybody { Value::Null } else { CLIENTS.show(&clients) }
+    let all = clients.allow.is_empty() && clients.deny.is_empty();
+    if all { Value::Null } else { CLIENTS.show(&clients) }
 }
 
 fn networks(field: &Field<'_>) -> Vec<Network> {

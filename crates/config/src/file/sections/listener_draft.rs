@@ -1,4 +1,4 @@
-//! What has been read of a listener, until all of it has.
+//! Values read for a listener, until the listener is complete.
 
 use super::{
     basic_auth, certificate, compression, error_pages, header_changes, listener_clients::Clients,
@@ -7,16 +7,16 @@ use super::{
 };
 use crate::{
     Field, Problem,
+    enums::switch,
     model::{
         AccessRules, AccessStep, Action, CertificateSource, ChainMatch, Compression, ErrorPage, HeaderChange,
         Http, Mode, Network, Paths, ProxyProtocolIn, RateLimit, Respond, RouteBasicAuth, RouteTable, Serve,
         Timeouts, Tls, TlsPolicy,
     },
-    words::switch,
 };
 use std::{net::SocketAddr, sync::Arc};
 
-/// What has been read of a listener.
+/// Values read for a listener.
 #[derive(Default)]
 pub(super) struct ListenerDraft {
     pub(super) address: Option<SocketAddr>,
@@ -55,7 +55,7 @@ impl ListenerDraft {
 
     pub(super) fn read_headers(&mut self, field: &Field<'_>, of: fn(&mut Self) -> &mut Vec<HeaderChange>) {
         if self.mode == Mode::Tcp {
-            field.error(Problem::new("`mode: tcp` sees no headers", "remove this, or use `mode: http`"));
+            field.error(Problem::new("`mode: tcp` has no headers", "remove this, or use `mode: http`"));
         }
         *of(self) = header_changes::header_changes(field);
     }
@@ -64,36 +64,36 @@ impl ListenerDraft {
         self.hsts = field.parse(header_changes::hsts).flatten();
         if self.hsts.is_some() && (self.plain_text || self.mode == Mode::Tcp) {
             field.error(Problem::new(
-                "browsers take it from HTTPS only",
-                "say it on the listener with TLS and `mode: http`",
+                "browsers accept it over HTTPS only",
+                "set it on the listener with TLS and `mode: http`",
             ));
         }
     }
 
     pub(super) fn read_rate_limits(&mut self, field: &Field<'_>) {
         if self.mode == Mode::Tcp {
-            field.error(Problem::new("`mode: tcp` sees no requests", "remove this, or use `mode: http`"));
+            field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
         }
         self.rate_limits = rate_limits::rate_limits(field);
     }
 
     pub(super) fn read_compression(&mut self, field: &Field<'_>) {
         if self.mode == Mode::Tcp {
-            field.error(Problem::new("`mode: tcp` sees no answers", "remove this, or use `mode: http`"));
+            field.error(Problem::new("`mode: tcp` has no responses", "remove this, or use `mode: http`"));
         }
         self.compression = compression::compression(field);
     }
 
     pub(super) fn read_error_pages(&mut self, field: &Field<'_>) {
         if self.mode == Mode::Tcp {
-            field.error(Problem::new("`mode: tcp` sees no answers", "remove this, or use `mode: http`"));
+            field.error(Problem::new("`mode: tcp` has no responses", "remove this, or use `mode: http`"));
         }
         self.error_pages = error_pages::error_pages(field);
     }
 
     pub(super) fn read_basic_auth(&mut self, field: &Field<'_>) {
         if self.mode == Mode::Tcp {
-            field.error(Problem::new("`mode: tcp` sees no requests", "remove this, or use `mode: http`"));
+            field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
         }
         self.basic_auth = basic_auth::basic_auth(field);
         if self.plain_text && matches!(self.basic_auth, RouteBasicAuth::InPlace(_)) {
@@ -101,7 +101,8 @@ impl ListenerDraft {
         }
     }
 
-    /// What limits of the listener are called, and what tells them from those of others.
+    /// Returns the name of the listener's limits, and the scope that distinguishes them from those of other
+    /// listeners.
     fn names(&self) -> (String, String) {
         let address = self.address.map(|address| address.to_string()).unwrap_or_default();
         let names = self.accepts.server_names.iter().map(|name| format!(" {name}"));
@@ -110,15 +111,15 @@ impl ListenerDraft {
 
     pub(super) fn read_paths(&mut self, field: &Field<'_>) {
         if self.mode == Mode::Tcp {
-            field.error(Problem::new("`mode: tcp` sees no paths", "remove `paths`, or use `mode: http`"));
+            field.error(Problem::new("`mode: tcp` has no paths", "remove `paths`, or use `mode: http`"));
         }
         PATHS.read(field, &mut self.paths);
     }
 
-    /// `None` is plain text.
+    /// Returns the TLS settings; `None` for plain text.
     pub(super) fn take_tls(&mut self, field: &Field<'_>) -> Option<Tls> {
         if let (true, Some(certificates)) = (self.plain_text, field.entry("certificates")) {
-            certificates.error(Problem::new("`tls: off` has no use for certificates", "remove one of them"));
+            certificates.error(Problem::new("`tls: off` does not use certificates", "remove one of them"));
         }
         let policy = self.tls.take().unwrap_or_else(|| TlsPolicy::new(self.mode));
         (!self.plain_text).then(|| Tls { certificates: std::mem::take(&mut self.certificates), policy })
@@ -127,7 +128,7 @@ impl ListenerDraft {
     pub(super) fn take_serve(&mut self, field: &Field<'_>) -> Serve {
         if ["routes", "upstream", "respond"].iter().all(|key| field.entry(key).is_none()) {
             field.error(Problem::new(
-                "nothing says where connections go",
+                "no destination for connections",
                 "add `upstream`, `respond` or `routes`",
             ));
         }
@@ -152,7 +153,8 @@ impl ListenerDraft {
                 let http = Http::new(RouteTable::by_weight(routes));
                 let limits = self.limits.requests.clone();
                 let error_pages = std::mem::take(&mut self.error_pages);
-                Serve::Http(Http { limits, paths: self.paths, access, error_pages, ..http })
+                let response_headers = response;
+                Serve::Http(Http { limits, paths: self.paths, access, response_headers, error_pages, ..http })
             }
             Mode::Tcp => {
                 let routes = std::mem::take(&mut self.routes);
@@ -162,7 +164,7 @@ impl ListenerDraft {
         }
     }
 
-    /// Which connections are let in; with HTTP that is asked of requests.
+    /// Returns the access rules of connections; with HTTP, access is checked for each request.
     pub(super) fn take_access(&mut self, field: &Field<'_>) -> Vec<AccessRules> {
         match self.mode {
             Mode::Http => Vec::new(),
@@ -193,7 +195,7 @@ impl ListenerDraft {
         std::mem::take(&mut self.clients).into_rules(&field.at("clients").place())
     }
 
-    /// The route for everything that `upstream` or `respond` of the listener itself stands for.
+    /// Returns the catch-all route that `upstream` or `respond` of the listener itself stands for.
     fn take_last_route(&mut self, field: &Field<'_>) -> Option<WrittenRoute> {
         route_refused::refuse_upstream_and_respond(field);
         let (key, action) = match (self.upstream.take(), self.respond.take()) {

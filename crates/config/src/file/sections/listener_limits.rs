@@ -1,4 +1,4 @@
-//! When slow clients are dropped, and how much a listener takes on.
+//! Timeouts and limits of a listener.
 
 use crate::{
     Field,
@@ -13,25 +13,25 @@ use crate::{
 use serde_json::Value;
 use std::num::NonZeroUsize;
 
-/// How much a listener takes on: as a socket, and as a server of HTTP.
+/// Limits of a listener: of its socket, and of HTTP requests.
 #[derive(Default)]
 pub(super) struct ListenerLimits {
     pub(super) socket: Limits,
     pub(super) requests: RequestLimits,
-    /// No requests are seen in it.
+    /// The listener's mode; in TCP mode, requests are not parsed.
     pub(super) mode: Mode,
 }
 
 pub(super) const TIMEOUTS: Section<Timeouts> = Section {
     path: "listeners[].timeouts",
-    about: "When slow clients are disconnected. Longer times admit slower clients, and let idle ones hold memory for \
-            longer.",
+    about: "Timeouts, after which slow clients are disconnected. Longer times allow slower clients, and let idle \
+            ones hold memory for longer.",
     keys: &[
         Key {
             name: "handshake",
             value: "duration",
             preset: Preset::Is("10s"),
-            about: "From accepting a connection to the end of its TLS handshake, a PROXY header included.",
+            about: "Time from accepting a connection to the end of its TLS handshake, a PROXY header included.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.handshake, timeout),
             show: |timeouts| time(timeouts.handshake),
@@ -40,10 +40,10 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             name: "handshake_deadline",
             value: "duration, or `off`",
             preset: Preset::Is("3s"),
-            about: "After this time, counted from accepting a connection, its client is assumed to have left. A \
-                    handshake that cannot finish by then is refused at its ClientHello, before it has cost anything. \
-                    Under overload, so are those of clients that have not been seen lately, and of networks and names \
-                    that have used more than their share of CPU. `off` lets all of them wait.",
+            about: "Time from accepting a connection after which its client is assumed to have left. A handshake that \
+                    cannot finish by then is refused at its ClientHello, before it costs CPU. Under overload, \
+                    handshakes of clients that have not connected recently, and of networks and names that have used \
+                    more than their share of CPU, are refused too. With `off`, all of them wait.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.handshake_deadline, timeout_or_off),
             show: |timeouts| or_off(timeouts.handshake_deadline.as_ref(), |deadline| time(*deadline)),
@@ -52,7 +52,7 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             name: "header",
             value: "duration",
             preset: Preset::Is("30s"),
-            about: "From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the \
+            about: "Time from the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the \
                     end of the preface.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.header, timeout),
@@ -62,8 +62,8 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             name: "request",
             value: "duration",
             preset: Preset::Means("none"),
-            about: "From the end of a request's header to the end of its body; a later one is answered with 408. \
-                    Without it, an upload may take as long as data arrives.",
+            about: "Time from the end of a request's header to the end of its body; beyond it, the response is \
+                    408. Without it, an upload may take as long as data arrives.",
             needs_restart: false,
             read: |field, timeouts| timeouts.request = field.parse(timeout),
             show: |timeouts| timeouts.request.map(time).into(),
@@ -72,9 +72,9 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             name: "idle",
             value: "duration",
             preset: Preset::Is("75s"),
-            about: "Between requests on a connection; between two pieces of a request's body; while a client accepts \
-                    nothing of a response; in `tcp` mode, without a byte in either direction, or while one side \
-                    accepts nothing. A client that returns later pays for a new handshake.",
+            about: "Idle time between requests on a connection, between two pieces of a request's body, and while a \
+                    client accepts no data of a response; in `tcp` mode, without a byte in either direction, or \
+                    while one side accepts no data. A client that returns later needs a new handshake.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.idle, timeout),
             show: |timeouts| time(timeouts.idle),
@@ -84,13 +84,13 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
 
 pub(super) const LIMITS: Section<ListenerLimits> = Section {
     path: "listeners[].limits",
-    about: "How much one listener accepts; connections and handshakes are those of all threads together.",
+    about: "Limits of one listener; connections and handshakes are counted over all threads.",
     keys: &[
         Key {
             name: "connections",
             value: "count",
             preset: Preset::Is("100000"),
-            about: "Open connections. Each costs memory even when idle, and a file descriptor, with a second one while \
+            about: "Maximum number of open connections. Each costs memory even when idle, and a file descriptor, with a second one while \
                     an upstream serves it.",
             needs_restart: false,
             read: |field, limits| field.set(&mut limits.socket.connections, at_least_one),
@@ -100,8 +100,9 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             name: "handshakes",
             value: "count",
             preset: Preset::Is("20000"),
-            about: "Handshakes in flight. Each holds its buffers and may wait in the engine's queue, so more of them \
-                    means more memory and a longer wait under overload, not more handshakes a second.",
+            about: "Maximum number of handshakes in flight. Each holds its buffers and may wait in the engine's \
+                    queue, so more of them means more memory and a longer wait under overload, not more handshakes a \
+                    second.",
             needs_restart: false,
             read: |field, limits| field.set(&mut limits.socket.handshakes, at_least_one),
             show: |limits| limits.socket.handshakes.into(),
@@ -110,8 +111,8 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             name: "header",
             value: "size",
             preset: Preset::Is("64KiB"),
-            about: "The size of a request's header with its URL, in any version of HTTP. A larger one is answered with \
-                    431. Each connection may hold this much memory while the header arrives.",
+            about: "Maximum size of a request's header with its URL, in any version of HTTP. A larger one receives a \
+                    431 response. Each connection may hold this amount of memory while the header arrives.",
             needs_restart: false,
             read: |field, limits| field.set(&mut limits.requests.header, header_limit),
             show: |limits| limits.shown(|requests| show_size(requests.header).into()),
@@ -120,8 +121,8 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             name: "headers",
             value: "count",
             preset: Preset::Is("100"),
-            about: "The number of fields in a request's header. More are answered with 431. Cookies count as one \
-                    field, however many fields a client of HTTP/2 or HTTP/3 splits them into.",
+            about: "Maximum number of fields in a request's header. A request with more receives a 431 response. \
+                    Cookies count as one field, even if a client of HTTP/2 or HTTP/3 splits them into several.",
             needs_restart: false,
             read: |field, limits| field.set(&mut limits.requests.fields, header_count),
             show: |limits| limits.shown(|requests| requests.fields.get().into()),
@@ -129,8 +130,8 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
         Key {
             name: "url",
             value: "size",
-            preset: Preset::Means("as much as a header"),
-            about: "The length of a request's path and query. A longer one is answered with 414.",
+            preset: Preset::Means("the limit of the header"),
+            about: "Maximum length of a request's path and query. A longer one receives a 414 response.",
             needs_restart: false,
             read: |field, limits| limits.requests.url = field.parse(url_limit),
             show: |limits| limits.shown(|requests| requests.url.map(show_size).into()),
@@ -139,11 +140,11 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             name: "body",
             value: "size, or `off`",
             preset: Preset::Is("off"),
-            about: "The largest request body, on routes that have no `limits` of their own. A request that declares a \
-                    larger one is answered with 413 before any of it goes upstream. A body of undeclared length is cut \
-                    off where it becomes too large: it is answered with 413 if no response has begun; otherwise its \
-                    stream, or with HTTP/1.1 its connection, is reset. All that a client sends in a gRPC stream is one \
-                    body.",
+            about: "Maximum size of a request body, on routes that have no `limits` of their own. A request that \
+                    declares a larger one receives a 413 response before any of it goes upstream. A body of \
+                    undeclared length is cut off at the limit: the response is 413 if none has begun; otherwise the \
+                    stream, or with HTTP/1.1 the connection, is reset. All messages that a client sends in a gRPC \
+                    stream are one body.",
             needs_restart: false,
             read: |field, limits| {
                 if let Some(limit) = field.parse(body_limit) {
@@ -169,22 +170,22 @@ impl ListenerLimits {
         LIMITS.read(field, self);
         if mode == Mode::Tcp {
             for field in ["header", "headers", "url", "body"].iter().filter_map(|key| field.entry(key)) {
-                field.error(Problem::new("`mode: tcp` sees no requests", "remove this, or use `mode: http`"));
+                field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
             }
         }
         let header = self.requests.header;
         if self.requests.url.is_some_and(|url| url >= header) {
-            let problem = format!("never reached: a whole header may have {}", show_size(header));
+            let problem = format!("never reached: a whole header is limited to {}", show_size(header));
             field.at("url").error(Problem::new(problem, "write less, or a larger `header`"));
         }
     }
 }
 
-/// More would make of a header what nobody could read in time.
+/// Reads the maximum number of header fields. A higher limit would allow headers that take too long to process.
 fn header_count(text: &str) -> Result<NonZeroUsize, Problem> {
     match count(text)? {
         count if count.get() > 10_000 => {
-            Err(Problem::new("no client has so many headers", "write `10000` or less"))
+            Err(Problem::new("no client sends this many headers", "write `10000` or less"))
         }
         count => Ok(count),
     }

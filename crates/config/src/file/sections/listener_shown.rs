@@ -1,4 +1,4 @@
-//! What the page of the configuration shows of listeners.
+//! Listeners as the page `/config` shows them.
 
 use super::{
     basic_auth, connection_match::MATCH, error_pages, listener_limits::ListenerLimits, listener_paths::PATHS,
@@ -11,15 +11,15 @@ use crate::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A chain as the file has it: a listener of its own, with the address of others.
+/// A chain as the file represents it: a separate listener, with the address of others.
 pub(super) struct ListenerWithChain {
-    /// Without its chains.
+    /// The listener, without its chains.
     pub(super) listener: Listener,
     pub(super) chain: Chain,
 }
 
 impl ListenerWithChain {
-    /// The rules that `clients` stands for, among others.
+    /// Returns the access rules, which include those of `clients`.
     pub(super) fn access(&self) -> Vec<&AccessRules> {
         match &self.chain.serve {
             Serve::Http(http) => http.access.iter().filter_map(AccessStep::rules).collect(),
@@ -33,7 +33,7 @@ impl ListenerWithChain {
     }
 }
 
-/// Among the routes, as the last of them.
+/// Returns null: the key is shown as the last route.
 pub(super) fn as_route(_: &ListenerWithChain) -> Value {
     Value::Null
 }
@@ -42,7 +42,7 @@ pub(super) fn accepts(accepts: &ChainMatch) -> Value {
     if accepts.is_any() { Value::Null } else { MATCH.show(accepts) }
 }
 
-/// Envoy's form of trust is not one that a file can have.
+/// Shows trusted networks; null for Envoy's form of trust, which a file cannot express.
 pub(super) fn networks(trusted: &TrustedProxies) -> Value {
     match trusted {
         TrustedProxies::In(networks) => list(networks.iter().map(|network| network.to_string().into())),

@@ -1,8 +1,8 @@
-//! One file for each section of the configuration: the table of its keys, and what keys mean together.
+//! One file for each section of the configuration: the table of its keys, and the rules that concern several keys.
 //!
-//! A section is read to its end whatever is wrong with it, so that one reading finds every mistake. Its function
-//! returns what the model needs with defaults in place of what was wrong, or `None` where there is no default;
-//! what was wrong has been noted, and no model leaves [`parse`](super::parse) after that.
+//! A section is read to its end even if it has mistakes, so that one reading finds all of them. Its function returns
+//! the part of the model, with defaults in place of wrong values, or `None` if there is no default. Mistakes have
+//! been noted by then, and [`parse`](super::parse) returns no model after one.
 
 mod acme;
 mod acme_order;
@@ -105,7 +105,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
 /// The sections of a key server's policy, which is a file of its own.
 pub(super) const POLICY_SECTIONS: &[&dyn Described] = &[&key_policy::KEY_POLICY, &key_policy::CLIENT];
 
-/// The path of the first section of a configuration that knows this key.
+/// Returns the path of the first section that has this key.
 pub(super) fn home_of(key: &str) -> Option<&'static str> {
     let knows = |section: &&&dyn Described| section.keys().iter().any(|known| known.name == key);
     SECTIONS.iter().find(knows).map(|section| section.path())

@@ -1,28 +1,29 @@
-//! Servers that are left out for a while.
+//! Outlier detection: temporary ejection of failing servers.
 
 use crate::{
     Field, Problem,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::{or_off, time},
     },
     model::OutlierDetection,
     values::{count, timeout},
-    words::switch,
 };
 use std::num::NonZeroUsize;
 
 pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
     path: "upstreams.<name>.outlier_detection",
-    about: "Servers that fail are ejected for a while: they receive no requests. They are judged by their responses to \
-            requests; unlike health checks, this sends none of its own. `on` uses the defaults.",
+    about: "Outlier detection: servers that fail are ejected for some time, and receive no requests. Failures are \
+            detected from responses to requests; unlike health checks, this sends none of its own. `on` uses the \
+            defaults.",
     keys: &[
         Key {
             name: "errors",
             value: "count, or `off`",
             preset: Preset::Is("5"),
-            about: "This many requests in a row that were answered with a status of 500 or above, or not at all. In \
-                    `tcp` mode: connections that could not be opened.",
+            about: "Consecutive failures that eject a server: responses with a status of 500 or above, or no \
+                    response. In `tcp` mode: connections that could not be opened.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.errors, count_or_off),
             show: |outliers| or_off(outliers.errors.as_ref(), |count| count.get().into()),
@@ -31,7 +32,7 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "gateway_errors",
             value: "count, or `off`",
             preset: Preset::Is("off"),
-            about: "This many in a row that were answered with 502, 503 or 504, or not at all.",
+            about: "Consecutive responses with 502, 503 or 504, or missing responses, that eject a server.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.gateway_errors, count_or_off),
             show: |outliers| or_off(outliers.gateway_errors.as_ref(), |count| count.get().into()),
@@ -40,7 +41,7 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "ejection",
             value: "duration",
             preset: Preset::Is("30s"),
-            about: "How long a server is ejected the first time; the second time in a row twice as long, and so on.",
+            about: "Duration of the first ejection; the second in a row lasts twice as long, and so on.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.ejection, timeout),
             show: |outliers| time(outliers.ejection),
@@ -49,7 +50,7 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "longest_ejection",
             value: "duration",
             preset: Preset::Is("300s"),
-            about: "The longest time for which a server is ejected.",
+            about: "Maximum duration of an ejection.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.longest_ejection, timeout),
             show: |outliers| time(outliers.longest_ejection),
@@ -58,7 +59,8 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "interval",
             value: "duration",
             preset: Preset::Is("10s"),
-            about: "After each such time without an ejection, a server that is back counts as ejected once less.",
+            about: "After each interval without an ejection, the ejection count of a server in use decreases \
+                    by one.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.interval, timeout),
             show: |outliers| time(outliers.interval),
@@ -67,8 +69,9 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
             name: "most",
             value: "percentage, 1 to 100",
             preset: Preset::Is("10"),
-            about: "While this percentage of the servers, or more, is ejected, no other is; the first always can be. \
-                    With 100, a fault of all servers answers every request with 503.",
+            about: "While this percentage of the servers, or more, is ejected, no other server is; the first can \
+                    always be ejected. With 100, a fault of all servers means that every request receives a 503 \
+                    response.",
             needs_restart: false,
             read: |field, outliers| field.set(&mut outliers.most, percentage),
             show: |outliers| outliers.most.into(),
@@ -76,7 +79,7 @@ pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
     ],
 };
 
-/// Unless it is switched off.
+/// Reads outlier detection; `None` if it is off.
 pub(super) fn outlier_detection(field: &Field<'_>) -> Option<OutlierDetection> {
     if field.is_scalar() {
         return field.parse(switch)?.then(OutlierDetection::default);

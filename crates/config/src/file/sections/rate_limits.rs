@@ -1,4 +1,4 @@
-//! How many requests are served in a time.
+//! Local rate limits.
 
 use crate::{
     Field, Problem,
@@ -6,10 +6,10 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::{list, put, text},
     },
+    fraction,
     model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply, RateLimited},
     quote,
     rate::{rate, show_rate},
-    share,
     values::{count, header_name, weight},
 };
 use serde_json::Value;
@@ -17,9 +17,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
     path: "listeners[].rate_limits[]",
-    about: "How many requests are served in a period. Those beyond it are answered with 429 and `Retry-After`, in any \
-            version of HTTP. A request must pass all limits of its listener, and then all of its route; what one of \
-            them has counted stays counted when another refuses.",
+    about: "Local rate limits. Requests beyond a limit receive a 429 response with `Retry-After`, in any version of \
+            HTTP. A request must pass all limits of its listener, and then all of its route; a limit still counts a \
+            request that another limit refuses.",
     keys: &[
         Key {
             name: "rate",
@@ -33,8 +33,8 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
         Key {
             name: "burst",
             value: "count",
-            preset: Preset::Means("as many as `rate` says"),
-            about: "How many requests may arrive at once after a pause.",
+            preset: Preset::Means("the number in `rate`"),
+            about: "Maximum number of requests that may arrive at once after a pause.",
             needs_restart: false,
             read: |field, draft| draft.burst = field.parse(weight),
             show: |limit| limit.burst.get().into(),
@@ -43,9 +43,10 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             name: "by",
             value: "`client`, `header NAME` or `all`",
             preset: Preset::Is("client"),
-            about: "What is limited separately: a network of clients (the clients behind `trusted_proxies`), a value \
-                    of a header, or nothing, so that all requests share one limit. Requests without the header share \
-                    one too. Clients that can choose the header's value evade its limit: add a limit by `client`.",
+            about: "The key that has a limit of its own: a network of clients (the clients behind `trusted_proxies`) \
+                    or a value of a header; with `all`, all requests share one limit. Requests without the header \
+                    share one too. Clients that can choose the header's value evade its limit: add a limit by \
+                    `client`.",
             needs_restart: false,
             read: |field, draft| draft.by = field.parse(by),
             show: |limit| match &limit.by {
@@ -57,7 +58,7 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             name: "ipv4_prefix",
             value: "bits",
             preset: Preset::Is("24"),
-            about: "How many bits of an IPv4 address identify a client: `32` is each address.",
+            about: "Prefix length of an IPv4 address that identifies a client: `32` is each address.",
             needs_restart: false,
             read: |field, draft| draft.ipv4_prefix = field.parse(|text| bits(text, 32)),
             show: |limit| prefixes(limit).map(|(ipv4, _)| ipv4).into(),
@@ -66,7 +67,7 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             name: "ipv6_prefix",
             value: "bits",
             preset: Preset::Is("56"),
-            about: "The same for IPv6, where one household has a `/56` or a `/64` of addresses.",
+            about: "Prefix length for IPv6, where one household has a `/56` or a `/64` of addresses.",
             needs_restart: false,
             read: |field, draft| draft.ipv6_prefix = field.parse(|text| bits(text, 128)),
             show: |limit| prefixes(limit).map(|(_, ipv6)| ipv6).into(),
@@ -75,9 +76,9 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             name: "keys",
             value: "count",
             preset: Preset::Is("65536"),
-            about: "How many clients or values are tracked at a time, in 17 bytes each, allocated at the start. Beyond \
-                    that, the least active one is forgotten, and starts anew: a flood of addresses does not reset the \
-                    limits of active clients.",
+            about: "Maximum number of clients or values tracked at a time, in 17 bytes each, allocated at the start. \
+                    Beyond that, the least active one is evicted, and starts again: a flood of addresses does not \
+                    reset the limits of active clients.",
             needs_restart: false,
             read: |field, draft| draft.keys = field.parse(keys),
             show: |limit| (limit.by != RateLimitBy::All).then_some(limit.keys.get()).into(),
@@ -85,7 +86,7 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
     ],
 };
 
-/// What has been read of a limit.
+/// Values read for a limit.
 #[derive(Default)]
 pub(super) struct RateLimitDraft {
     rate: Option<Rate>,
@@ -101,13 +102,13 @@ enum By {
     Other(RateLimitBy),
 }
 
-/// The limits of a list, which [`name`] tells whose they are.
+/// Reads a list of limits; [`name`] sets their names and scopes later.
 pub(super) fn rate_limits(field: &Field<'_>) -> Vec<RateLimit> {
     let mut limits = Vec::new();
     for field in field.items() {
         let Some(limit) = rate_limit(&field) else { continue };
         if limits.contains(&limit) {
-            field.error(Problem::new("the same limit stands in the list already", "remove one"));
+            field.error(Problem::new("this limit is listed twice", "remove one"));
         }
         limits.push(limit);
     }
@@ -129,7 +130,7 @@ fn rate_limit(field: &Field<'_>) -> Option<RateLimit> {
     };
     for key in needless.iter().filter_map(|key| field.entry(key)) {
         key.error(Problem::new(
-            format!("`by: {}` tells nothing of this apart", by.kind()),
+            format!("`by: {}` does not use this", by.kind()),
             "remove this, or use `by: client`",
         ));
     }
@@ -137,7 +138,8 @@ fn rate_limit(field: &Field<'_>) -> Option<RateLimit> {
     let burst = burst.unwrap_or(rate.requests);
     if !RateLimit::is_served(rate, burst) {
         return field.fail(Problem::new(
-            "one request would come back in less than a nanosecond, or all of them in more than a year",
+            "capacity for one request would return in less than a nanosecond, or for all of them in more \
+             than a year",
             "write a lower `rate`, or a lower `burst`",
         ));
     }
@@ -149,14 +151,14 @@ fn rate_limit(field: &Field<'_>) -> Option<RateLimit> {
         of: RateLimited::All,
         by,
         keys: keys.unwrap_or(RateLimit::KEYS),
-        counted: share::ALL,
-        enforced: share::ALL,
+        counted: fraction::ALL,
+        enforced: fraction::ALL,
         answer: RateLimitAnswer::Own,
         place: field.place(),
     })
 }
 
-/// Tells limits whose they are.
+/// Sets the name and the scope of limits.
 pub(super) fn name(limits: &mut [RateLimit], name: &str, scope: &str) {
     for limit in limits {
         name.clone_into(&mut limit.name);
@@ -168,7 +170,7 @@ pub(super) fn show(limits: &[RateLimit]) -> Value {
     list(limits.iter().map(|limit| {
         let mut shown = RATE_LIMIT.show(limit);
         let unless_all = |parts: u32| {
-            if parts == share::ALL { Value::Null } else { share::show(parts).into() }
+            if parts == fraction::ALL { Value::Null } else { fraction::show(parts).into() }
         };
         if let RateLimitAnswer::Envoy(RateLimitReply { status, .. }) = limit.answer {
             put(&mut shown, [("status", status.into()), ("name", text(&limit.name))]);
@@ -198,7 +200,7 @@ fn by(text: &str) -> Result<By, Problem> {
         None if text == "client" => Ok(By::Client),
         None if text == "all" => Ok(By::Other(RateLimitBy::All)),
         _ => Err(Problem::new(
-            format!("{} cannot be told apart", quote(text)),
+            format!("requests cannot be limited by {}", quote(text)),
             "write `client`, `all`, or `header` and the name of a header",
         )),
     }
@@ -207,11 +209,11 @@ fn by(text: &str) -> Result<By, Problem> {
 fn bits(text: &str, most: u8) -> Result<u8, Problem> {
     let bits = text.parse().ok().filter(|bits| (1..=most).contains(bits));
     bits.ok_or_else(|| {
-        Problem::new(format!("{} is no length of a prefix", quote(text)), format!("use 1 to {most}"))
+        Problem::new(format!("{} is not a prefix length", quote(text)), format!("use 1 to {most}"))
     })
 }
 
-/// As many as there can be used for: each limit has memory for all of them.
+/// Reads the number of keys, with a maximum: each limit allocates memory for all of them.
 fn keys(text: &str) -> Result<NonZeroUsize, Problem> {
     match count(text)? {
         keys if keys.get() > 1 << 24 => {

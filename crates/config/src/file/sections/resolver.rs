@@ -1,4 +1,4 @@
-//! How the addresses of servers are found by their names.
+//! DNS resolution of the names of upstream servers.
 
 use crate::{
     Field, Problem,
@@ -15,15 +15,15 @@ use std::net::{IpAddr, SocketAddr};
 
 pub(super) const RESOLVER: Section<Resolver> = Section {
     path: "resolver",
-    about: "Which DNS servers resolve the names of upstream servers.",
+    about: "The DNS servers that resolve the names of upstream servers.",
     keys: &[
         Key {
             name: "servers",
             value: "list of IP addresses, with a port or without",
             preset: Preset::Means("the system's"),
             about: "DNS servers, queried over UDP, and over TCP where a response is too long for that. The system's \
-                    are those of `/etc/resolv.conf`; names that they do not know are then looked up as \
-                    `/etc/nsswitch.conf` says. `/etc/hosts` comes first in any case.",
+                    are those of `/etc/resolv.conf`; names that they cannot resolve are then looked up as \
+                    configured in `/etc/nsswitch.conf`. `/etc/hosts` comes first in any case.",
             needs_restart: false,
             read: |field, resolver| {
                 resolver.servers = field.items().iter().filter_map(|item| item.parse(server)).collect();
@@ -43,14 +43,14 @@ pub(super) const RESOLVER: Section<Resolver> = Section {
     ],
 };
 
-/// The settings, or the defaults for what is wrong with them.
+/// Reads the settings, with defaults in place of wrong values.
 pub(super) fn resolver(field: &Field<'_>) -> Resolver {
     let mut resolver = Resolver::default();
     RESOLVER.read(field, &mut resolver);
     resolver
 }
 
-/// `ttl`, an interval, or `off`.
+/// Reads `ttl`, an interval, or `off`.
 pub(super) fn refresh(text: &str) -> Result<DnsRefresh, Problem> {
     if text == "ttl" {
         return Ok(DnsRefresh::ByTtl);
@@ -74,7 +74,7 @@ fn server(text: &str) -> Result<SocketAddr, Problem> {
     const DNS: u16 = 53;
     let address = text.parse::<SocketAddr>().or_else(|_| text.parse::<IpAddr>().map(|ip| (ip, DNS).into()));
     address.map_err(|_| {
-        let message = format!("{} is no address of a DNS server", quote(text));
+        let message = format!("{} is not the address of a DNS server", quote(text));
         Problem::new(message, "write an IP address, such as `10.0.0.2` or `\"[2001:db8::2]:5353\"`")
     })
 }

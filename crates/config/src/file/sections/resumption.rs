@@ -1,22 +1,22 @@
-//! How returning clients avoid a full handshake.
+//! TLS session resumption.
 
 use crate::{
     Field, Problem,
+    enums::{name, switch},
     file::{
         schema::{Key, Preset, Section},
         shown::{placed_source, source, time},
     },
     model::{Resumption, SessionCache, Source, TicketKeys},
     values::{self, count_or_zero, timeout},
-    words::{name, switch},
 };
 use serde_json::Value;
 
 pub(super) const RESUMPTION: Section<Resumption> = Section {
     path: "resumption",
-    about: "How returning clients avoid a full handshake, and with it the private-key operation. Several gateways \
-            behind one balancer resume each other's sessions if they share ticket keys and Redis; the \
-            [guide](../guide/fleet-resumption.md) shows how.",
+    about: "TLS session resumption, which saves returning clients a full handshake, and with it the private-key \
+            operation. Several gateways behind one load balancer resume each other's sessions if they share \
+            ticket keys and Redis; the [guide](../guide/fleet-resumption.md) shows how.",
     keys: &[
         Key {
             name: "tickets",
@@ -34,10 +34,10 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "cache",
             value: "`off`, `memory`, or an address of Redis",
             preset: Preset::Is("memory"),
-            about: "Where sessions are stored for clients of TLS 1.2 and below without tickets: in this process, or \
-                    for all gateways in `redis://user:password@host:port/database`, `rediss://...` (TLS) or \
-                    `redis+cluster://host:port,host:port`. Redis costs a lookup in each handshake that resumes, unless \
-                    this process has the session too.",
+            about: "Storage of sessions for clients of TLS 1.2 and below without tickets: in this process, or for all \
+                    gateways in `redis://user:password@host:port/database`, `rediss://...` (TLS) or \
+                    `redis+cluster://host:port,host:port`. Redis costs a lookup in each handshake that resumes, \
+                    unless this process has the session too.",
             needs_restart: false,
             read: |field, resumption| {
                 field.set(&mut resumption.cache, |text| values::session_cache(text, field.place()));
@@ -48,9 +48,9 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "cache_size",
             value: "count",
             preset: Preset::Is("20480"),
-            about: "The most sessions that this process caches, at under 1 KiB each, plus the client's certificate if \
-                    there is one. Those that are used least are evicted first. With 0, which needs Redis, it caches \
-                    none and looks each one up.",
+            about: "Maximum number of sessions that this process caches, at under 1 KiB each, plus the client's \
+                    certificate if there is one. The least used are evicted first. With 0, which needs Redis, it \
+                    caches none, and looks up each session.",
             needs_restart: false,
             read: |field, resumption| field.set(&mut resumption.cache_size, count_or_zero),
             show: |resumption| resumption.cache_size.into(),
@@ -59,8 +59,8 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "lifetime",
             value: "duration, at most `7d`",
             preset: Preset::Is("12h"),
-            about: "How long a session may be resumed. A longer time saves more full handshakes; but whoever obtains \
-                    the ticket key can decrypt more recorded traffic of TLS 1.2.",
+            about: "Time for which a session may be resumed. A longer time saves more full handshakes; but a holder \
+                    of the ticket key can decrypt more recorded traffic of TLS 1.2.",
             needs_restart: false,
             read: |field, resumption| field.set(&mut resumption.lifetime, values::session_lifetime),
             show: |resumption| time(resumption.lifetime),
@@ -69,9 +69,9 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "rotation",
             value: "duration, at least `1s`",
             preset: Preset::Is("12h"),
-            about: "How long a ticket key encrypts, where it is `local` or the fleet's: a ticket is accepted for at \
-                    least this long. Shorter limits what a stolen key opens. In a fleet, clocks may be a minute apart \
-                    with rotations of `5m` and more.",
+            about: "Time for which a ticket key encrypts, if it is `local` or the fleet's: a ticket is accepted for \
+                    at least this time. A shorter time limits the sessions that a stolen key can decrypt. In a fleet, \
+                    clocks may differ by a minute with rotations of `5m` and more.",
             needs_restart: false,
             read: |field, resumption| field.set(&mut resumption.rotation, values::rotation),
             show: |resumption| time(resumption.rotation),
@@ -80,10 +80,11 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "early_data",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "TLS 1.3 clients that return may send requests before the handshake is complete (0-RTT): one round \
-                    trip less, and without forward secrecy. Only `GET`, `HEAD`, `OPTIONS` and `TRACE` (others are answered \
-                    425), marked `Early-Data: 1` for the upstream, once for each ticket, and not where clients have \
-                    certificates. See the [guide](../guide/fleet-resumption.md#0-rtt).",
+            about: "Returning TLS 1.3 clients may send requests before the handshake is complete (0-RTT): one round \
+                    trip less, without forward secrecy. Accepted only for `GET`, `HEAD`, `OPTIONS` and `TRACE` \
+                    (other methods receive a 425 response), marked `Early-Data: 1` for the upstream, once for each \
+                    ticket, and not on listeners that request client certificates. See the \
+                    [guide](../guide/fleet-resumption.md#0-rtt).",
             needs_restart: false,
             read: |field, resumption| field.set(&mut resumption.early_data, switch),
             show: |resumption| name(resumption.early_data).into(),
@@ -92,8 +93,8 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "lookup_timeout",
             value: "duration",
             preset: Preset::Is("20ms"),
-            about: "How long a handshake waits for Redis before it becomes a full one. After several timeouts, Redis \
-                    is not used for a while.",
+            about: "Time that a handshake waits for Redis before it becomes a full one. After several timeouts, \
+                    Redis is not used for some time.",
             needs_restart: false,
             read: |field, resumption| field.set(&mut resumption.lookup_timeout, timeout),
             show: |resumption| time(resumption.lookup_timeout),
@@ -102,8 +103,9 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "fleet_secret",
             value: "path",
             preset: Preset::Means("none"),
-            about: "A file that all gateways of a fleet share and Redis never sees: sessions and ticket keys are \
-                    sealed with it before they leave. Create it with `quadrille tickets generate FILE`.",
+            about: "A file that all gateways of a fleet share and that is never sent to Redis: sessions and \
+                    ticket keys are sealed with it before they are sent. Create it with `quadrille tickets \
+                    generate FILE`.",
             needs_restart: false,
             read: |field, resumption| resumption.fleet_secret = field.placed(Field::file_source),
             show: |resumption| placed_source(resumption.fleet_secret.as_ref()),
@@ -112,7 +114,7 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             name: "redis_password",
             value: "path",
             preset: Preset::Means("the one in the address"),
-            about: "A file with the password, so that it need not be in this one.",
+            about: "A file with the password, which then need not be in the configuration.",
             needs_restart: false,
             read: |field, resumption| resumption.redis_password = field.placed(Field::file_source),
             show: |resumption| placed_source(resumption.redis_password.as_ref()),
@@ -129,7 +131,7 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
     ],
 };
 
-/// How returning clients avoid a full handshake.
+/// Reads the settings of session resumption.
 pub(super) fn resumption(field: &Field<'_>) -> Resumption {
     if field.is_scalar() {
         let on = field.parse(switch).unwrap_or(true);
@@ -197,14 +199,14 @@ fn refuse_contradictions(field: &Field<'_>, resumption: &Resumption) {
         (SessionCache::Off | SessionCache::Memory, TicketKeys::Fleet(_), _) => error(
             "tickets",
             Problem::new(
-                "the ticket keys of a fleet rotate through Redis",
-                "say where it is, such as `cache: redis://127.0.0.1:6379`",
+                "ticket keys of a fleet are shared through Redis",
+                "give its address, such as `cache: redis://127.0.0.1:6379`",
             ),
         ),
         (SessionCache::Off | SessionCache::Memory, _, Some(_)) => error(
             "fleet_secret",
             Problem::new(
-                "nothing leaves this process: the cache is not in Redis",
+                "no effect: the cache is not in Redis",
                 "remove `fleet_secret`, or write `cache: redis://HOST`",
             ),
         ),

@@ -30,7 +30,7 @@ use std::{sync::Arc, time::Duration};
 
 pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
     path: "listeners[].routes[]",
-    about: "Where requests go. Each route has one of `upstream`, `split`, `redirect` and `respond`.",
+    about: "A route of requests. Each route has one of `upstream`, `split`, `redirect` and `respond`.",
     keys: &[
         Key {
             name: "host",
@@ -54,7 +54,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "path_exact",
             value: "path",
             preset: Preset::Means("none"),
-            about: "This path alone, in place of `path`. Comes before regular expressions and prefixes.",
+            about: "The exact path, in place of `path`. Precedes regular expressions and prefixes.",
             needs_restart: false,
             read: |field, draft| draft.path = field.parse(values::path).map(exactly),
             show: |route| exact_path(&route.path),
@@ -63,8 +63,9 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "path_regex",
             value: "regular expression",
             preset: Preset::Means("none"),
-            about: "All of the path matches, in place of `path`; as in RE2, without look-around. Comes before prefixes; of \
-                    several, the one with the most conditions on headers, then the first that is written.",
+            about: "An expression that matches the whole path, in place of `path`, in the syntax of RE2 (without \
+                    look-around). Precedes prefixes; among several, the one with the most conditions on headers, then \
+                    the first in the file.",
             needs_restart: false,
             read: |field, draft| draft.path = field.parse(values::whole_regex).map(matching),
             show: |route| path_regex(&route.path),
@@ -73,7 +74,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "headers",
             value: "list of conditions",
             preset: Preset::Means("none"),
-            about: "What must be true of the request's headers. Of two routes with the same path, the one with more \
+            about: "Conditions on the request's headers. If two routes have the same path, the one with more \
                     conditions comes first.",
             needs_restart: false,
             read: |field, draft| draft.headers = route_conditions::headers(field),
@@ -83,7 +84,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "upstream",
             value: "name of an upstream",
             preset: Preset::Means("none"),
-            about: "The servers that get matching requests.",
+            about: "The upstream that receives matching requests.",
             needs_restart: false,
             read: |field, draft| draft.upstream = field.upstream_name(),
             show: |route| forward(route).and_then(only_upstream).into(),
@@ -101,7 +102,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "redirect",
             value: "`https`, or mapping",
             preset: Preset::Means("none"),
-            about: "Sends the client elsewhere.",
+            about: "Redirects the client to another URL.",
             needs_restart: false,
             read: |field, draft| draft.redirect = redirect(field),
             show: |route| show_action_redirect(&route.action),
@@ -119,7 +120,8 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "rewrite",
             value: "path",
             preset: Preset::Means("none"),
-            about: "What the upstream sees in place of `path`: `path: /old` with `rewrite: /new` makes `/new/x` of `/old/x`.",
+            about: "The path that replaces `path` for the upstream: `path: /old` with `rewrite: /new` makes \
+                    `/new/x` of `/old/x`.",
             needs_restart: false,
             read: |field, draft| draft.rewrite = field.parse(values::path).map(PathRewrite::Prefix),
             show: |route| forward(route).and_then(|to| to.rewrite.as_ref()).map(path_rewrite).into(),
@@ -128,8 +130,9 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "timeout",
             value: "duration",
             preset: Preset::Means("none"),
-            about: "From the request to the end of its response, all attempts together. A response that has not begun \
-                    by then is a 504, or a 408 if the server still waits for the client; one that has begun is cut off. Not for WebSocket.",
+            about: "Time from the request to the end of its response, all attempts together. If no response has begun \
+                    by then, the response is 504, or 408 if the server still waits for the client; a response that \
+                    has begun is cut off. Not for WebSocket.",
             needs_restart: false,
             read: |field, draft| draft.timeout = field.parse(values::timeout),
             show: |route| forward(route).and_then(|to| to.timeout).map(time).into(),
@@ -138,7 +141,8 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "sticky",
             value: "list of `client_ip` or mappings",
             preset: Preset::Means("none"),
-            about: "What keeps requests on one server of an upstream with `balance: hash`, such as a cookie.",
+            about: "Session affinity: the properties of a request, such as a cookie, that select its server \
+                    in an upstream with `balance: hash`.",
             needs_restart: false,
             read: |field, draft| draft.sticky = route_sticky::sticky(field),
             show: |route| forward(route).map(|to| route_sticky::show(&to.hash)).into(),
@@ -146,7 +150,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
         Key {
             name: "mirror",
             value: "names of upstreams, or list of mappings",
-            preset: Preset::Means("nobody"),
+            preset: Preset::Means("none"),
             about: "Upstreams that receive copies of requests.",
             needs_restart: false,
             read: |field, draft| draft.mirrors = route_mirror::mirrors(field),
@@ -156,7 +160,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "request_headers",
             value: "list of changes",
             preset: Preset::Means("none"),
-            about: "Changes to the headers of requests that are forwarded, made in this order and written as in \
+            about: "Changes to the headers of requests that are forwarded, made in this order, in the format of \
                     `response_headers`.",
             needs_restart: false,
             read: |field, draft| draft.request_headers = header_changes::header_changes(field),
@@ -166,8 +170,8 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "response_headers",
             value: "list of changes",
             preset: Preset::Means("none"),
-            about: "Changes to the headers of responses, made in this order: of those of servers, of `respond` and of \
-                    `redirect`, but not of the gateway's own errors.",
+            about: "Changes to the headers of responses, made in this order. They apply to responses of servers, of \
+                    `respond` and of `redirect`, but not to the gateway's own errors.",
             needs_restart: false,
             read: |field, draft| draft.response_headers = header_changes::header_changes(field),
             show: |route| header_changes::show(&route.response_headers),
@@ -176,7 +180,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "rate_limits",
             value: "list of limits",
             preset: Preset::Means("none"),
-            about: "How many matching requests are served in a period, in addition to the listener's limits.",
+            about: "Rate limits for matching requests, in addition to the listener's limits.",
             needs_restart: false,
             read: |field, draft| draft.rate_limits = rate_limits::rate_limits(field),
             show: |route| rate_limits::show(route.rate_limits.limits()),
@@ -185,7 +189,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "limits",
             value: "mapping",
             preset: Preset::Means("the listener's"),
-            about: "How large matching requests may be.",
+            about: "Maximum size of matching requests.",
             needs_restart: false,
             read: |field, draft| draft.body_limit = route_limits::limits(field),
             show: |route| route_limits::show(route.body_limit),
@@ -203,7 +207,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "compression",
             value: "mapping, `on` or `off`",
             preset: Preset::Means("the listener's `compression`"),
-            about: "Which responses of servers are compressed.",
+            about: "Response compression, in place of the listener's.",
             needs_restart: false,
             read: |field, draft| draft.compression = Some(compression::compression(field)),
             show: |route| compression::show(route.compression.as_ref()),
@@ -212,7 +216,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "error_pages",
             value: "list of pages",
             preset: Preset::Means("the listener's"),
-            about: "What clients receive for errors; these pages come before the listener's.",
+            about: "Error pages, which precede the listener's.",
             needs_restart: false,
             read: |field, draft| draft.error_pages = error_pages::error_pages(field),
             show: |route| error_pages::show(&route.error_pages),
@@ -221,7 +225,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             name: "retry",
             value: "mapping",
             preset: Preset::Means("the upstream's `retries`"),
-            about: "Which failures are retried.",
+            about: "The failures that are retried.",
             needs_restart: false,
             read: |field, draft| draft.retry = retry(field),
             show: |route| {
@@ -231,7 +235,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
     ],
 };
 
-/// What has been read of a route; `None` for a host or a path that is a mistake.
+/// Values read for a route; `None` for an invalid host or path.
 pub(super) struct RouteDraft {
     host: Option<Option<String>>,
     path: Option<PathMatch>,
@@ -254,7 +258,7 @@ pub(super) struct RouteDraft {
     mirrors: Vec<Mirror>,
 }
 
-/// A route to upstreams, to a fixed answer, or elsewhere.
+/// Reads a route, which forwards, responds or redirects.
 pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let mut draft = RouteDraft::every_request();
     ROUTE.read(field, &mut draft)?;
@@ -274,7 +278,7 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
             .iter()
             .filter_map(|key| field.entry(key))
         {
-            field.error(Problem::new("no request of this route goes upstream", "remove this"));
+            field.error(Problem::new("this route does not forward to an upstream", "remove this"));
         }
     }
     let route = Route::new(path?, action, field.place());
@@ -344,7 +348,7 @@ pub(super) fn to_upstream(name: String) -> Action {
     Action::Forward(Box::new(Forward::to(name)))
 }
 
-/// Every route of a table, each with its hosts.
+/// Shows every route of a table, each with its hosts.
 pub(super) fn show_table(table: &RouteTable) -> Value {
     let mut shown = Vec::new();
     for host in &table.hosts {
@@ -358,7 +362,7 @@ pub(super) fn show_table(table: &RouteTable) -> Value {
     shown.into()
 }
 
-/// The route to these upstreams that every connection takes.
+/// Shows the route of every connection to these upstreams.
 pub(super) fn show_targets(to: &[Weighted]) -> Value {
     let forward = Forward { to: to.to_vec(), ..Forward::to("") };
     let route = Route::new(segments(None), Action::Forward(Box::new(forward)), Place::builtin());
@@ -389,7 +393,7 @@ fn show(route: &Route, domains: &Value) -> Value {
     shown
 }
 
-/// In the model, routes belong to a host.
+/// Returns null: hosts are shown with the table, since routes belong to a host in the model.
 fn shown_with_the_table(_: &Route) -> Value {
     Value::Null
 }

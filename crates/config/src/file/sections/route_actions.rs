@@ -1,15 +1,15 @@
-//! What becomes of requests: shares and redirects.
+//! Actions of routes: weighted shares and redirects.
 
 use super::{header_changes, route_shown::path_rewrite};
 use crate::{
     Field, Problem,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::{if_true, list, put},
     },
     model::{Forward, PathRewrite, Redirect, Weighted},
     values,
-    words::switch,
 };
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) const SPLIT: Section<Weighted> = Section {
             name: "upstream",
             value: "name of an upstream",
             preset: Preset::Required,
-            about: "The servers that get them.",
+            about: "The upstream that receives this share.",
             needs_restart: false,
             read: |field, share| share.upstream = field.upstream_name().unwrap_or_default(),
             show: |share| share.upstream.as_str().into(),
@@ -30,7 +30,8 @@ pub(super) const SPLIT: Section<Weighted> = Section {
             name: "weight",
             value: "count",
             preset: Preset::Is("1"),
-            about: "How many, relative to the others. Each request is assigned at random, independently of others.",
+            about: "The weight of this share, relative to the others. Each request is assigned at random, \
+                    independently of others.",
             needs_restart: false,
             read: |field, share| field.set(&mut share.weight, values::weight),
             show: |share| share.weight.get().into(),
@@ -40,13 +41,13 @@ pub(super) const SPLIT: Section<Weighted> = Section {
 
 pub(super) const REDIRECT: Section<Redirect> = Section {
     path: "listeners[].routes[].redirect",
-    about: "Sends the client elsewhere. What is not given stays as it was in the request.",
+    about: "Redirects the client to another URL. Parts that are not given are those of the request.",
     keys: &[
         Key {
             name: "scheme",
             value: "`https` or `http`",
             preset: Preset::Means("that of the request"),
-            about: "`redirect: https` is short for this alone.",
+            about: "The scheme of the URL. `redirect: https` is short for a mapping with this key alone.",
             needs_restart: false,
             read: |field, redirect| redirect.scheme = field.parse(values::scheme),
             show: |redirect| redirect.scheme.as_deref().into(),
@@ -55,7 +56,7 @@ pub(super) const REDIRECT: Section<Redirect> = Section {
             name: "host",
             value: "host",
             preset: Preset::Means("that of the request"),
-            about: "Another host.",
+            about: "The host of the URL.",
             needs_restart: false,
             read: |field, redirect| redirect.host = field.parse(values::host),
             show: |redirect| redirect.host.as_deref().into(),
@@ -64,7 +65,7 @@ pub(super) const REDIRECT: Section<Redirect> = Section {
             name: "port",
             value: "port",
             preset: Preset::Means("that of the request, unless it is the old scheme's own"),
-            about: "Another port.",
+            about: "The port of the URL.",
             needs_restart: false,
             read: |field, redirect| redirect.port = field.parse(values::port),
             show: |redirect| redirect.port.into(),
@@ -73,7 +74,7 @@ pub(super) const REDIRECT: Section<Redirect> = Section {
             name: "path",
             value: "path",
             preset: Preset::Means("that of the request"),
-            about: "Another path.",
+            about: "The path of the URL.",
             needs_restart: false,
             read: |field, redirect| redirect.path = field.parse(values::path).map(PathRewrite::Full),
             show: |redirect| full_path(redirect).into(),
@@ -82,7 +83,8 @@ pub(super) const REDIRECT: Section<Redirect> = Section {
             name: "status",
             value: "301, 302, 303, 307 or 308",
             preset: Preset::Is("301"),
-            about: "Clients remember 301 and 308, and repeat a request's method and body with 307 and 308.",
+            about: "The status of the response. Clients cache 301 and 308, and repeat a request's method and \
+                    body with 307 and 308.",
             needs_restart: false,
             read: |field, redirect| field.set(&mut redirect.status, values::redirect_status),
             show: |redirect| redirect.status.into(),
@@ -91,7 +93,7 @@ pub(super) const REDIRECT: Section<Redirect> = Section {
             name: "strip_query",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Leave the query out.",
+            about: "Remove the query.",
             needs_restart: false,
             read: |field, redirect| field.set(&mut redirect.strip_query, switch),
             show: |redirect| if_true(redirect.strip_query),
@@ -99,7 +101,7 @@ pub(super) const REDIRECT: Section<Redirect> = Section {
     ],
 };
 
-/// The shares of several upstreams.
+/// Reads the shares of several upstreams.
 pub(super) fn split(field: &Field<'_>) -> Vec<Weighted> {
     let share = |field: &Field<'_>| {
         let mut share = Weighted::all("");
@@ -121,7 +123,7 @@ fn show_share(share: &Weighted) -> Value {
     shown
 }
 
-/// Where clients are sent.
+/// Reads a redirect.
 pub(super) fn redirect(field: &Field<'_>) -> Option<Redirect> {
     if field.is_scalar() {
         let scheme = field.parse(values::scheme)?;
@@ -131,7 +133,7 @@ pub(super) fn redirect(field: &Field<'_>) -> Option<Redirect> {
     REDIRECT.read(field, &mut redirect)?;
     if ["scheme", "host", "port", "path"].iter().all(|key| field.entry(key).is_none()) {
         field.error(Problem::new(
-            "the client would be sent to where it is",
+            "the redirect would lead to the same URL",
             "add `scheme`, `host`, `port` or `path`",
         ));
     }
@@ -152,7 +154,7 @@ fn full_path(redirect: &Redirect) -> Option<&str> {
     }
 }
 
-/// The upstream of a route that is no split.
+/// The upstream of a route without a split.
 pub(super) fn only_upstream(forward: &Forward) -> Option<&str> {
     match &forward.to[..] {
         [only] if only.request_headers.is_empty() && only.response_headers.is_empty() => Some(&only.upstream),

@@ -1,29 +1,29 @@
-//! Which requests a route is for, beyond its host and path: headers.
+//! Conditions of routes on request headers, in addition to host and path.
 
 use super::text_match::text_match;
 use crate::{
     Field, Problem,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::{if_true, put},
     },
     model::{HeaderMatch, HeaderRule, TextMatch, TextRule},
     values,
-    words::switch,
 };
 use http::HeaderName;
 use serde_json::Value;
 
 pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
     path: "listeners[].routes[].headers[]",
-    about: "A condition on a header of the request. Of several lines of a header, one suffices. Without any of the \
-            conditions, the header must be present.",
+    about: "A condition on a header of the request. If a header has several lines, one matching line suffices. \
+            Without a condition on the value, the header must be present.",
     keys: &[
         Key {
             name: "name",
             value: "name of a header",
             preset: Preset::Required,
-            about: "Upper and lower case are the same.",
+            about: "The name of the header; case is ignored.",
             needs_restart: false,
             read: |field, draft| draft.name = field.parse(values::header_name),
             show: |header| header.name.as_str().into(),
@@ -59,7 +59,7 @@ pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
             name: "contains",
             value: "text",
             preset: Preset::Means("none"),
-            about: "The value has this in it.",
+            about: "The value contains this.",
             needs_restart: false,
             read: |field, draft| draft.text(field, TextRule::Contains),
             show: |header| show_text(header, "contains"),
@@ -68,7 +68,7 @@ pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
             name: "regex",
             value: "regular expression",
             preset: Preset::Means("none"),
-            about: "The whole value matches; as in RE2, without look-around.",
+            about: "The whole value matches this expression, in the syntax of RE2 (without look-around).",
             needs_restart: false,
             read: |field, draft| draft.rule = field.parse(values::whole_regex).map(TextRule::Regex),
             show: |header| show_text(header, "regex"),
@@ -103,7 +103,7 @@ pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
     ],
 };
 
-/// What has been read of a condition.
+/// Values read for a condition.
 #[derive(Default)]
 pub(super) struct HeaderDraft {
     name: Option<HeaderName>,
@@ -113,7 +113,7 @@ pub(super) struct HeaderDraft {
     invert: bool,
 }
 
-/// The conditions of a route.
+/// Reads the conditions of a route.
 pub(super) fn headers(field: &Field<'_>) -> Vec<HeaderMatch> {
     field.items().iter().filter_map(header).collect()
 }
@@ -123,7 +123,7 @@ fn header(field: &Field<'_>) -> Option<HeaderMatch> {
     HEADER.read(field, &mut draft)?;
     let rules = ["exact", "prefix", "suffix", "contains", "regex", "present"];
     if rules.iter().filter(|key| field.entry(key).is_some()).count() > 1 {
-        field.error(Problem::new("there are several conditions here", "write one in each item of the list"));
+        field.error(Problem::new("more than one condition", "write one in each item of the list"));
     }
     let HeaderDraft { name, rule, present, ignore_case, invert } = draft;
     let rule = match rule {

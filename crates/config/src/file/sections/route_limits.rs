@@ -1,4 +1,4 @@
-//! How large the requests of a route may be.
+//! Maximum size of requests of a route.
 
 use crate::{
     Field,
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 pub(super) const ROUTE_LIMITS: Section<RouteBodyLimit> = Section {
     path: "listeners[].routes[].limits",
-    about: "How large matching requests may be. Headers and URLs are limited for the listener, which reads them before it \
-            knows the route.",
+    about: "Maximum size of matching requests. Headers and URLs are limited by the listener, which reads them before \
+            it selects the route.",
     keys: &[Key {
         name: "body",
         value: "size, or `off`",
         preset: Preset::Means("the listener's"),
-        about: "The largest request body, in place of the listener's `limits.body`. `off` accepts any size, as gRPC \
-                streams need.",
+        about: "Maximum size of a request body, in place of the listener's `limits.body`. `off` accepts any size, \
+                as gRPC streams need.",
         needs_restart: false,
         read: |field, limit| {
             if let Some(read) = field.parse(body_limit) {
@@ -38,7 +38,7 @@ pub(super) fn limits(field: &Field<'_>) -> RouteBodyLimit {
     limit
 }
 
-/// Nothing where the listener's limits hold.
+/// Shows the limits; null if the listener's apply.
 pub(super) fn show(limit: RouteBodyLimit) -> Value {
     if limit == RouteBodyLimit::OfChain { Value::Null } else { ROUTE_LIMITS.show(&limit) }
 }

@@ -1,4 +1,4 @@
-//! Who gets copies of requests.
+//! Request mirroring.
 
 use crate::{
     Field,
@@ -6,22 +6,22 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::list,
     },
+    fraction,
     model::Mirror,
-    share,
 };
 use serde_json::{Value, json};
 
 pub(super) const MIRROR: Section<Mirror> = Section {
     path: "listeners[].routes[].mirror[]",
     about: "An upstream that receives copies of matching requests, for instance to test it under real load. Its \
-            responses are discarded. Copies never delay the original requests: what the upstream is too slow for is \
-            not copied. Not for WebSocket.",
+            responses are discarded. Copies never delay the original requests: data that the upstream is too slow \
+            to accept is not copied. Not for WebSocket.",
     keys: &[
         Key {
             name: "upstream",
             value: "name of an upstream",
             preset: Preset::Required,
-            about: "The servers that get copies.",
+            about: "The upstream that receives copies.",
             needs_restart: false,
             read: |field, mirror| mirror.upstream = field.upstream_name().unwrap_or_default(),
             show: |mirror| mirror.upstream.as_str().into(),
@@ -32,19 +32,19 @@ pub(super) const MIRROR: Section<Mirror> = Section {
             preset: Preset::Is("100"),
             about: "The share of requests that is copied, chosen at random; `0.01` is one in ten thousand.",
             needs_restart: false,
-            read: |field, mirror| field.set(&mut mirror.parts, share::percentage),
-            show: |mirror| share::show(mirror.parts).into(),
+            read: |field, mirror| field.set(&mut mirror.parts, fraction::percentage),
+            show: |mirror| fraction::show(mirror.parts).into(),
         },
     ],
 };
 
-/// A list; the name of an upstream stands for all requests.
+/// Reads a list; the name of an upstream alone copies all requests to it.
 pub(super) fn mirrors(field: &Field<'_>) -> Vec<Mirror> {
     field.items_or_one().iter().filter_map(mirror).collect()
 }
 
 fn mirror(field: &Field<'_>) -> Option<Mirror> {
-    let mut mirror = Mirror { upstream: String::new(), parts: share::ALL, marks_host: false };
+    let mut mirror = Mirror { upstream: String::new(), parts: fraction::ALL, marks_host: false };
     if field.is_scalar() {
         return Some(Mirror { upstream: field.upstream_name()?, ..mirror });
     }
@@ -52,12 +52,12 @@ fn mirror(field: &Field<'_>) -> Option<Mirror> {
     Some(mirror)
 }
 
-/// All of a route.
+/// Shows the mirrors of a route.
 pub(super) fn show(mirrors: &[Mirror]) -> Value {
     list(mirrors.iter().map(|mirror| match mirror.marks_host {
         false => MIRROR.show(mirror),
         true => {
-            json!({ "upstream": mirror.upstream, "percent": share::show(mirror.parts), "marks_host": true })
+            json!({ "upstream": mirror.upstream, "percent": fraction::show(mirror.parts), "marks_host": true })
         }
     }))
 }

@@ -1,4 +1,4 @@
-//! Routes that a listener cannot have beside others, or in its mode.
+//! Checks that refuse routes in conflict with others, or with the listener's mode.
 
 use super::written_route::WrittenRoute;
 use crate::{Diagnostic, Field, Problem, model::Action, values};
@@ -7,7 +7,7 @@ use std::collections::{
     hash_map::Entry::{Occupied, Vacant},
 };
 
-/// A second route for the same requests could never match. `field` is the listener.
+/// Refuses a second route for the same requests, which would never match. `field` is the listener.
 pub(super) fn refuse_shadowed(field: &Field<'_>, routes: &[WrittenRoute]) {
     let mut seen = HashMap::new();
     for WrittenRoute { host, route, .. } in routes {
@@ -17,7 +17,7 @@ pub(super) fn refuse_shadowed(field: &Field<'_>, routes: &[WrittenRoute]) {
             Occupied(entry) => {
                 let line = entry.get();
                 let problem = Problem::new(
-                    format!("never reached: the route on line {line} takes the same requests"),
+                    format!("never reached: the route on line {line} matches the same requests"),
                     "remove one",
                 );
                 field.report(Diagnostic::new(&route.place, problem));
@@ -26,7 +26,7 @@ pub(super) fn refuse_shadowed(field: &Field<'_>, routes: &[WrittenRoute]) {
     }
 }
 
-/// Of a route: keys that say different things of the same.
+/// Refuses keys of a route that contradict each other.
 pub(super) fn refuse_contradictions(field: &Field<'_>) {
     const PATHS: [&str; 3] = ["path", "path_exact", "path_regex"];
     let mut written = PATHS.iter().filter_map(|key| field.entry(key));
@@ -35,7 +35,7 @@ pub(super) fn refuse_contradictions(field: &Field<'_>) {
     }
     if let (Some(_), Some(rewrite)) = (field.entry("path_regex"), field.entry("rewrite")) {
         rewrite.error(Problem::new(
-            "a regular expression has no prefix that could be rewritten",
+            "a regular expression has no prefix to rewrite",
             "use `path` or `path_exact`",
         ));
     }
@@ -43,8 +43,9 @@ pub(super) fn refuse_contradictions(field: &Field<'_>) {
     const ACTIONS: [&str; 4] = ["upstream", "respond", "split", "redirect"];
     let written: Vec<_> = ACTIONS.into_iter().filter_map(|key| Some((key, field.entry(key)?))).collect();
     match &written[..] {
-        [] => field
-            .error(Problem::new("nothing says where matching requests go", "add `upstream` or `respond`")),
+        [] => {
+            field.error(Problem::new("no destination for matching requests", "add `upstream` or `respond`"));
+        }
         [(first, _), .., ("split" | "redirect", last)] => {
             last.error(Problem::new(
                 format!("`{first}` is given too, and a request goes to one of them"),
@@ -55,7 +56,7 @@ pub(super) fn refuse_contradictions(field: &Field<'_>) {
     }
 }
 
-/// Of a route, or of a listener, which may have both keys too.
+/// Refuses `upstream` and `respond` together, of a route or of a listener.
 pub(super) fn refuse_upstream_and_respond(field: &Field<'_>) {
     if let (Some(_), Some(respond)) = (field.entry("upstream"), field.entry("respond")) {
         respond
@@ -63,18 +64,18 @@ pub(super) fn refuse_upstream_and_respond(field: &Field<'_>) {
     }
 }
 
-/// TCP mode passes bytes: there is one place where they can go. `field` is the listener.
+/// Refuses a second target in TCP mode, which forwards all bytes to one target. `field` is the listener.
 pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
     if let [_, second, ..] = routes {
         let problem = Problem::new(
-            "a listener in tcp mode has one target, and this is another",
+            "a listener in tcp mode has one target, and this is a second one",
             "keep a single `upstream`",
         );
         field.report(Diagnostic::new(&second.route.place, problem));
     }
 }
 
-/// What a route of a listener in TCP mode cannot have.
+/// Refuses keys of a route that have no meaning in TCP mode.
 pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
     const HTTP: [&str; 15] = [
         "host",
@@ -94,13 +95,13 @@ pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
         "error_pages",
     ];
     for (key, written) in HTTP.iter().filter_map(|key| Some((key, field.entry(key)?))) {
-        // What matches everything may be said.
+        // A value that matches all requests is allowed.
         if (*key == "host" && written.parse(values::route_host) == Some(None))
             || (*key == "path" && written.parse(values::route_path) == Some(None))
         {
             continue;
         }
-        written.error(Problem::new(format!("tcp mode sees no `{key}`"), "remove it, or use `mode: http`"));
+        written.error(Problem::new(format!("tcp mode has no `{key}`"), "remove it, or use `mode: http`"));
     }
     match route.route.action {
         Action::Respond(_) => field.at("respond").error(NO_ANSWERS),
@@ -110,4 +111,4 @@ pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
 }
 
 pub(super) const NO_ANSWERS: [&str; 2] =
-    ["tcp mode has no answers of its own", "use `upstream`, or `mode: http`"];
+    ["tcp mode sends no responses of its own", "use `upstream`, or `mode: http`"];

@@ -1,4 +1,4 @@
-//! The fixed answers that routes may give.
+//! Fixed responses of routes.
 
 use crate::{
     Field, Problem,
@@ -41,7 +41,7 @@ pub(super) const RESPOND: Section<Respond> = Section {
     ],
 };
 
-/// A fixed answer.
+/// Reads a fixed response.
 pub(super) fn respond(field: &Field<'_>) -> Option<Respond> {
     if field.is_scalar() {
         return field.text().map(|text| Respond::text(text.to_owned()));
@@ -50,7 +50,7 @@ pub(super) fn respond(field: &Field<'_>) -> Option<Respond> {
     RESPOND.read(field, &mut respond)?;
     if matches!(respond.status, 204 | 304) && !respond.body.is_empty() {
         field.at("body").error(Problem::new(
-            format!("an answer with status {} has no body", respond.status),
+            format!("a response with status {} has no body", respond.status),
             "remove it",
         ));
     }

@@ -1,30 +1,30 @@
-//! Which failures are tried again.
+//! Retries of failed requests.
 
 use crate::{
     Field, Problem,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::time,
     },
     model::{RetryOn, RetryPolicy},
-    text::quote,
+    suggest::quote,
     values,
-    words::switch,
 };
 use serde_json::Value;
 use std::num::NonZeroU32;
 
 pub(super) const RETRY: Section<RetryPolicy> = Section {
     path: "listeners[].routes[].retry",
-    about: "Which failures are retried, in place of the upstream's `retries`. A request can be retried while its body, \
-            of up to 64 KiB, is still buffered.",
+    about: "Retries of failed requests, in place of the upstream's `retries`. A request can be retried while its \
+            body, of up to 64 KiB, is still buffered.",
     keys: &[
         Key {
             name: "on",
             value: "list of `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, `conflict`, statuses",
             preset: Preset::Required,
-            about: "In this order: no connection; refused by HTTP/2; no response; 502 to 504 or no response; 500 and \
-                    above or no response; 409; these statuses.",
+            about: "The failures that are retried. In this order: no connection; refused by HTTP/2; no response; 502 \
+                    to 504 or no response; 500 and above or no response; 409; these statuses.",
             needs_restart: false,
             read: |field, retry| failures(field, &mut retry.on),
             show: |retry| show_failures(&retry.on),
@@ -33,7 +33,8 @@ pub(super) const RETRY: Section<RetryPolicy> = Section {
             name: "retries",
             value: "count",
             preset: Preset::Is("1"),
-            about: "Attempts after the first, each after a pause that grows. More of them make an overload worse.",
+            about: "Maximum number of attempts after the first, each after an increasing pause. More \
+                    attempts make an overload worse.",
             needs_restart: false,
             read: |field, retry| {
                 field.set(&mut retry.retries, |text| values::weight(text).map(NonZeroU32::get));
@@ -44,7 +45,7 @@ pub(super) const RETRY: Section<RetryPolicy> = Section {
             name: "per_try_timeout",
             value: "duration",
             preset: Preset::Means("none of its own"),
-            about: "How long one attempt may take, until the header of the response.",
+            about: "Time limit of one attempt, until the header of the response.",
             needs_restart: false,
             read: |field, retry| retry.per_try_timeout = field.parse(values::timeout),
             show: |retry| retry.per_try_timeout.map(time).into(),
@@ -53,8 +54,8 @@ pub(super) const RETRY: Section<RetryPolicy> = Section {
             name: "idempotent_only",
             value: "`on` or `off`",
             preset: Preset::Is("on"),
-            about: "Repeat a request that a server may have received only if its method is idempotent (RFC 9110). With \
-                    `off`, a server may do twice what a client requested once.",
+            about: "Repeat a request that a server may have received only if its method is idempotent (RFC 9110). \
+                    With `off`, a server may process a request twice.",
             needs_restart: false,
             read: |field, retry| field.set(&mut retry.idempotent_only, switch),
             show: |retry| retry.idempotent_only.into(),
@@ -62,10 +63,15 @@ pub(super) const RETRY: Section<RetryPolicy> = Section {
     ],
 };
 
-/// Which failures are tried again.
+/// Reads a retry policy.
 pub(super) fn retry(field: &Field<'_>) -> Option<RetryPolicy> {
-    let mut policy =
-        RetryPolicy { on: RetryOn::default(), retries: 1, per_try_timeout: None, idempotent_only: true };
+    let mut policy = RetryPolicy {
+        on: RetryOn::default(),
+        retries: 1,
+        per_try_timeout: None,
+        idempotent_only: true,
+        backoff: true,
+    };
     RETRY.read(field, &mut policy)?;
     Some(policy)
 }
@@ -85,7 +91,7 @@ fn failure(on: &mut RetryOn, text: &str) -> Result<(), Problem> {
         "5xx" => on.server_error = true,
         "conflict" => on.conflict = true,
         _ => on.statuses.push(values::status(text).map_err(|_| {
-            Problem::new(format!("{} is no failure", quote(text)), "known are `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, `conflict` and statuses")
+            Problem::new(format!("{} is not a failure", quote(text)), "known are `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, `conflict` and statuses")
         })?),
     }
     Ok(())

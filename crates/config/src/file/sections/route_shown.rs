@@ -1,10 +1,10 @@
-//! What routes do that no key of the file says, and other front ends do.
+//! Properties of routes that only other front ends can configure, as `/config` shows them.
 
 use super::text_match::{text_match, without_frame};
 use crate::{
     file::shown::{put, text, time},
+    fraction,
     model::{Cors, Fault, HostRewrite, PathMatch, PathRewrite, PathRule, QueryMatch},
-    share,
 };
 use serde_json::{Value, json};
 
@@ -47,8 +47,8 @@ pub(super) fn cors(cors: &Cors) -> Value {
 
 pub(super) fn fault(fault: &Fault) -> Value {
     let mut shown = json!({});
-    let delay = |(delay, parts): (_, u32)| json!({ "time": time(delay), "percent": share::show(parts) });
-    let abort = |(status, parts): (u16, u32)| json!({ "status": status, "percent": share::show(parts) });
+    let delay = |(delay, parts): (_, u32)| json!({ "time": time(delay), "percent": fraction::show(parts) });
+    let abort = |(status, parts): (u16, u32)| json!({ "status": status, "percent": fraction::show(parts) });
     put(&mut shown, [("delay", fault.delay.map(delay).into()), ("abort", fault.abort.map(abort).into())]);
     shown
 }

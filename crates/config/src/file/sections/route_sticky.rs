@@ -1,4 +1,4 @@
-//! By what requests keep to a server.
+//! Session affinity of requests.
 
 use crate::{
     Field, Problem,
@@ -14,8 +14,9 @@ use std::time::Duration;
 
 pub(super) const STICKY: Section<StickyDraft, HashPolicy> = Section {
     path: "listeners[].routes[].sticky[]",
-    about: "What identifies the requests that stay on one server: one of `cookie`, `header`, `query` and `client_ip`. \
-            Several are combined. Requests without any of them go to any server. For upstreams with `balance: hash`.",
+    about: "Session affinity: requests with the same value stay on one server. Each item has one of `cookie`, \
+            `header`, `query` and `client_ip`; several items are combined. Requests without any of them go to any \
+            server. For upstreams with `balance: hash`.",
     keys: &[
         Key {
             name: "cookie",
@@ -33,8 +34,8 @@ pub(super) const STICKY: Section<StickyDraft, HashPolicy> = Section {
             name: "lifetime",
             value: "duration, or `0s`",
             preset: Preset::Means("none is set"),
-            about: "Requests without the cookie receive one that lasts this long; `0s`: until the browser is closed. \
-                    Its value is random, and reveals nothing about the server.",
+            about: "Lifetime of the cookie that is set in responses to requests without it; `0s`: until the browser \
+                    is closed. Its value is random, and reveals nothing about the server.",
             needs_restart: false,
             read: |field, draft| draft.lifetime = field.parse(duration),
             show: |policy| match &policy.on {
@@ -81,7 +82,7 @@ pub(super) const STICKY: Section<StickyDraft, HashPolicy> = Section {
     ],
 };
 
-/// What has been read of one.
+/// Values read for an item.
 #[derive(Default)]
 pub(super) struct StickyDraft {
     cookie: Option<String>,
@@ -90,7 +91,7 @@ pub(super) struct StickyDraft {
     on: Vec<HashOn>,
 }
 
-/// A list; `client_ip` stands for itself.
+/// Reads a list of mappings and `client_ip`.
 pub(super) fn sticky(field: &Field<'_>) -> Vec<HashPolicy> {
     field.items_or_one().iter().filter_map(policy).collect()
 }
@@ -116,23 +117,23 @@ fn policy(field: &Field<'_>) -> Option<HashPolicy> {
     let path = path.or_else(|| lifetime.map(|_| "/".to_owned()));
     on.extend(cookie.map(|name| HashOn::Cookie { name, lifetime, path }));
     if on.len() > 1 {
-        return field.fail(Problem::new("more than one thing", "write an item for each"));
+        return field.fail(Problem::new("more than one key", "write an item for each"));
     }
     match on.pop() {
         Some(on) => Some(HashPolicy { on, terminal: false }),
-        // Said already.
+        // The mistake has been noted.
         None if ["cookie", "header", "query"].iter().any(|key| field.entry(key).is_some()) => None,
-        None => field.fail(Problem::new("nothing to go by", "add `cookie`, `header` or `query`")),
+        None => field.fail(Problem::new("no key is given", "add `cookie`, `header` or `query`")),
     }
 }
 
-/// A token (RFC 6265 section 4.1.1).
+/// Reads the name of a cookie, which is a token (RFC 6265 section 4.1.1).
 fn cookie_name(text: &str) -> Result<String, Problem> {
     // The names of headers are tokens too.
     header_name(text).map(|_| text.to_owned()).map_err(|_| "not the name of a cookie".into())
 }
 
-/// All of a route.
+/// Shows the hash policies of a route.
 pub(super) fn show(policies: &[HashPolicy]) -> Value {
     list(policies.iter().map(|policy| match policy.on {
         HashOn::ClientIp => json!("client_ip"),

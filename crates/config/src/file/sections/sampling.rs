@@ -1,24 +1,24 @@
-//! Which handshakes are measured message by message.
+//! Sampling of handshakes for measurement.
 
 use crate::{
     Field,
+    enums::switch,
     file::schema::{Key, Preset, Section},
     model::Sampling,
     values::count,
-    words::switch,
 };
 
 pub(super) const SAMPLING: Section<Sampling> = Section {
     path: "sampling",
-    about: "Which handshakes are measured message by message, for the CPU times in the metrics and on the dashboard. \
-            Handshakes that are not measured pay nothing.",
+    about: "Selects the handshakes that are measured message by message, for the CPU times in the metrics and on the \
+            dashboard. Other handshakes cost nothing.",
     keys: &[
         Key {
             name: "one_in",
             value: "count",
             preset: Preset::Is("64"),
-            about: "One handshake in this many, starting with the first, on each event loop. Measuring costs a \
-                    handshake some 20 to 40 us of CPU; `1` measures all of them.",
+            about: "Measures one handshake in this number, starting with the first, on each event loop. \
+                    Measuring a handshake costs some 20 to 40 us of CPU; `1` measures all of them.",
             needs_restart: false,
             read: |field, sampling| field.set(&mut sampling.one_in, count),
             show: |sampling| sampling.one_in.get().into(),
@@ -27,7 +27,7 @@ pub(super) const SAMPLING: Section<Sampling> = Section {
             name: "per_second",
             value: "count",
             preset: Preset::Is("100"),
-            about: "At most this many in a second, on each event loop.",
+            about: "Maximum number of measured handshakes per second, on each event loop.",
             needs_restart: false,
             read: |field, sampling| field.set(&mut sampling.per_second, count),
             show: |sampling| sampling.per_second.get().into(),
@@ -35,7 +35,7 @@ pub(super) const SAMPLING: Section<Sampling> = Section {
     ],
 };
 
-/// Which handshakes are measured, unless none is.
+/// Reads the sampling settings; `None` if no handshake is measured.
 pub(super) fn sampling(field: &Field<'_>) -> Option<Sampling> {
     let mut sampling = Sampling::default();
     if field.is_scalar() {

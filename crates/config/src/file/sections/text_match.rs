@@ -18,7 +18,7 @@ pub(super) fn text_match(text: &TextMatch) -> Value {
     shown
 }
 
-/// Without the frame of [`whole`](crate::model::whole).
+/// Removes the anchors that [`whole`](crate::model::whole) adds.
 pub(super) fn without_frame(expression: &str) -> &str {
     let inside = expression.strip_prefix(r"\A(?:").and_then(|rest| rest.strip_suffix(r")\z"));
     inside.unwrap_or(expression)

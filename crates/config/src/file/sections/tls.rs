@@ -1,4 +1,4 @@
-//! Protocol versions and groups of a listener.
+//! TLS settings of a listener.
 
 use super::{
     client_auth,
@@ -6,26 +6,26 @@ use super::{
 };
 use crate::{
     Field, Problem,
+    enums::{name, switch, word},
     file::{
         schema::{Key, Preset, Section},
         shown::list,
     },
     model::{Mode, TlsPolicy, Version},
     values::alpn,
-    words::{name, switch, word},
 };
 use serde_json::Value;
 
 pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
     path: "listeners[].tls",
-    about: "What is offered in the TLS handshake.",
+    about: "TLS parameters that are offered in the handshake.",
     keys: &[
         Key {
             name: "min",
             value: "`1.0`, `1.1`, `1.2` or `1.3`",
             preset: Preset::Is("1.2"),
             about: "The lowest TLS version. 1.0 and 1.1 are deprecated (RFC 8996): use them only for clients that \
-                    support nothing newer. 1.3 excludes old clients, and saves the others a round trip.",
+                    support nothing newer. 1.3 excludes old clients, and saves all others a round trip.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.policy.min, word),
             show: |policy| name(policy.min).into(),
@@ -53,12 +53,12 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             name: "cipher_suites",
             value: "list of suites",
             preset: Preset::Means(
-                "AEADs with ECDHE, the client's order, and what `cbc` and `static_rsa` add",
+                "AEADs with ECDHE, in the client's order, and those that `cbc` and `static_rsa` add",
             ),
             about: "Suites of TLS 1.2 and below, most preferred first, by OpenSSL's names \
-                    (`ECDHE-ECDSA-AES128-GCM-SHA256`) or IANA's (`TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256`), in the \
-                    place of all others. Name those of every kind of certificate: clients of an RSA certificate need \
-                    `ECDHE-RSA-...`. TLS 1.3 has three suites, which are always offered.",
+                    (`ECDHE-ECDSA-AES128-GCM-SHA256`) or IANA's (`TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256`), in \
+                    place of all others. Include suites for every kind of certificate: clients of an RSA certificate \
+                    need `ECDHE-RSA-...`. TLS 1.3 has three suites, which are always offered.",
             needs_restart: false,
             read: |field, draft| draft.policy.ciphers = cipher_suites(field),
             show: |policy| list(policy.ciphers.iter().map(|suite| suite.as_str().into())),
@@ -67,8 +67,8 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             name: "alpn",
             value: "list of protocols",
             preset: Preset::Means("`[h2, http/1.1]`; in `tcp` mode none"),
-            about: "ALPN protocols, most preferred first. In `http` mode `h2` and `http/1.1` can be listed; in `tcp` mode \
-                    list what the upstream speaks.",
+            about: "ALPN protocols, most preferred first. In `http` mode `h2` and `http/1.1` can be listed; in `tcp` \
+                    mode list the protocols of the upstream.",
             needs_restart: false,
             read: |field, draft| draft.policy.alpn = protocols(field, draft.mode),
             show: |policy| policy.alpn.clone().into(),
@@ -78,7 +78,7 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             value: "`on` or `off`",
             preset: Preset::Means("`off`; with a `min` below `1.2` always `on`"),
             about: "Offer cipher suites of TLS 1.2 and below that encrypt by CBC and authenticate by SHA-1, last. New \
-                    attacks on them keep being found (Lucky 13, GOLDENDOODLE), and scanners report them. Only for \
+                    attacks on them are still found (Lucky 13, GOLDENDOODLE), and scanners report them. Only for \
                     clients that support nothing else. TLS 1.0 and 1.1 have no others.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.policy.cbc, switch),
@@ -88,8 +88,8 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             name: "static_rsa",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Offer RSA key exchange in TLS 1.2 and below, last. It has no forward secrecy: whoever obtains the \
-                    key later can decrypt recorded traffic. Only for clients that support nothing else.",
+            about: "Offer RSA key exchange in TLS 1.2 and below, last. It has no forward secrecy: a later holder of \
+                    the key can decrypt recorded traffic. Only for clients that support nothing else.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.policy.static_rsa, switch),
             show: |policy| policy.static_rsa.into(),
@@ -107,8 +107,7 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             name: "ocsp_stapling",
             value: "`on`, `off` or `must_staple`",
             preset: Preset::Is("must_staple"),
-            about: "For which certificates the gateway fetches a response from their authority's OCSP responder (RFC \
-                    6960), and staples it in full handshakes with clients that request it: all that name a responder, \
+            about: "The certificates for which the gateway fetches a response from their authority's OCSP responder (RFC 6960), and staples it in full handshakes with clients that request it: all that name a responder, \
                     none, or those that clients refuse without a staple (RFC 7633). The responder is queried over \
                     `http://`, and the chain must contain the issuer's certificate. A certificate with `ocsp` uses \
                     that file instead.",
@@ -120,7 +119,7 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             name: "client_auth",
             value: "mapping, or `off`",
             preset: Preset::Is("off"),
-            about: "Whether clients present certificates.",
+            about: "Whether clients must, may or need not present certificates.",
             needs_restart: false,
             read: |field, draft| draft.policy.client_auth = client_auth::client_auth(field),
             show: |policy| client_auth::show(&policy.client_auth),
@@ -128,13 +127,13 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
     ],
 };
 
-/// What has been read of the policy of a listener in this mode.
+/// Values read for the TLS policy of a listener in this mode.
 pub(super) struct TlsDraft {
     mode: Mode,
     policy: TlsPolicy,
 }
 
-/// The policy of a listener in this mode.
+/// Reads the TLS policy of a listener in this mode.
 pub(super) fn tls(field: &Field<'_>, mode: Mode) -> TlsPolicy {
     let mut draft = TlsDraft { mode, policy: TlsPolicy::new(mode) };
     if TLS.read(field, &mut draft).is_some() {
@@ -151,12 +150,12 @@ pub(super) fn show(policy: &TlsPolicy) -> Value {
     TLS.show(policy)
 }
 
-/// With a list, the switches for old suites would have no effect.
+/// Refuses the switches for old suites beside a list, where they would have no effect.
 fn refuse_second_choice(field: &Field<'_>, policy: &TlsPolicy) {
     for (key, on) in [("cbc", policy.cbc), ("static_rsa", policy.static_rsa)] {
         if on && !policy.ciphers.is_empty() {
             field.at(key).error(Problem::new(
-                "`cipher_suites` says which suites are offered",
+                "`cipher_suites` already selects the suites",
                 "add the old ones there, and remove this",
             ));
         }
@@ -173,7 +172,9 @@ fn refuse_static_rsa(field: &Field<'_>, policy: &TlsPolicy) {
 
 fn refuse_cbc(field: &Field<'_>, policy: &TlsPolicy) {
     if policy.cbc && policy.min == Version::Tls13 {
-        field.at("cbc").error(Problem::new("TLS 1.3 has no CBC", "set `min: 1.2`, or remove this"));
+        field
+            .at("cbc")
+            .error(Problem::new("TLS 1.3 has no CBC cipher suites", "set `min: 1.2`, or remove this"));
     }
 }
 
@@ -186,7 +187,7 @@ fn protocols(field: &Field<'_>, mode: Mode) -> Vec<String> {
         let Some(protocol) = item.parse(alpn) else { continue };
         if mode == Mode::Http && !["h2", "http/1.1"].contains(&protocol.as_str()) {
             item.error(Problem::new(
-                "an http listener speaks `h2` and `http/1.1`",
+                "an http listener supports `h2` and `http/1.1`",
                 "use one of them, or `mode: tcp`",
             ));
         }

@@ -1,10 +1,10 @@
-//! Versions, cipher suites and groups, towards clients and towards servers.
+//! TLS versions, cipher suites and groups, for clients and for upstream servers.
 
 use crate::{
     Field, Problem,
     cipher_suites::{cipher_suite, is_of_tls10},
+    enums::{name, word},
     model::{Group, Version},
-    words::{name, word},
 };
 
 pub(super) fn groups(field: &Field<'_>, max: Version) -> Vec<Group> {
@@ -20,12 +20,12 @@ pub(super) fn groups(field: &Field<'_>, max: Version) -> Vec<Group> {
         }
     }
     if groups == [Group::X25519MlKem768] && items.len() == 1 && max < Version::Tls13 {
-        field.error(Problem::new("X25519MLKEM768 needs TLS 1.3, and max is below", "add `X25519`"));
+        field.error(Problem::new("X25519MLKEM768 needs TLS 1.3, but `max` is lower", "add `X25519`"));
     }
     groups
 }
 
-/// By OpenSSL's names.
+/// Reads a list of cipher suites; returns OpenSSL's names.
 pub(super) fn cipher_suites(field: &Field<'_>) -> Vec<String> {
     let mut suites: Vec<String> = Vec::new();
     for item in field.items() {
@@ -38,19 +38,19 @@ pub(super) fn cipher_suites(field: &Field<'_>) -> Vec<String> {
     suites
 }
 
-/// Versions and suites that leave nothing to agree on. `field` is the mapping that they stand in.
+/// Refuses versions and suites that allow no handshake. `field` is the mapping that contains them.
 pub(super) fn refuse_nothing_left(field: &Field<'_>, [min, max]: [Version; 2], suites: &[String]) {
     if min > max {
         let key = if field.entry("max").is_some() { "max" } else { "min" };
         field.at(key).error(Problem::new(
-            format!("no version is left from min {} to max {}", name(min), name(max)),
+            format!("`min` {} is above `max` {}", name(min), name(max)),
             "lower `min` or raise `max`",
         ));
     }
     let Some(written) = field.entry("cipher_suites").filter(|_| !suites.is_empty()) else { return };
     if min == Version::Tls13 {
         written.error(Problem::new(
-            "the suites of TLS 1.3 are always the same three, and no other version is offered",
+            "only TLS 1.3 is offered, and its three suites are fixed",
             "remove this, or lower `min`",
         ));
     }

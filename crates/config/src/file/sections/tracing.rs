@@ -1,14 +1,15 @@
-//! Which requests are traced, and where their spans are sent.
+//! Tracing of requests, and the collector that receives the spans.
 
 use super::upstream_tls::{self, UPSTREAM_TLS};
 use crate::{
     Field, Problem,
+    enums::{name, switch, word},
     file::schema::{Key, Preset, Section},
+    fraction,
     model::{
         CollectorEndpoint, CollectorServers, Place, SpanCollector, Tracing, TracingProtocol, UpstreamTls,
     },
-    quote, share, values,
-    words::{name, switch, word},
+    quote, values,
 };
 use ::http::{HeaderName, HeaderValue, uri::PathAndQuery};
 use serde_json::Value;
@@ -16,7 +17,7 @@ use serde_json::Value;
 pub(super) const TRACING: Section<Draft, Tracing> = Section {
     path: "tracing",
     about: "OpenTelemetry spans of requests, sent to a collector. An endpoint alone is short for a mapping with it. A \
-            request that is not recorded costs one header; one that is costs some microseconds, and about 1 KiB of \
+            request that is not recorded costs one header; a recorded one costs some microseconds, and about 1 KiB of \
             memory until its spans are sent.",
     keys: &[
         Key {
@@ -33,7 +34,8 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             name: "protocol",
             value: "`grpc` or `http`",
             preset: Preset::Is("grpc"),
-            about: "How spans are sent: OTLP by gRPC (collectors have it on port 4317), or by HTTP (port 4318).",
+            about: "The protocol that carries the spans: OTLP by gRPC (collectors have it on port 4317), or \
+                    OTLP by HTTP (port 4318).",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.tracing.collector.protocol, word),
             show: |tracing| name(tracing.collector.protocol).into(),
@@ -42,8 +44,8 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             name: "tls",
             value: "mapping",
             preset: Preset::Means("the system's CA bundle"),
-            about: "How an `https` endpoint is verified, and what is presented to it: `ca`, `certificate` and the \
-                    other keys of [`upstreams.<name>.tls`](#upstreamsnametls).",
+            about: "Verification of an `https` endpoint, and the certificate that is presented to it: `ca`, \
+                    `certificate` and the other keys of [`upstreams.<name>.tls`](#upstreamsnametls).",
             needs_restart: false,
             read: |field, draft| draft.tls = upstream_tls::tls(field),
             show: |tracing| show_tls(&tracing.collector),
@@ -52,9 +54,9 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             name: "headers",
             value: "mapping of names to values",
             preset: Preset::Means("none"),
-            about: "Sent to the collector with every message, such as the key of an account. The values are secrets: \
-                    no page and no log shows them. They take precedence over `OTEL_EXPORTER_OTLP_HEADERS` of the \
-                    environment.",
+            about: "Headers that are sent to the collector with every message, such as the key of an account. The \
+                    values are secrets: no page and no log shows them. They take precedence over \
+                    `OTEL_EXPORTER_OTLP_HEADERS` of the environment.",
             needs_restart: false,
             read: |field, draft| draft.tracing.collector.headers = headers(field),
             show: |tracing| show_headers(&tracing.collector),
@@ -63,18 +65,18 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             name: "percent",
             value: "percentage, up to 100",
             preset: Preset::Is("1"),
-            about: "The share of the traces that begin here that is recorded, chosen at random. Continued traces are \
-                    recorded if their beginning says so.",
+            about: "The percentage of traces beginning here that are recorded, chosen at random. Continued traces \
+                    are recorded if the parent is sampled.",
             needs_restart: false,
-            read: |field, draft| field.set(&mut draft.tracing.parts, share::percentage),
-            show: |tracing| share::show(tracing.parts).into(),
+            read: |field, draft| field.set(&mut draft.tracing.parts, fraction::percentage),
+            show: |tracing| fraction::show(tracing.parts).into(),
         },
         Key {
             name: "parents",
             value: "`trusted_proxies`, `all` or `off`",
             preset: Preset::Is("trusted_proxies"),
-            about: "Whose `traceparent` is continued; that of others is replaced. With `all`, clients decide what is \
-                    recorded.",
+            about: "The clients from which a `traceparent` is continued; for others it is replaced. With `all`, \
+                    clients decide what is recorded.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.tracing.parents, word),
             show: |tracing| name(tracing.parents).into(),
@@ -91,24 +93,24 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
     ],
 };
 
-/// What has been read.
+/// Values read for tracing.
 pub(super) struct Draft {
     endpoint: Option<Endpoint>,
     tls: Option<UpstreamTls>,
     tracing: Tracing,
 }
 
-/// `http://host:port/path`, taken apart.
+/// The parts of `http://host:port/path`.
 #[derive(Clone)]
 struct Endpoint {
     tls: bool,
     host: String,
     port: u16,
-    /// Empty if there is none.
+    /// The path; empty if missing.
     path: String,
 }
 
-/// A mapping, an endpoint, or `off`.
+/// Reads a mapping, an endpoint, or `off`.
 pub(super) fn tracing(field: &Field<'_>) -> Option<Tracing> {
     let mut draft = Draft { endpoint: None, tls: None, tracing: nowhere(field.place()) };
     if field.is_scalar() {
@@ -142,26 +144,25 @@ impl Draft {
         collector.servers = CollectorServers::Endpoint(Box::new(CollectorEndpoint { host, port, tls }));
         match collector.protocol {
             TracingProtocol::Http if !path.is_empty() => collector.path = path,
-            TracingProtocol::Grpc if path.len() > 1 => field.at("endpoint").error(Problem::new(
-                "gRPC has a path of its own",
-                "remove the path, or say `protocol: http`",
-            )),
+            TracingProtocol::Grpc if path.len() > 1 => field
+                .at("endpoint")
+                .error(Problem::new("gRPC has a fixed path", "remove the path, or set `protocol: http`")),
             TracingProtocol::Http | TracingProtocol::Grpc => {}
         }
         Some(tracing)
     }
 }
 
-/// What is wrong is not quoted where there may be a password in it.
+/// Reads an endpoint. A text that may contain a password is not quoted.
 fn endpoint(text: &str) -> Result<Endpoint, Problem> {
     const FORM: &str = "write `http://` or `https://` with host and port, such as `http://127.0.0.1:4317`";
     if text.contains('@') {
         return Err(Problem::new(
-            "an endpoint has no password in it",
+            "an endpoint cannot contain a password",
             "write `headers`, such as `authorization`",
         ));
     }
-    let no_endpoint = || Problem::new(format!("{} is no endpoint", quote(text)), FORM);
+    let no_endpoint = || Problem::new(format!("{} is not an endpoint", quote(text)), FORM);
     let (scheme, rest) = text.split_once("://").ok_or_else(no_endpoint)?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let address = values::server_address(authority).map_err(|_| no_endpoint())?;
@@ -178,7 +179,7 @@ fn endpoint(text: &str) -> Result<Endpoint, Problem> {
     }
 }
 
-/// Headers that frame a message, or say what it is.
+/// Headers that determine the framing or the content type of a message.
 const FIXED: [&str; 9] = [
     "host",
     "content-type",
@@ -191,7 +192,7 @@ const FIXED: [&str; 9] = [
     "grpc-encoding",
 ];
 
-/// Their values are not quoted, whatever is wrong with them.
+/// Reads headers. Values are secrets, and are not quoted in mistakes.
 fn headers(field: &Field<'_>) -> Vec<(HeaderName, HeaderValue)> {
     if !field.is_mapping() {
         field.error(Problem::new(
@@ -208,7 +209,7 @@ fn header(name: &str, field: &Field<'_>) -> Option<(HeaderName, HeaderValue)> {
         return field.fail(Problem::new("not the name of a header", "write one, such as `authorization`"));
     };
     if FIXED.contains(&name.as_str()) {
-        return field.fail(Problem::new("it is set as it must be", "remove it"));
+        return field.fail(Problem::new("the gateway sets it", "remove it"));
     }
     match HeaderValue::from_str(field.text()?) {
         Ok(mut value) => {

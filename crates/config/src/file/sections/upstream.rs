@@ -1,4 +1,4 @@
-//! A named group of servers.
+//! Upstreams: named groups of servers.
 
 use super::{
     health::{self, HEALTH},
@@ -9,13 +9,13 @@ use super::{
 };
 use crate::{
     Field, Problem,
+    enums::{name, word},
     file::{
         schema::{Key, Preset, Section},
         shown::{or_off, time},
     },
     model::{Server, Upstream, UpstreamLimits, UpstreamTimeouts},
     values::{count, count_or_zero, server_address, timeout},
-    words::{name, word},
 };
 use std::collections::HashMap;
 
@@ -27,7 +27,8 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "servers",
             value: "list of `host:port` or mappings",
             preset: Preset::Required,
-            about: "The servers. A name is resolved at start, on reloads, and as `dns_refresh` says.",
+            about: "The servers. A name is resolved at start, on reloads, and at the times that \
+                    `dns_refresh` sets.",
             needs_restart: false,
             read: |field, upstream| upstream.servers = servers(field),
             show: |upstream| upstream.servers.iter().map(|server| SERVER.show(server)).collect(),
@@ -36,10 +37,10 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "dns_refresh",
             value: "`ttl`, duration, or `off`",
             preset: Preset::Is("ttl"),
-            about: "When names of servers are resolved again: after the time to live of their records (at most 10 min) \
-                    or at an interval, and not more often than every second; with `off`, on reloads only. If that \
-                    fails, they keep their addresses; connections to an address that has disappeared are not used for \
-                    new requests.",
+            about: "The time at which names of servers are resolved again: after the time to live of their records \
+                    (at most 10 min) or at an interval, and not more often than every second; with `off`, on reloads \
+                    only. If that fails, they keep their addresses; connections to a removed address are not used \
+                    for new requests.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.dns_refresh, resolver::refresh),
             show: |upstream| resolver::show_refresh(upstream.dns_refresh),
@@ -48,8 +49,9 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "balance",
             value: "`round_robin`, `random`, `least_request`, `client_ip` or `hash`",
             preset: Preset::Is("round_robin"),
-            about: "How a server is chosen, by weight. `client_ip` keeps a client on one server by consistent hashing, \
-                    and distributes load less evenly; `hash` does the same by what the route's `sticky` names.",
+            about: "Load-balancing policy; all respect weights. `client_ip` keeps a client on one server by \
+                    consistent hashing, and distributes load less evenly; `hash` does so by the properties that \
+                    the route's `sticky` names.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.balance, word),
             show: |upstream| name(upstream.balance).into(),
@@ -58,8 +60,8 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "health",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("off"),
-            about: "Active health checks. With `off` every server is trusted, and a dead one costs a failed attempt \
-                    for each request that is sent to it.",
+            about: "Active health checks. With `off`, every server is assumed to be healthy, and a failed server \
+                    costs a failed attempt for each request that is sent to it.",
             needs_restart: false,
             read: |field, upstream| upstream.health = health::health(field),
             show: |upstream| or_off(upstream.health.as_ref(), |health| HEALTH.show(health)),
@@ -68,7 +70,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "outlier_detection",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("off"),
-            about: "Ejects servers that fail, judged by their responses to requests.",
+            about: "Ejects servers that fail, detected from their responses to requests.",
             needs_restart: false,
             read: |field, upstream| upstream.outlier_detection = outlier_detection::outlier_detection(field),
             show: |upstream| {
@@ -79,7 +81,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "limits",
             value: "mapping",
             preset: Preset::Means("none"),
-            about: "How many requests and connections the servers receive at a time.",
+            about: "Maximum number of concurrent requests and connections.",
             needs_restart: false,
             read: |field, upstream| _ = UPSTREAM_LIMITS.read(field, &mut upstream.limits),
             show: |upstream| {
@@ -92,7 +94,8 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "tls",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("off"),
-            about: "TLS to the servers. Costs a handshake for each new connection; the pool keeps them few.",
+            about: "TLS to the servers. Costs a handshake for each new connection; the pool reduces their \
+                    number.",
             needs_restart: false,
             read: |field, upstream| upstream.tls = upstream_tls::tls(field),
             show: |upstream| or_off(upstream.tls.as_ref(), |tls| UPSTREAM_TLS.show(tls)),
@@ -101,9 +104,9 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "protocol",
             value: "`auto`, `http1`, `http2` or `of_request`",
             preset: Preset::Is("auto"),
-            about: "The HTTP version used with the servers. `auto` uses what ALPN selects, and HTTP/1.1 in plain text; \
-                    `http2` in plain text needs servers that speak it with prior knowledge; `of_request` is `http1` \
-                    for requests that came over HTTP/1.1, and `http2` for others. Not in `tcp` mode.",
+            about: "The HTTP version used with the servers. `auto` uses what ALPN selects, and HTTP/1.1 in plain \
+                    text; `http2` in plain text needs servers that accept it with prior knowledge; `of_request` is \
+                    `http1` for requests received over HTTP/1.1, and `http2` for others. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.protocol, word),
             show: |upstream| name(upstream.protocol).into(),
@@ -122,9 +125,9 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "retries",
             value: "count, or `0`",
             preset: Preset::Is("1"),
-            about: "How often a request is sent again, on another connection or to another server, if no connection could \
-                    be opened, if the server has refused it by HTTP/2, or, for idempotent methods, if a connection from \
-                    the pool was closed. Retries add load just when servers fail.",
+            about: "Maximum number of times that a request is sent again, on another connection or to another server, \
+                    if no connection could be opened, if the server refused it by HTTP/2, or, for idempotent methods, \
+                    if a connection from the pool was closed. Retries add load while servers fail.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.retries, count_or_zero),
             show: |upstream| upstream.retries.into(),
@@ -133,8 +136,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "pool",
             value: "count",
             preset: Preset::Is("128"),
-            about: "HTTP/1.1 connections to each server, for each event-loop thread, that stay open between requests. \
-                    While this many are in use, a request waits up to 3 ms for one of them, and then opens another. \
+            about: "Maximum number of HTTP/1.1 connections to each server, for each event-loop thread, that stay open between requests. While all of them are in use, a request waits up to 3 ms for one of them, and then opens another. \
                     Each costs memory and a file descriptor here and on the server.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.pool, count),
@@ -144,7 +146,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "timeouts",
             value: "mapping",
             preset: Preset::Means("its defaults"),
-            about: "When the gateway gives up on a slow server.",
+            about: "Timeouts of slow servers.",
             needs_restart: false,
             read: |field, upstream| _ = UPSTREAM_TIMEOUTS.read(field, &mut upstream.timeouts),
             show: |upstream| UPSTREAM_TIMEOUTS.show(&upstream.timeouts),
@@ -161,8 +163,9 @@ pub(super) const SERVER: Section<Server> = Section {
             value: "`host:port` or `unix:/path`",
             preset: Preset::Required,
             about: "A name or an IP address; IPv6 in brackets and quotes, `\"[::1]:8080\"`. A name with several \
-                    addresses counts as so many servers. `unix:/run/app.sock` is a Unix socket, and `unix:@name` an \
-                    abstract one; for TLS, such a server is called `localhost` unless `server_name` says otherwise.",
+                    addresses counts as several servers. `unix:/run/app.sock` is a Unix socket, and `unix:@name` an \
+                    abstract one; for TLS, the name of a server on a Unix socket is `localhost` unless \
+                    `server_name` is set.",
             needs_restart: false,
             read: |field, server| field.set(&mut server.address, server_address),
             show: |server| server.address.as_str().into(),
@@ -181,14 +184,13 @@ pub(super) const SERVER: Section<Server> = Section {
 
 pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
     path: "upstreams.<name>.timeouts",
-    about: "When the gateway gives up on a slow server. Longer times let more requests pile up behind a server that \
-            hangs.",
+    about: "Timeouts of slow servers. Longer times let more requests accumulate at a server that hangs.",
     keys: &[
         Key {
             name: "connect",
             value: "duration",
             preset: Preset::Is("5s"),
-            about: "For the TCP and the TLS handshake together.",
+            about: "Time limit of the TCP and the TLS handshake together.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.connect, timeout),
             show: |timeouts| time(timeouts.connect),
@@ -197,7 +199,7 @@ pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
             name: "read",
             value: "duration",
             preset: Preset::Is("60s"),
-            about: "Without a byte from the server while a response is due.",
+            about: "Time limit without a byte from the server while a response is due.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.read, timeout),
             show: |timeouts| time(timeouts.read),
@@ -206,7 +208,7 @@ pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
             name: "write",
             value: "duration",
             preset: Preset::Is("60s"),
-            about: "Without the server accepting a byte of the request.",
+            about: "Time limit while the server accepts no byte of the request.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.write, timeout),
             show: |timeouts| time(timeouts.write),
@@ -215,8 +217,8 @@ pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
             name: "idle",
             value: "duration",
             preset: Preset::Is("60s"),
-            about: "How long an idle connection stays in the pool. Set it below the server's own idle timeout, or \
-                    requests meet connections that are being closed.",
+            about: "Time that an idle connection stays in the pool. Set it below the server's own idle timeout, \
+                    or requests are sent on connections that the server is closing.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.idle, timeout),
             show: |timeouts| time(timeouts.idle),
@@ -224,7 +226,7 @@ pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
     ],
 };
 
-/// A group of servers.
+/// Reads an upstream.
 pub(super) fn upstream(field: &Field<'_>) -> Option<Upstream> {
     let mut upstream = Upstream::new(Vec::new(), field.place());
     UPSTREAM.read(field, &mut upstream)?;
@@ -239,7 +241,7 @@ fn servers(field: &Field<'_>) -> Vec<Server> {
         let Some(server) = server(&item) else { continue };
         if let Some(line) = seen.insert(server.address.clone(), item.line()) {
             item.error(Problem::new(
-                format!("the server of line {line} again"),
+                format!("already listed on line {line}"),
                 "to give it a larger share, set its `weight`",
             ));
         }

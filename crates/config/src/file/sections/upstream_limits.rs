@@ -1,4 +1,4 @@
-//! How much is asked of an upstream's servers at a time.
+//! Circuit breaking: limits on the load of an upstream's servers.
 
 use crate::{
     file::schema::{Key, Preset, Section},
@@ -9,15 +9,14 @@ use std::num::NonZeroUsize;
 
 pub(super) const UPSTREAM_LIMITS: Section<UpstreamLimits> = Section {
     path: "upstreams.<name>.limits",
-    about: "How much all servers of this upstream receive together, from all event loops. What exceeds it is answered \
-            with 503 at once, so that slow servers do not accumulate requests whose clients have left.",
+    about: "Limits on the load of all servers of this upstream together, from all event loops. Requests beyond them \
+            receive a 503 response at once, so that slow servers do not accumulate requests whose clients have left.",
     keys: &[
         Key {
             name: "connections",
             value: "count",
             preset: Preset::Means("no limit"),
-            about: "Connections in `tcp` mode. In `http` mode, active requests that are known to need a connection \
-                    each: WebSockets, and all requests if the upstream has `protocol: http1`, or neither TLS nor \
+            about: "Maximum number of connections in `tcp` mode. In `http` mode, maximum number of active requests that are known to need a connection each: WebSockets, and all requests if the upstream has `protocol: http1`, or neither TLS nor \
                     `protocol: http2`. Idle connections of the `pool` do not count.",
             needs_restart: false,
             read: |field, limits| limits.connections = field.parse(count),
@@ -27,8 +26,8 @@ pub(super) const UPSTREAM_LIMITS: Section<UpstreamLimits> = Section {
             name: "pending",
             value: "count, or `0`",
             preset: Preset::Means("no limit"),
-            about: "Requests that may wait for one of these `connections`, in order of arrival. Connections in `tcp` \
-                    mode do not wait.",
+            about: "Maximum number of requests that wait for one of these `connections`, in order of arrival. \
+                    Connections in `tcp` mode do not wait.",
             needs_restart: false,
             read: |field, limits| limits.pending = field.parse(count_or_zero),
             show: |limits| limits.pending.into(),
@@ -37,7 +36,7 @@ pub(super) const UPSTREAM_LIMITS: Section<UpstreamLimits> = Section {
             name: "requests",
             value: "count",
             preset: Preset::Means("no limit"),
-            about: "Active requests, including those that wait.",
+            about: "Maximum number of active requests, including those that wait.",
             needs_restart: false,
             read: |field, limits| limits.requests = field.parse(count),
             show: |limits| limits.requests.map(NonZeroUsize::get).into(),
@@ -46,8 +45,8 @@ pub(super) const UPSTREAM_LIMITS: Section<UpstreamLimits> = Section {
             name: "retries",
             value: "count, or `0`",
             preset: Preset::Means("no limit"),
-            about: "Active retries. A request that fails while there are as many is not retried, so that retries do \
-                    not multiply the load of servers that fail because of it.",
+            about: "Maximum number of active retries. A request that fails at this limit is not retried, so that \
+                    retries do not multiply the load of overloaded servers.",
             needs_restart: false,
             read: |field, limits| limits.retries = field.parse(count_or_zero),
             show: |limits| limits.retries.into(),

@@ -1,4 +1,4 @@
-//! TLS towards the servers.
+//! TLS to upstream servers.
 
 use super::{
     certificate::{CERTIFICATE, certificate},
@@ -6,13 +6,13 @@ use super::{
 };
 use crate::{
     Field, Problem,
+    enums::{name, switch, word},
     file::{
         schema::{Key, Preset, Section},
         shown::{list, source},
     },
     model::{CertificateSource, KeySource, TlsParameters, UpstreamTls},
     values,
-    words::{name, switch, word},
 };
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             name: "server_name",
             value: "host",
             preset: Preset::Means("the host of the server's address, `localhost` for a Unix socket"),
-            about: "Sent as SNI; the server's certificate must be valid for it.",
+            about: "The name sent as SNI; the server's certificate must be valid for it.",
             needs_restart: false,
             read: |field, tls| tls.server_name = field.parse(values::host),
             show: |tls| tls.server_name.as_deref().into(),
@@ -42,7 +42,7 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             name: "certificate",
             value: "mapping with `chain` and `key`",
             preset: Preset::Means("none"),
-            about: "Presented to servers that request a client certificate: PEM, as in \
+            about: "The certificate presented to servers that request one: PEM, as in \
                     [`listeners[].certificates[]`](#listenerscertificates), with its key on this machine. The key is \
                     used on the event loop, in full handshakes; connections that resume a session do not need it.",
             needs_restart: false,
@@ -80,7 +80,7 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
         Key {
             name: "cipher_suites",
             value: "list of suites",
-            preset: Preset::Means("those that BoringSSL offers, but for 3DES"),
+            preset: Preset::Means("those that BoringSSL offers, except 3DES"),
             about: "Suites of TLS 1.2 and below that are offered, as in \
                     [`listeners[].tls`](#listenerstls). Those of TLS 1.3 are always offered.",
             needs_restart: false,
@@ -91,7 +91,8 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             name: "verify",
             value: "`on` or `off`",
             preset: Preset::Is("on"),
-            about: "Check the servers' certificates. `off` means that anybody between can impersonate them.",
+            about: "Check the servers' certificates. With `off`, any party on the network path can \
+                    impersonate them.",
             needs_restart: false,
             read: |field, tls| field.set(&mut tls.verify, switch),
             show: |tls| tls.verify.into(),
@@ -105,14 +106,14 @@ fn client_certificate(field: &Field<'_>) -> Option<CertificateSource> {
         (KeySource::Pem(_), None) => Some(read),
         (KeySource::Keyless(_), _) => field
             .at("key")
-            .fail(Problem::new("a client certificate's key is on this machine", "write a path")),
+            .fail(Problem::new("the key of a client certificate must be on this machine", "write a path")),
         (_, Some(_)) => {
-            field.at("ocsp").fail(Problem::new("clients staple no OCSP response", "remove `ocsp`"))
+            field.at("ocsp").fail(Problem::new("client certificates have no OCSP staple", "remove `ocsp`"))
         }
     }
 }
 
-/// The policy, unless TLS is switched off.
+/// Reads the TLS settings; `None` if TLS is off.
 pub(super) fn tls(field: &Field<'_>) -> Option<UpstreamTls> {
     if field.is_scalar() {
         return field.parse(switch)?.then(UpstreamTls::default);
@@ -122,7 +123,7 @@ pub(super) fn tls(field: &Field<'_>) -> Option<UpstreamTls> {
     let TlsParameters { min, max, ciphers, .. } = &tls.parameters;
     refuse_nothing_left(field, [*min, *max], ciphers);
     if let (false, Some(ca)) = (tls.verify, field.entry("ca")) {
-        ca.error(Problem::new("`verify: off` means that no CA is looked at", "remove one of them"));
+        ca.error(Problem::new("`verify: off` means that no CA is used", "remove one of them"));
     }
     Some(tls)
 }

@@ -1,4 +1,4 @@
-//! A route as it is written, and what it means on its listener.
+//! A route as it is written, and its conversion to the model.
 
 use super::rate_limits;
 use crate::model::{
@@ -11,12 +11,12 @@ use std::sync::Arc;
 pub(super) struct WrittenRoute {
     pub(super) host: Option<String>,
     pub(super) route: Route,
-    /// It has no compression, whatever its listener has.
+    /// Whether the route turns the listener's compression off.
     pub(super) uncompressed: bool,
 }
 
 impl WrittenRoute {
-    /// With the listener's changes to headers in front of its own.
+    /// Prepends the listener's header changes to the route's own.
     pub(super) fn with_headers(mut self, request: &[HeaderChange], response: &[HeaderChange]) -> Self {
         let before = |all: &mut Vec<HeaderChange>, first: &[HeaderChange]| {
             all.splice(..0, first.iter().cloned());
@@ -28,7 +28,7 @@ impl WrittenRoute {
         self
     }
 
-    /// Its limits know whose they are, on a listener that is called so, and that this tells from others.
+    /// Names the route's limits, for a listener with this name, and a scope that distinguishes it from others.
     pub(super) fn with_limits_of(mut self, listener: &str, scope: &str) -> Self {
         let Route { path, headers, rate_limits, .. } = &mut self.route;
         if let RouteRateLimits::Besides(limits) = rate_limits {
@@ -39,7 +39,7 @@ impl WrittenRoute {
         self
     }
 
-    /// Compresses what servers answer as its listener does, unless it says so itself.
+    /// Applies the listener's compression, unless the route configures its own.
     pub(super) fn with_compression(mut self, of_listener: Option<&Arc<Compression>>) -> Self {
         let is_open = self.route.compression.is_none() && !self.uncompressed;
         if is_open && matches!(self.route.action, Action::Forward(_)) {
@@ -52,7 +52,7 @@ impl WrittenRoute {
         Self { host: None, route: Route::new(PathMatch::segments(""), action, place), uncompressed: false }
     }
 
-    /// Where in TCP mode connections go.
+    /// Returns the targets of connections in TCP mode.
     pub(super) fn into_shares(self) -> Vec<Weighted> {
         match self.route.action {
             Action::Forward(forward) => forward.to,
@@ -60,7 +60,7 @@ impl WrittenRoute {
         }
     }
 
-    /// What it means.
+    /// Converts the route to the model.
     pub(super) fn into_model(self) -> (Domain, Route) {
         let domain = match self.host.map(|host| host.to_ascii_lowercase()) {
             None => Domain::Any,

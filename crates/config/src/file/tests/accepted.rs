@@ -1,4 +1,4 @@
-//! What is accepted, and what it means.
+//! Accepted files, and their meaning.
 
 use super::{listener, parsed};
 use crate::{
@@ -15,7 +15,7 @@ use std::{net::SocketAddr, path::Path, time::Duration};
 const FULL: &str = include_str!("../../../../../examples/quadrille.yaml");
 const MINIMAL: &str = include_str!("../../../../../examples/minimal.yaml");
 
-/// A key that is here.
+/// Returns the source of a local key.
 fn pem(key: &KeySource) -> &Source {
     match key {
         KeySource::Pem(source) => source,
@@ -23,7 +23,7 @@ fn pem(key: &KeySource) -> &Source {
     }
 }
 
-/// Of a listener with one chain.
+/// Returns the TLS settings of a listener with one chain.
 fn tls(listener: &Listener) -> &Tls {
     listener.chains[0].tls.as_ref().expect("TLS")
 }
@@ -38,7 +38,7 @@ fn the_full_example() {
     assert_eq!(web.address, "[::]:8443".parse::<SocketAddr>().unwrap());
     assert_eq!(pem(&tls(web).certificates[1].key).path().unwrap(), Path::new("etc/tls/example.com-rsa.key"));
     assert!(matches!(&tls(web).policy.client_auth, ClientAuth::Optional(check) if check.ca.is_some()));
-    let Serve::Http(http) = &web.chains[0].serve else { panic!("it is no HTTP") };
+    let Serve::Http(http) = &web.chains[0].serve else { panic!("the listener does not serve HTTP") };
     let hosts: Vec<_> = http.routes.hosts.iter().map(|host| host.domains[0].to_string()).collect();
     assert_eq!(hosts, ["example.com", "*.example.com", "*", "old.example.com"]);
     let last = http.routes.hosts[2].routes.last().unwrap();
@@ -50,7 +50,7 @@ fn the_full_example() {
     let [canary, others] = &shared.chains[..] else { panic!("{} chains", shared.chains.len()) };
     assert_eq!(canary.accepts.server_names, ["canary.example.com", "*.canary.example.com"]);
     assert!(others.accepts.is_any());
-    let Serve::Http(http) = &canary.serve else { panic!("it is no HTTP") };
+    let Serve::Http(http) = &canary.serve else { panic!("the listener does not serve HTTP") };
     let routes = &http.routes.hosts[0].routes;
     assert_eq!(routes[2].headers.len(), 6);
     let Action::Forward(forward) = &routes[2].action else { panic!("it does not go upstream") };
@@ -187,7 +187,7 @@ tracing: {endpoint: 'https://c:30', protocol: http, tls: {ca: tracing.pem}, head
     assert_eq!(show(&gateway), expected);
 }
 
-/// What is left out is what the model's defaults say, which the command line starts from as well.
+/// Keys that are left out have the model's defaults, which the command line uses as well.
 #[test]
 fn defaults_are_the_models() {
     let gateway = parsed(MINIMAL);
@@ -306,7 +306,7 @@ fn a_key_in_place_is_kept_and_not_shown() {
     assert!(!format!("{gateway:?}").contains("c2VjcmV0"));
 }
 
-/// The page shows the shape of the file: as a file, it means the same.
+/// The page has the format of the file: read as a file, it has the same meaning.
 #[test]
 fn what_is_shown_can_be_read_again() {
     for text in [FULL, MINIMAL] {

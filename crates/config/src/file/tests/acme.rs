@@ -1,4 +1,4 @@
-//! Certificates that are ordered.
+//! Certificates ordered by ACME.
 
 use super::{Case, check, parsed};
 use crate::{
@@ -27,7 +27,7 @@ fn an_order_makes_a_certificate_for_each_type_of_key() {
     assert_ne!(rsa.chain, ecdsa.chain);
     let shown = show(&gateway)["listeners"][0]["certificates"].to_string();
     assert!(shown.contains(r#"[{"acme":{"#) && !shown.contains("chain"), "{shown}");
-    // The order of the names is no other certificate, but for the first, which the file is called by.
+    // Another order of the names means the same certificate, unless the first name differs, which names the file.
     let turned = order.replace("A.example.com, 192.0.2.1", "192.0.2.1, a.example.com");
     let turned = parsed(&format!("acme: {{state: state}}\n{}", listener(&turned)));
     let again = turned.listeners[0].all_chains().next().unwrap().tls.clone().unwrap();
@@ -56,7 +56,7 @@ fn accounts_that_cannot_work_are_refused() {
 #[test]
 fn an_order_without_an_account_is_refused() {
     let refused = parse(&listener("{names: [a.example.com]}"), "q.yaml").unwrap_err().to_string();
-    assert!(refused.contains("nothing says where to order it; add `acme: { state: DIRECTORY"), "{refused}");
+    assert!(refused.contains("no ACME account to order it from; add `acme: { state: DIRECTORY"), "{refused}");
 }
 
 const ORDERS: &[Case] = &[
@@ -70,7 +70,7 @@ const ORDERS: &[Case] = &[
     ),
     (
         "{names: [localhost]}",
-        "q.yaml:2: listeners[0].certificates[0].acme.names[0]: `localhost` is no public name; write the whole name, such as `www.example.com`",
+        "q.yaml:2: listeners[0].certificates[0].acme.names[0]: `localhost` is not a public name; write the whole name, such as `www.example.com`",
     ),
     (
         "{names: [a.example.com, A.example.com]}",
@@ -82,7 +82,7 @@ const ORDERS: &[Case] = &[
     ),
     (
         "{names: [a.example.com]}, chain: c.pem",
-        "q.yaml:2: listeners[0].certificates[0].chain: `acme` brings certificate and key; remove one of the two",
+        "q.yaml:2: listeners[0].certificates[0].chain: `acme` provides certificate and key; remove one of the two",
     ),
 ];
 
@@ -90,11 +90,11 @@ const ACCOUNTS: &[Case] = &[
     ("{}", "q.yaml:1: acme: `state` is missing; add `state: ...` (path)"),
     (
         "{state: s, directory: \"http://ca.example/\"}",
-        "q.yaml:1: acme.directory: `http://ca.example/` is no URL of a directory; write it whole, such as `https://acme-v02.api.letsencrypt.org/directory`",
+        "q.yaml:1: acme.directory: `http://ca.example/` is not the URL of a directory; write the whole URL, such as `https://acme-v02.api.letsencrypt.org/directory`",
     ),
     (
-        "{state: s, email: nobody}",
-        "q.yaml:1: acme.email: `nobody` is no mail address; write `name@example.com`",
+        "{state: s, email: office}",
+        "q.yaml:1: acme.email: `office` is not a mail address; write `name@example.com`",
     ),
     (
         "{state: s, challenges: [dns-01]}",
@@ -102,8 +102,9 @@ const ACCOUNTS: &[Case] = &[
     ),
     (
         "{state: s, on_demand: {ask: 'ftp://ask.example/', names: 0}}",
-        "q.yaml:1: acme.on_demand.ask: `ftp://ask.example/` is no URL with http:// or https://; write it whole, such as \
-         `http://127.0.0.1:8080/may-be-ordered`\nq.yaml:1: acme.on_demand.names: `0` is not a whole number of at least 1; write plain digits",
+        "q.yaml:1: acme.on_demand.ask: `ftp://ask.example/` is not an http:// or https:// URL; write the whole URL, \
+         such as `http://127.0.0.1:8080/may-be-ordered`\nq.yaml:1: acme.on_demand.names: `0` is not a whole number of \
+         at least 1; write plain digits",
     ),
     ("{state: s, on_demand: {names: 5}}", "q.yaml:1: acme.on_demand: `ask` is missing; add `ask: ...` (URL)"),
     (

@@ -1,4 +1,4 @@
-//! Schema, code, reference and examples say the same.
+//! Agreement of schema, code, reference and examples.
 
 use super::parsed;
 use crate::{
@@ -64,7 +64,7 @@ fn the_full_example_shows_every_key() {
     }
 }
 
-/// No key is known and then ignored: a value that cannot be right is refused, at that key.
+/// No key is accepted and then ignored: an invalid value is refused, at that key.
 #[test]
 fn every_key_is_read() {
     for one in occurrences() {
@@ -76,11 +76,11 @@ fn every_key_is_read() {
     }
 }
 
-/// No key is read and then hidden: what the example says is on the page of the configuration, at the same path, unless
-/// it is what holds anyway.
+/// No key is read and then hidden: settings of the example are on the configuration page, at the same path, unless
+/// they are defaults.
 #[test]
 fn every_key_is_shown() {
-    // Short forms, which are shown as what they stand for.
+    // Short forms, which are shown in their long form.
     const SHORT: [&str; 4] = [
         "listeners[].upstream",
         "listeners[].respond",
@@ -128,13 +128,13 @@ fn every_required_key_is_missed() {
     }
 }
 
-/// A key of the schema as it stands in the example.
+/// A key of the schema as it occurs in the example.
 struct Occurrence {
     section: &'static dyn Described,
     key: String,
-    /// As errors name it: `listeners[0].address`.
+    /// The path in errors: `listeners[0].address`.
     field: String,
-    /// RFC 6901: `/listeners/0/address`.
+    /// The JSON pointer (RFC 6901): `/listeners/0/address`.
     pointer: String,
 }
 

@@ -1,4 +1,4 @@
-//! Keys on other machines, and the policy of those who hold them.
+//! Keys on other machines, and the policy of key servers.
 
 use super::parsed;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::time::Duration;
 
-/// A listener whose certificate has this for a key.
+/// A listener whose certificate has this key.
 fn document(key: &str) -> String {
     format!(
         "listeners: [{{address: '127.0.0.1:1', certificates: [{{chain: c.pem, key: {key}}}], respond: ok}}]"
@@ -47,7 +47,7 @@ fn what_is_refused() {
         ("{keyless: {servers: ['unix:/s'], protocol: quick}}", "is not a mode of the keyless protocol"),
         ("{keyless: {servers: ['unix:/s'], use: rarely}}", "is not a use of key servers"),
         ("{keyless: {servers: ['unix:/s'], use: overflow}}", "the private key must be here"),
-        ("{keyless: {servers: ['unix:/s'], timeout: 0}}", "zero would end everything at once"),
+        ("{keyless: {servers: ['unix:/s'], timeout: 0}}", "zero would time out immediately"),
     ];
     for (key, message) in cases {
         let said = super::mistakes(&document(key));
@@ -63,8 +63,8 @@ fn policies() {
     assert!(refused("clients: [{client: 'a*b*'}]").contains("more than one `*`"));
     assert!(refused("clients: [{client: a, operations: [singe]}]").contains("did you mean `sign`?"));
     assert!(refused("clients: [{client: a, rate: 0}]").contains("whole number of at least 1"));
-    let nobody = parse_key_policy("clients: []", "p.yaml").unwrap();
-    assert_eq!(nobody.rules, Some(Vec::new()));
+    let absent = parse_key_policy("clients: []", "p.yaml").unwrap();
+    assert_eq!(absent.rules, Some(Vec::new()));
     let one = parse_key_policy("clients: [{client: a, operations: decrypt, rate: 7}]", "p.yaml").unwrap();
     let rule = &one.rules.unwrap()[0];
     assert!(rule.decrypt && !rule.sign && rule.keys[0].fits("any"));
@@ -86,7 +86,7 @@ fn a_key_that_is_made_elsewhere_has_no_other_place() {
     let cases = [
         ("{servers: ['unix:/s'], fallback: k.pem}", "never leaves them"),
         ("{servers: ['unix:/s'], use: overflow, fallback: k.pem}", "nothing can be computed here"),
-        ("{servers: ['unix:/s'], protocol: compatible}", "the compatible mode makes no keys"),
+        ("{servers: ['unix:/s'], protocol: compatible}", "the compatible mode cannot generate keys"),
         ("{servers: [a]}", "servers over TCP need mutual TLS"),
     ];
     for (keyless, message) in cases {

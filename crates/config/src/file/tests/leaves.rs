@@ -1,4 +1,4 @@
-//! Every leaf of the model counts when models are compared, and no place does.
+//! Comparison of models: every leaf of the model counts, and places do not.
 
 use super::parsed;
 use crate::file::{parse, show};
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 const FULL: &str = include_str!("../../../../../examples/quadrille.yaml");
 
-/// Every single value that the example of all keys has is written differently, one at a time. Whatever the page of the
-/// configuration shows differently then makes another model.
+/// Changes every single value of the full example, one at a time. A change that the configuration page shows makes a
+/// different model.
 #[test]
 fn every_leaf_makes_another_model() {
     let document = show(&parsed(FULL));

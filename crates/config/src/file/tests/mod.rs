@@ -1,4 +1,4 @@
-//! What the file means, what is refused and in which words, and that code, reference and examples agree.
+//! Tests of the file: its meaning, the messages for mistakes, and the agreement of code, reference and examples.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
@@ -29,7 +29,7 @@ fn parsed(text: &str) -> Gateway {
     parse(text, "etc/q.yaml").unwrap_or_else(|errors| panic!("{errors}\n---\n{text}"))
 }
 
-/// The mistakes as they are printed, one a line.
+/// Returns the mistakes as they are printed, one for each line.
 fn mistakes(text: &str) -> String {
     match parse(text, "q.yaml") {
         Ok(_) => panic!("accepted:\n{text}"),
@@ -37,7 +37,7 @@ fn mistakes(text: &str) -> String {
     }
 }
 
-/// A text with its mistakes, one a line.
+/// A text with its mistakes, one for each line.
 type Case = (&'static str, &'static str);
 
 fn check(cases: &[Case], document: impl Fn(&str) -> String) {

@@ -1,18 +1,18 @@
-//! Thousands of damaged files: none makes the reader panic, run away or tell a key.
+//! Thousands of damaged files, which must not make the reader panic, hang or reveal a key.
 
 use crate::file::parse;
 
 const FULL: &str = include_str!("../../../../../examples/quadrille.yaml");
 const ROUNDS: u64 = 4_000;
 
-/// A key in place whose lines must never be seen in a message.
+/// An inline key whose lines must never appear in a message.
 const KEY: &str = "        key: |
           -----BEGIN PRIVATE KEY-----
           TUlJRXZRSUJBREFOQmdrcWhraUc5dzBCQVFFRkFBU0NCS2N3Z2dTakFnRUFBb0lC
           QVFDN1ZKVFV0OVVzOGNLampNRUZZZVFVQzVoMVBmTTl1d1YvMGJ5YjNmYjRqdFpC
           -----END PRIVATE KEY-----";
 
-/// What people and editors leave behind.
+/// Fragments that people and editors leave behind.
 const SPLINTERS: &[&str] = &[
     "\t",
     ":",
@@ -80,7 +80,7 @@ fn endless_nesting() {
     }
 }
 
-/// One damage anywhere outside the lines of the key.
+/// Damages one place outside the lines of the key.
 fn damage(text: &str, random: &mut Random) -> String {
     let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
     let hidden = |line: &str| line.contains("TUlJ") || line.contains("QVFD");

@@ -1,4 +1,4 @@
-//! Mistakes of whole documents, with the exact words that the user sees.
+//! Mistakes in whole documents, with the exact messages that the user sees.
 
 use super::{Case, check, listener, mistakes};
 
@@ -32,7 +32,7 @@ fn aliases_that_multiply() {
     }
     assert_eq!(
         mistakes(&text),
-        "q.yaml:7: the document is too large: aliases multiply it, or it is no configuration"
+        "q.yaml:7: the document is too large: aliases multiply it, or it is not a configuration"
     );
 }
 
@@ -45,11 +45,11 @@ fn one_address_for_two() {
         format!("listeners:\n{}{}", listener(one), listener(other))
     };
     for (one, other, message) in [
-        ("127.0.0.1:1", "127.0.0.1:1", "the listener on line 2 already has 127.0.0.1:1"),
-        ("0.0.0.0:1", ":1", "the listener on line 2 already has 0.0.0.0:1"),
-        ("127.0.0.1:1", "127.0.0.1:9901", "`admin` already has 127.0.0.1:9901"),
+        ("127.0.0.1:1", "127.0.0.1:1", "the listener on line 2 already uses 127.0.0.1:1"),
+        ("0.0.0.0:1", ":1", "the listener on line 2 already uses 0.0.0.0:1"),
+        ("127.0.0.1:1", "127.0.0.1:9901", "`admin` already uses 127.0.0.1:9901"),
     ] {
-        let expected = format!("q.yaml:3: listeners[1].address: {message}; give each its own");
+        let expected = format!("q.yaml:3: listeners[1].address: {message}; give each its own address");
         assert_eq!(mistakes(&two(one, other)), expected);
     }
 }
@@ -102,8 +102,8 @@ const SYNTAX: &[Case] = &[
         "q.yaml:2: a second document begins here; a configuration is one document, remove the `---`",
     ),
     ("{[a]: 1}", "q.yaml:1: a key is a list or a mapping; keys are plain words"),
-    ("a: !secret x", "q.yaml:1: the tag `!secret` has no meaning here; remove it"),
-    ("a: &x [*x]", "q.yaml:1: this alias stands inside the value that it refers to; write the value out"),
+    ("a: !secret x", "q.yaml:1: the tag `!secret` is not supported; remove it"),
+    ("a: &x [*x]", "q.yaml:1: this alias is inside the value that it refers to; write the value out"),
     ("a: *nope", "q.yaml:1: not valid YAML: while parsing node, found unknown anchor"),
 ];
 
@@ -146,7 +146,7 @@ const TOP_LEVEL: &[Case] = &[
     ("resumption: maybe", "q.yaml:2: resumption: `maybe` is not a switch; use on or off"),
     (
         "resumption: {lifetime: 8d}",
-        "q.yaml:2: resumption.lifetime: TLS lets sessions live for 7d at most; write less",
+        "q.yaml:2: resumption.lifetime: TLS limits session lifetimes to 7d; write a shorter time",
     ),
     (
         "resumption: {cache: disk}",
@@ -162,11 +162,11 @@ const TOP_LEVEL: &[Case] = &[
     ),
     (
         "resumption: {tickets: fleet}",
-        "q.yaml:2: resumption.tickets: the ticket keys of a fleet rotate through Redis; say where it is, such as `cache: redis://127.0.0.1:6379`",
+        "q.yaml:2: resumption.tickets: ticket keys of a fleet are shared through Redis; give its address, such as `cache: redis://127.0.0.1:6379`",
     ),
     (
         "resumption: {fleet_secret: f}",
-        "q.yaml:2: resumption.fleet_secret: nothing leaves this process: the cache is not in Redis; remove `fleet_secret`, or write `cache: redis://HOST`",
+        "q.yaml:2: resumption.fleet_secret: no effect: the cache is not in Redis; remove `fleet_secret`, or write `cache: redis://HOST`",
     ),
     (
         "resumption: {tickets: []}",
@@ -174,7 +174,7 @@ const TOP_LEVEL: &[Case] = &[
     ),
     (
         "resumption: {rotation: 500ms}",
-        "q.yaml:2: resumption.rotation: keys that rotate faster than every second are of no use; write `1s` or more",
+        "q.yaml:2: resumption.rotation: rotation more often than every second is not useful; write `1s` or more",
     ),
     (
         "resumption: {cache_size: 0}",
@@ -190,7 +190,7 @@ const TOP_LEVEL: &[Case] = &[
     ),
     (
         "admin: '127.0.0.1:8443'",
-        "q.yaml:1: listeners[0].address: `admin` already has 127.0.0.1:8443; give each its own",
+        "q.yaml:1: listeners[0].address: `admin` already uses 127.0.0.1:8443; give each its own address",
     ),
     (
         "threads: 0",
@@ -244,10 +244,10 @@ const MANY_MISTAKES: &[&str] = &[
     "q.yaml:7: listeners[0].certificats: unknown key; did you mean `certificates`?",
     "q.yaml:9: listeners[0].tls.min: `1.5` is not a TLS version; use 1.0, 1.1, 1.2 or 1.3",
     "q.yaml:10: listeners[0].tls.static_rsa: `sure` is not a switch; use on or off",
-    "q.yaml:13: listeners[0].routes[0].upstream: no upstream is called `ap`; did you mean `app`?",
+    "q.yaml:13: listeners[0].routes[0].upstream: there is no upstream `ap`; did you mean `app`?",
     "q.yaml:14: listeners[1]: `address` is missing; add `address: ...` (address and port)",
     "q.yaml:14: listeners[1]: `certificates` is missing; add `certificates: ...` (list of certificates)",
-    "q.yaml:14: listeners[1]: nothing says where connections go; add `upstream`, `respond` or `routes`",
+    "q.yaml:14: listeners[1]: no destination for connections; add `upstream`, `respond` or `routes`",
     "q.yaml:19: upstreams.app.servers[1]: `app` has no port; write `host:port`",
     "q.yaml:20: upstreams.app.pool: `lots` is not a whole number of at least 1; write plain digits",
     "q.yaml:22: engine.queue: `0` is not a whole number of at least 1; write plain digits",

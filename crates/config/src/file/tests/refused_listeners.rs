@@ -1,4 +1,4 @@
-//! Mistakes in listeners, with the exact words that the user sees.
+//! Mistakes in listeners, with the exact messages that the user sees.
 
 use super::{Case, check, listener};
 
@@ -37,11 +37,11 @@ const COMPRESSION: &[Case] = &[
     ),
     (
         "{types: [text]}",
-        "q.yaml:1: listeners[0].compression.types[0]: `text` is no media type; write one without parameters, as `text/html`, or `text/*`",
+        "q.yaml:1: listeners[0].compression.types[0]: `text` is not a media type; write one without parameters, such as `text/html`, or `text/*`",
     ),
     (
         "{minimum: 1kb}",
-        "q.yaml:1: listeners[0].compression.minimum: `1kb` is no size; write digits with a unit, such as `64KiB`",
+        "q.yaml:1: listeners[0].compression.minimum: `1kb` is not a size; write digits with a unit, such as `64KiB`",
     ),
 ];
 
@@ -57,13 +57,13 @@ const ERROR_PAGES: &[Case] = &[
     ),
     (
         "[{status: 200, body: x}]",
-        "q.yaml:1: listeners[0].error_pages[0].status: `200` is no status of an error; write 400 to 599, `4xx` or `5xx`",
+        "q.yaml:1: listeners[0].error_pages[0].status: `200` is not an error status; write 400 to 599, `4xx` or `5xx`",
     ),
     (
         "[{status: [], body: x}]",
         "q.yaml:1: listeners[0].error_pages[0].status: the list is empty; give it at least one item",
     ),
-    ("[{status: 404}]", "q.yaml:1: listeners[0].error_pages[0]: the page says nothing; add `file` or `body`"),
+    ("[{status: 404}]", "q.yaml:1: listeners[0].error_pages[0]: the page is empty; add `file` or `body`"),
     (
         "[{status: 404, file: f, body: x}]",
         "q.yaml:1: listeners[0].error_pages[0].body: a page has a `file` or a `body`; remove one",
@@ -91,11 +91,11 @@ const LISTENERS: &[Case] = &[
         "mode: , respond: hi",
         "q.yaml:1: listeners[0].mode: has no value; remove the key, or give it a single value",
     ),
-    ("", "q.yaml:1: listeners[0]: nothing says where connections go; add `upstream`, `respond` or `routes`"),
-    ("upstream: web", "q.yaml:1: listeners[0].upstream: no upstream is called `web`; add it to `upstreams`"),
+    ("", "q.yaml:1: listeners[0]: no destination for connections; add `upstream`, `respond` or `routes`"),
+    ("upstream: web", "q.yaml:1: listeners[0].upstream: there is no upstream `web`; add it to `upstreams`"),
     (
         "upstream: web, respond: hi",
-        "q.yaml:1: listeners[0].respond: `upstream` is given too, and a request goes to one of them; remove one\nq.yaml:1: listeners[0].upstream: no upstream is called `web`; add it to `upstreams`",
+        "q.yaml:1: listeners[0].respond: `upstream` is given too, and a request goes to one of them; remove one\nq.yaml:1: listeners[0].upstream: there is no upstream `web`; add it to `upstreams`",
     ),
     ("routes: []", "q.yaml:1: listeners[0].routes: the list is empty; give it at least one item"),
     ("routes: hi", "q.yaml:1: listeners[0].routes: found `hi`, expected a list, with `- ` before every item"),
@@ -106,15 +106,15 @@ const LISTENERS: &[Case] = &[
     ("respond: hi, http3: h3", "q.yaml:1: listeners[0].http3: `h3` is not a switch; use on or off"),
     (
         "respond: hi, alt_svc: off",
-        "q.yaml:1: listeners[0].alt_svc: there is no HTTP/3 to tell of; add `http3: on`, or remove this",
+        "q.yaml:1: listeners[0].alt_svc: HTTP/3 is off; add `http3: on`, or remove this",
     ),
     (
         "respond: hi, http3: on, alt_svc: clear",
-        "q.yaml:1: listeners[0].alt_svc: `clear` is no value of Alt-Svc; write it as `h3=\":443\"; ma=86400`, or `off`",
+        "q.yaml:1: listeners[0].alt_svc: `clear` is not an `Alt-Svc` value; write it as in `h3=\":443\"; ma=86400`, or `off`",
     ),
     (
         "respond: hi, trusted_proxies: [10.0.0.1/8]",
-        "q.yaml:1: listeners[0].trusted_proxies[0]: `10.0.0.1/8` has bits behind its prefix; write 10.0.0.0/8, or a longer prefix",
+        "q.yaml:1: listeners[0].trusted_proxies[0]: `10.0.0.1/8` has bits set beyond its prefix; write 10.0.0.0/8, or a longer prefix",
     ),
     (
         "respond: hi, trusted_proxies: [balancer]",
@@ -122,23 +122,23 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, response_headers: [{set: X, append: Y, value: z}]",
-        "q.yaml:1: listeners[0].response_headers[0].append: a change does one thing; write two",
+        "q.yaml:1: listeners[0].response_headers[0].append: a change has one action; write two changes",
     ),
     (
         "respond: hi, response_headers: [{set: X}, {remove: X, value: z}, {value: z}]",
-        "q.yaml:1: listeners[0].response_headers[0]: `value` is missing; write the header's value\nq.yaml:1: listeners[0].response_headers[1].value: what is removed has no value; remove this\nq.yaml:1: listeners[0].response_headers[2]: nothing is changed; write `set`, `append` or `remove` with a header's name",
+        "q.yaml:1: listeners[0].response_headers[0]: `value` is missing; write the header's value\nq.yaml:1: listeners[0].response_headers[1].value: `remove` takes no value; remove this\nq.yaml:1: listeners[0].response_headers[2]: the change has no action; write `set`, `append` or `remove` with a header's name",
     ),
     (
         "respond: hi, response_headers: [{set: Content-Length, value: 3}]",
-        "q.yaml:1: listeners[0].response_headers[0].set: `content-length` belongs to the connection, or says where the message ends; it is set as it must be",
+        "q.yaml:1: listeners[0].response_headers[0].set: `content-length` controls the connection or the framing; the gateway sets it",
     ),
     (
         "respond: hi, response_headers: [{set: X, value: 'a {client'}, {set: X, value: '{moon}'}]",
-        "q.yaml:1: listeners[0].response_headers[0].value: a brace that does not end in `a {client`; write `{{` for one\nq.yaml:1: listeners[0].response_headers[1].value: `{moon}` is not known; known are {client}, {client_ip}, {client_certificate_subject}, {client_certificate_uri}, {client_certificate_dns}, {client_certificate_sha256}, {local}, {local_ip}, {protocol}, {scheme}, {server_name}, {tls_version}, {upstream}, {request:NAME} and {response:NAME}; write `{{` for a brace",
+        "q.yaml:1: listeners[0].response_headers[0].value: unclosed brace in `a {client`; write `{{` for a literal brace\nq.yaml:1: listeners[0].response_headers[1].value: unknown variable `{moon}`; known are {client}, {client_ip}, {client_certificate_subject}, {client_certificate_uri}, {client_certificate_dns}, {client_certificate_sha256}, {local}, {local_ip}, {protocol}, {scheme}, {server_name}, {tls_version}, {upstream}, {request:NAME} and {response:NAME}; write `{{` for a brace",
     ),
     (
         "mode: tcp, upstream: u, response_headers: [{remove: X}]",
-        "q.yaml:1: listeners[0].response_headers: `mode: tcp` sees no headers; remove this, or use `mode: http`\nq.yaml:1: listeners[0].upstream: no upstream is called `u`; add it to `upstreams`",
+        "q.yaml:1: listeners[0].response_headers: `mode: tcp` has no headers; remove this, or use `mode: http`\nq.yaml:1: listeners[0].upstream: there is no upstream `u`; add it to `upstreams`",
     ),
     (
         "respond: hi, hsts: forever",
@@ -158,11 +158,11 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, paths: {parameters: drop}",
-        "q.yaml:1: listeners[0].paths.parameters: `drop` is not what to do with such a path; use reject or keep",
+        "q.yaml:1: listeners[0].paths.parameters: `drop` is not an action for such a path; use reject or keep",
     ),
     (
         "mode: tcp, upstream: u, paths: {normalize: off}",
-        "q.yaml:1: listeners[0].paths: `mode: tcp` sees no paths; remove `paths`, or use `mode: http`\nq.yaml:1: listeners[0].upstream: no upstream is called `u`; add it to `upstreams`",
+        "q.yaml:1: listeners[0].paths: `mode: tcp` has no paths; remove `paths`, or use `mode: http`\nq.yaml:1: listeners[0].upstream: there is no upstream `u`; add it to `upstreams`",
     ),
     (
         "respond: hi, limits: 5",
@@ -174,7 +174,8 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, limits: {header: 64k}",
-        "q.yaml:1: listeners[0].limits.header: `64k` is no size; write digits with a unit, such as `64KiB`",
+        "q.yaml:1: listeners[0].limits.header: `64k` is not a size; write digits with a unit, such as \
+         `64KiB`",
     ),
     (
         "respond: hi, limits: {header: 12}",
@@ -182,7 +183,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, limits: {header: 1GiB}",
-        "q.yaml:1: listeners[0].limits.header: `1GiB` of memory for whoever connects is too much; write `8MiB` or less",
+        "q.yaml:1: listeners[0].limits.header: `1GiB` of memory for each connection is too much; write `8MiB` or less",
     ),
     (
         "respond: hi, limits: {headers: 16KiB}",
@@ -190,7 +191,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, limits: {headers: 20000}",
-        "q.yaml:1: listeners[0].limits.headers: no client has so many headers; write `10000` or less",
+        "q.yaml:1: listeners[0].limits.headers: no client sends this many headers; write `10000` or less",
     ),
     (
         "respond: hi, limits: {url: 100}",
@@ -198,11 +199,11 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, limits: {url: 64KiB}",
-        "q.yaml:1: listeners[0].limits.url: never reached: a whole header may have 64KiB; write less, or a larger `header`",
+        "q.yaml:1: listeners[0].limits.url: never reached: a whole header is limited to 64KiB; write less, or a larger `header`",
     ),
     (
         "respond: hi, limits: {body: 10m}",
-        "q.yaml:1: listeners[0].limits.body: `10m` is no size; write digits with a unit, such as `64KiB`",
+        "q.yaml:1: listeners[0].limits.body: `10m` is not a size; write digits with a unit, such as `64KiB`",
     ),
     (
         "respond: hi, limits: {body: 0}",
@@ -210,7 +211,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "mode: tcp, upstream: u, limits: {body: 1MiB}",
-        "q.yaml:1: listeners[0].limits.body: `mode: tcp` sees no requests; remove this, or use `mode: http`\nq.yaml:1: listeners[0].upstream: no upstream is called `u`; add it to `upstreams`",
+        "q.yaml:1: listeners[0].limits.body: `mode: tcp` has no requests; remove this, or use `mode: http`\nq.yaml:1: listeners[0].upstream: there is no upstream `u`; add it to `upstreams`",
     ),
     (
         "respond: hi, limits: {handshakes: 1k}",
@@ -222,7 +223,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, timeouts: {header: 0s}",
-        "q.yaml:1: listeners[0].timeouts.header: zero would end everything at once; write a longer time",
+        "q.yaml:1: listeners[0].timeouts.header: zero would time out immediately; write a longer time",
     ),
     (
         "respond: hi, timeouts: {idle: soon}",
@@ -238,11 +239,12 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "mode: tcp, respond: hi",
-        "q.yaml:1: listeners[0].respond: tcp mode has no answers of its own; use `upstream`, or `mode: http`",
+        "q.yaml:1: listeners[0].respond: tcp mode sends no responses of its own; use `upstream`, or `mode: \
+         http`",
     ),
     (
         "mode: tcp, routes: [{respond: hi}]",
-        "q.yaml:1: listeners[0].routes[0].respond: tcp mode has no answers of its own; use `upstream`, or `mode: http`",
+        "q.yaml:1: listeners[0].routes[0].respond: tcp mode sends no responses of its own; use `upstream`, or `mode: http`",
     ),
 ];
 
@@ -300,26 +302,26 @@ const CERTIFICATES: &[Case] = &[
     ),
     (
         "[{chain: c.pem, key: '-----BEGIN PRIVATE KEY----- MIIsecret'}]",
-        "q.yaml:1: listeners[0].certificates[0].key: PEM text must keep its lines; begin it with `|` on the line of the key",
+        "q.yaml:1: listeners[0].certificates[0].key: PEM text must keep its line breaks; begin it with `|` on the line of the key",
     ),
 ];
 
 const ROUTES: &[Case] = &[
     (
         "{host: a.example}",
-        "q.yaml:1: listeners[0].routes[0]: nothing says where matching requests go; add `upstream` or `respond`",
+        "q.yaml:1: listeners[0].routes[0]: no destination for matching requests; add `upstream` or `respond`",
     ),
     (
         "{upstream: web, respond: hi}",
-        "q.yaml:1: listeners[0].routes[0].respond: `upstream` is given too, and a request goes to one of them; remove one\nq.yaml:1: listeners[0].routes[0].upstream: no upstream is called `web`; add it to `upstreams`",
+        "q.yaml:1: listeners[0].routes[0].respond: `upstream` is given too, and a request goes to one of them; remove one\nq.yaml:1: listeners[0].routes[0].upstream: there is no upstream `web`; add it to `upstreams`",
     ),
     (
         "{respond: a}, {respond: b}",
-        "q.yaml:1: listeners[0].routes[1]: never reached: the route on line 1 takes the same requests; remove one",
+        "q.yaml:1: listeners[0].routes[1]: never reached: the route on line 1 matches the same requests; remove one",
     ),
     (
         "{host: a.example, respond: a}, {host: A.EXAMPLE, path: /, respond: b}",
-        "q.yaml:1: listeners[0].routes[1]: never reached: the route on line 1 takes the same requests; remove one",
+        "q.yaml:1: listeners[0].routes[1]: never reached: the route on line 1 matches the same requests; remove one",
     ),
     (
         "{host: 'http://a.example', respond: hi}",
@@ -367,7 +369,7 @@ const ROUTES: &[Case] = &[
     ),
     (
         "{respond: {status: 204, body: hi}}",
-        "q.yaml:1: listeners[0].routes[0].respond.body: an answer with status 204 has no body; remove it",
+        "q.yaml:1: listeners[0].routes[0].respond.body: a response with status 204 has no body; remove it",
     ),
     (
         "{respond: {text: hi}}",

@@ -1,4 +1,4 @@
-//! Mistakes in what routes ask for and do, with the exact words that the user sees.
+//! Mistakes in conditions and actions of routes, with the exact messages that the user sees.
 
 use super::{Case, check, listener};
 use crate::file::parse;
@@ -16,7 +16,7 @@ fn rate_limits() {
     let document = format!("{}\nupstreams: {{u: {{servers: ['a:1']}}}}", listener(tcp));
     let errors = parse(&document, "q.yaml").expect_err("it has no requests").to_string();
     let expected =
-        "q.yaml:1: listeners[0].rate_limits: `mode: tcp` sees no requests; remove this, or use `mode: http`";
+        "q.yaml:1: listeners[0].rate_limits: `mode: tcp` has no requests; remove this, or use `mode: http`";
     assert_eq!(errors, expected);
 }
 
@@ -27,7 +27,7 @@ fn basic_auth() {
     let document = format!("{}\nupstreams: {{u: {{servers: ['a:1']}}}}", listener(tcp));
     let errors = parse(&document, "q.yaml").expect_err("it has no requests").to_string();
     let expected =
-        "q.yaml:1: listeners[0].basic_auth: `mode: tcp` sees no requests; remove this, or use `mode: http`";
+        "q.yaml:1: listeners[0].basic_auth: `mode: tcp` has no requests; remove this, or use `mode: http`";
     assert_eq!(errors, expected);
 }
 
@@ -35,7 +35,7 @@ fn basic_auth() {
 fn plain_text_has_no_certificates() {
     let errors = parse(&listener("tls: off, respond: hi"), "q.yaml").expect_err("it has").to_string();
     let expected =
-        "q.yaml:1: listeners[0].certificates: `tls: off` has no use for certificates; remove one of them";
+        "q.yaml:1: listeners[0].certificates: `tls: off` does not use certificates; remove one of them";
     assert_eq!(errors, expected);
 }
 
@@ -46,7 +46,7 @@ fn listeners_that_share_a_socket_agree_on_it() {
   - {address: 1443, tls: off, respond: b, proxy_protocol: required}
 ";
     let errors = parse(text, "q.yaml").expect_err("they do not").to_string();
-    let expected = "q.yaml:3: listeners[1].proxy_protocol: a socket begins in one way: say the same as for the first listener with this address";
+    let expected = "q.yaml:3: listeners[1].proxy_protocol: listeners that share an address must agree on `proxy_protocol`";
     assert_eq!(errors, expected);
 }
 
@@ -61,11 +61,11 @@ const BASIC_AUTH: &[Case] = &[
     ),
     (
         "{users: u, realm: ''}",
-        "q.yaml:1: listeners[0].basic_auth.realm: a realm is one line of text; write what browsers are to show",
+        "q.yaml:1: listeners[0].basic_auth.realm: a realm is one line of text; write the text that browsers show",
     ),
     (
         "{users: u, authorization: keep}",
-        "q.yaml:1: listeners[0].basic_auth.authorization: it is passed on, or is not; write `forward` or `remove`",
+        "q.yaml:1: listeners[0].basic_auth.authorization: the header is forwarded or removed; write `forward` or `remove`",
     ),
     (
         "{users: u, user_header: 'a b'}",
@@ -97,15 +97,15 @@ const RATE_LIMITS: &[Case] = &[
     ),
     (
         "[{rate: 1/d, burst: 400}]",
-        "q.yaml:1: listeners[0].rate_limits[0]: one request would come back in less than a nanosecond, or all of them in more than a year; write a lower `rate`, or a lower `burst`",
+        "q.yaml:1: listeners[0].rate_limits[0]: capacity for one request would return in less than a nanosecond, or for all of them in more than a year; write a lower `rate`, or a lower `burst`",
     ),
     (
         "[{rate: 2/1ns}]",
-        "q.yaml:1: listeners[0].rate_limits[0]: one request would come back in less than a nanosecond, or all of them in more than a year; write a lower `rate`, or a lower `burst`",
+        "q.yaml:1: listeners[0].rate_limits[0]: capacity for one request would return in less than a nanosecond, or for all of them in more than a year; write a lower `rate`, or a lower `burst`",
     ),
     (
         "[{rate: 1/s, by: moon}]",
-        "q.yaml:1: listeners[0].rate_limits[0].by: `moon` cannot be told apart; write `client`, `all`, or `header` and the name of a header",
+        "q.yaml:1: listeners[0].rate_limits[0].by: requests cannot be limited by `moon`; write `client`, `all`, or `header` and the name of a header",
     ),
     (
         "[{rate: 1/s, by: header a:b}]",
@@ -113,19 +113,19 @@ const RATE_LIMITS: &[Case] = &[
     ),
     (
         "[{rate: 1/s, ipv4_prefix: 33}]",
-        "q.yaml:1: listeners[0].rate_limits[0].ipv4_prefix: `33` is no length of a prefix; use 1 to 32",
+        "q.yaml:1: listeners[0].rate_limits[0].ipv4_prefix: `33` is not a prefix length; use 1 to 32",
     ),
     (
         "[{rate: 1/s, ipv6_prefix: 0}]",
-        "q.yaml:1: listeners[0].rate_limits[0].ipv6_prefix: `0` is no length of a prefix; use 1 to 128",
+        "q.yaml:1: listeners[0].rate_limits[0].ipv6_prefix: `0` is not a prefix length; use 1 to 128",
     ),
     (
         "[{rate: 1/s, by: header X-Key, ipv4_prefix: 32}]",
-        "q.yaml:1: listeners[0].rate_limits[0].ipv4_prefix: `by: header` tells nothing of this apart; remove this, or use `by: client`",
+        "q.yaml:1: listeners[0].rate_limits[0].ipv4_prefix: `by: header` does not use this; remove this, or use `by: client`",
     ),
     (
         "[{rate: 1/s, by: all, keys: 10}]",
-        "q.yaml:1: listeners[0].rate_limits[0].keys: `by: all` tells nothing of this apart; remove this, or use `by: client`",
+        "q.yaml:1: listeners[0].rate_limits[0].keys: `by: all` does not use this; remove this, or use `by: client`",
     ),
     (
         "[{rate: 1/s, keys: 99999999}]",
@@ -133,7 +133,7 @@ const RATE_LIMITS: &[Case] = &[
     ),
     (
         "[{rate: 1/s}, {rate: 1/s, by: client}]",
-        "q.yaml:1: listeners[0].rate_limits[1]: the same limit stands in the list already; remove one",
+        "q.yaml:1: listeners[0].rate_limits[1]: this limit is listed twice; remove one",
     ),
 ];
 
@@ -145,27 +145,27 @@ const RATE_LIMITS_OF_ROUTES: &[Case] = &[(
 const ROUTES: &[Case] = &[
     (
         "{mirror: [{upstream: w, percent: 0}, {percent: 101, upstream: w}, {percent: 5}], respond: hi}",
-        "q.yaml:1: listeners[0].routes[0].mirror[0].percent: `0` is not a percentage; write a number from 0.0001 to 100\nq.yaml:1: listeners[0].routes[0].mirror[1].percent: `101` is not a percentage; write a number from 0.0001 to 100\nq.yaml:1: listeners[0].routes[0].mirror[2]: `upstream` is missing; add `upstream: ...` (name of an upstream)\nq.yaml:1: listeners[0].routes[0].mirror: no request of this route goes upstream; remove this\nq.yaml:1: listeners[0].routes[0].mirror[0].upstream: no upstream is called `w`; add it to `upstreams`\nq.yaml:1: listeners[0].routes[0].mirror[1].upstream: no upstream is called `w`; add it to `upstreams`",
+        "q.yaml:1: listeners[0].routes[0].mirror[0].percent: `0` is not a percentage; write a number from 0.0001 to 100\nq.yaml:1: listeners[0].routes[0].mirror[1].percent: `101` is not a percentage; write a number from 0.0001 to 100\nq.yaml:1: listeners[0].routes[0].mirror[2]: `upstream` is missing; add `upstream: ...` (name of an upstream)\nq.yaml:1: listeners[0].routes[0].mirror: this route does not forward to an upstream; remove this\nq.yaml:1: listeners[0].routes[0].mirror[0].upstream: there is no upstream `w`; add it to `upstreams`\nq.yaml:1: listeners[0].routes[0].mirror[1].upstream: there is no upstream `w`; add it to `upstreams`",
     ),
     (
         "{sticky: [{lifetime: 1h, header: x}], respond: hi}",
-        "q.yaml:1: listeners[0].routes[0].sticky[0].lifetime: there is no cookie; remove this, or add `cookie`\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+        "q.yaml:1: listeners[0].routes[0].sticky[0].lifetime: there is no cookie; remove this, or add `cookie`\nq.yaml:1: listeners[0].routes[0].sticky: this route does not forward to an upstream; remove this",
     ),
     (
         "{sticky: [{cookie: a, header: x}], respond: hi}",
-        "q.yaml:1: listeners[0].routes[0].sticky[0]: more than one thing; write an item for each\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+        "q.yaml:1: listeners[0].routes[0].sticky[0]: more than one key; write an item for each\nq.yaml:1: listeners[0].routes[0].sticky: this route does not forward to an upstream; remove this",
     ),
     (
         "{sticky: [{}], respond: hi}",
-        "q.yaml:1: listeners[0].routes[0].sticky[0]: nothing to go by; add `cookie`, `header` or `query`\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+        "q.yaml:1: listeners[0].routes[0].sticky[0]: no key is given; add `cookie`, `header` or `query`\nq.yaml:1: listeners[0].routes[0].sticky: this route does not forward to an upstream; remove this",
     ),
     (
         "{sticky: [client], respond: hi}",
-        "q.yaml:1: listeners[0].routes[0].sticky[0]: unknown; write `client_ip`, or a mapping with `cookie`, `header` or `query`\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+        "q.yaml:1: listeners[0].routes[0].sticky[0]: unknown; write `client_ip`, or a mapping with `cookie`, `header` or `query`\nq.yaml:1: listeners[0].routes[0].sticky: this route does not forward to an upstream; remove this",
     ),
     (
         "{sticky: [{cookie: 'a b'}], respond: hi}",
-        "q.yaml:1: listeners[0].routes[0].sticky[0].cookie: not the name of a cookie\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+        "q.yaml:1: listeners[0].routes[0].sticky[0].cookie: not the name of a cookie\nq.yaml:1: listeners[0].routes[0].sticky: this route does not forward to an upstream; remove this",
     ),
     (
         "{path: /a, path_exact: /b, respond: hi}",
@@ -181,11 +181,11 @@ const ROUTES: &[Case] = &[
     ),
     (
         "{redirect: {host: a.example, status: 200, port: 0}}",
-        "q.yaml:1: listeners[0].routes[0].redirect.port: `0` is not a port; ports are 1 to 65535\nq.yaml:1: listeners[0].routes[0].redirect.status: `200` sends nobody elsewhere; write 301, 302, 303, 307 or 308",
+        "q.yaml:1: listeners[0].routes[0].redirect.port: `0` is not a port; ports are 1 to 65535\nq.yaml:1: listeners[0].routes[0].redirect.status: `200` is not a redirect status; write 301, 302, 303, 307 or 308",
     ),
     (
         "{redirect: {strip_query: on}}",
-        "q.yaml:1: listeners[0].routes[0].redirect: the client would be sent to where it is; add `scheme`, `host`, `port` or `path`",
+        "q.yaml:1: listeners[0].routes[0].redirect: the redirect would lead to the same URL; add `scheme`, `host`, `port` or `path`",
     ),
     (
         "{respond: hi, redirect: https}",
@@ -193,11 +193,11 @@ const ROUTES: &[Case] = &[
     ),
     (
         "{respond: hi, timeout: 1s}",
-        "q.yaml:1: listeners[0].routes[0].timeout: no request of this route goes upstream; remove this",
+        "q.yaml:1: listeners[0].routes[0].timeout: this route does not forward to an upstream; remove this",
     ),
     (
         "{split: [{upstream: web}]}",
-        "q.yaml:1: listeners[0].routes[0].split[0].upstream: no upstream is called `web`; add it to `upstreams`",
+        "q.yaml:1: listeners[0].routes[0].split[0].upstream: there is no upstream `web`; add it to `upstreams`",
     ),
     (
         "{respond: hi, headers: [{name: 'a b'}]}",
@@ -205,6 +205,6 @@ const ROUTES: &[Case] = &[
     ),
     (
         "{respond: hi, headers: [{name: a, exact: b, regex: c}]}",
-        "q.yaml:1: listeners[0].routes[0].headers[0]: there are several conditions here; write one in each item of the list",
+        "q.yaml:1: listeners[0].routes[0].headers[0]: more than one condition; write one in each item of the list",
     ),
 ];

@@ -1,4 +1,4 @@
-//! Mistakes in the TLS of listeners, with the exact words that the user sees.
+//! Mistakes in the TLS of listeners, with the exact messages that the user sees.
 
 use super::{Case, check, listener};
 
@@ -15,23 +15,20 @@ const TLS: &[Case] = &[
     ),
     (
         "min: 1.3, max: 1.2",
-        "q.yaml:1: listeners[0].tls.max: no version is left from min 1.3 to max 1.2; lower `min` or raise `max`",
+        "q.yaml:1: listeners[0].tls.max: `min` 1.3 is above `max` 1.2; lower `min` or raise `max`",
     ),
-    (
-        "max: 1.1",
-        "q.yaml:1: listeners[0].tls.max: no version is left from min 1.2 to max 1.1; lower `min` or raise `max`",
-    ),
+    ("max: 1.1", "q.yaml:1: listeners[0].tls.max: `min` 1.2 is above `max` 1.1; lower `min` or raise `max`"),
     (
         "min: 1.3, static_rsa: on",
         "q.yaml:1: listeners[0].tls.static_rsa: TLS 1.3 has no RSA key exchange; set `min: 1.2`, or remove this",
     ),
     (
         "min: 1.3, cbc: on",
-        "q.yaml:1: listeners[0].tls.cbc: TLS 1.3 has no CBC; set `min: 1.2`, or remove this",
+        "q.yaml:1: listeners[0].tls.cbc: TLS 1.3 has no CBC cipher suites; set `min: 1.2`, or remove this",
     ),
     (
         "ocsp_stapling: must-staple",
-        "q.yaml:1: listeners[0].tls.ocsp_stapling: `must-staple` is not a choice of certificates to staple for; did you mean `must_staple`?",
+        "q.yaml:1: listeners[0].tls.ocsp_stapling: `must-staple` is not a mode of OCSP stapling; did you mean `must_staple`?",
     ),
     ("static_rsa: maybe", "q.yaml:1: listeners[0].tls.static_rsa: `maybe` is not a switch; use on or off"),
     ("groups: []", "q.yaml:1: listeners[0].tls.groups: the list is empty; give it at least one item"),
@@ -49,25 +46,25 @@ const TLS: &[Case] = &[
     ),
     (
         "groups: [X25519MLKEM768], max: 1.2",
-        "q.yaml:1: listeners[0].tls.groups: X25519MLKEM768 needs TLS 1.3, and max is below; add `X25519`",
+        "q.yaml:1: listeners[0].tls.groups: X25519MLKEM768 needs TLS 1.3, but `max` is lower; add `X25519`",
     ),
     (
         "alpn: [h3]",
-        "q.yaml:1: listeners[0].tls.alpn[0]: an http listener speaks `h2` and `http/1.1`; use one of them, or `mode: tcp`",
+        "q.yaml:1: listeners[0].tls.alpn[0]: an http listener supports `h2` and `http/1.1`; use one of them, or `mode: tcp`",
     ),
     ("alpn: [h2, h2]", "q.yaml:1: listeners[0].tls.alpn[1]: this protocol is listed twice; remove one"),
     ("alpn: ['']", "q.yaml:1: listeners[0].tls.alpn[0]: an ALPN protocol has 1 to 255 bytes"),
     (
         "client_auth: required",
-        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify clients with; write `client_auth: {mode: required, ca: clients-ca.pem}`",
+        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify client certificates; write `client_auth: {mode: required, ca: clients-ca.pem}`",
     ),
     (
         "client_auth: {mode: required}",
-        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify clients with; write `client_auth: {mode: required, ca: clients-ca.pem}`",
+        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify client certificates; write `client_auth: {mode: required, ca: clients-ca.pem}`",
     ),
     (
         "client_auth: {mode: optional}",
-        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify clients with; write `client_auth: {mode: optional, ca: clients-ca.pem}`",
+        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify client certificates; write `client_auth: {mode: optional, ca: clients-ca.pem}`",
     ),
     (
         "client_auth: {ca: x}",
@@ -79,11 +76,11 @@ const TLS: &[Case] = &[
     ),
     (
         "cipher_suites: [TLS_AES_128_GCM_SHA256]",
-        "q.yaml:1: listeners[0].tls.cipher_suites[0]: `TLS_AES_128_GCM_SHA256` is one of TLS 1.3, whose three suites are always offered; leave it out; here are those of TLS 1.2 and below",
+        "q.yaml:1: listeners[0].tls.cipher_suites[0]: `TLS_AES_128_GCM_SHA256` belongs to TLS 1.3, whose three suites are always offered; remove it, and list suites of TLS 1.2 and below",
     ),
     (
         "cipher_suites: [ECDHE-RSA-AES128-GCM-SHA265]",
-        "q.yaml:1: listeners[0].tls.cipher_suites[0]: `ECDHE-RSA-AES128-GCM-SHA265` is no cipher suite that there is; did you mean `ECDHE-RSA-AES128-GCM-SHA256`?",
+        "q.yaml:1: listeners[0].tls.cipher_suites[0]: `ECDHE-RSA-AES128-GCM-SHA265` is not a known cipher suite; did you mean `ECDHE-RSA-AES128-GCM-SHA256`?",
     ),
     (
         "cipher_suites: [AES128-SHA, TLS_RSA_WITH_AES_128_CBC_SHA]",
@@ -91,11 +88,11 @@ const TLS: &[Case] = &[
     ),
     (
         "cipher_suites: [ECDHE-RSA-AES128-GCM-SHA256], cbc: on",
-        "q.yaml:1: listeners[0].tls.cbc: `cipher_suites` says which suites are offered; add the old ones there, and remove this",
+        "q.yaml:1: listeners[0].tls.cbc: `cipher_suites` already selects the suites; add the old ones there, and remove this",
     ),
     (
         "min: 1.3, cipher_suites: [ECDHE-RSA-AES128-GCM-SHA256]",
-        "q.yaml:1: listeners[0].tls.cipher_suites: the suites of TLS 1.3 are always the same three, and no other version is offered; remove this, or lower `min`",
+        "q.yaml:1: listeners[0].tls.cipher_suites: only TLS 1.3 is offered, and its three suites are fixed; remove this, or lower `min`",
     ),
     (
         "min: 1.0, cipher_suites: [ECDHE-RSA-AES128-GCM-SHA256]",

@@ -1,4 +1,4 @@
-//! Mistakes in upstreams and in references to them, with the exact words that the user sees.
+//! Mistakes in upstreams and in references to them, with the exact messages that the user sees.
 
 use super::{Case, check, listener};
 
@@ -41,7 +41,7 @@ const UPSTREAMS: &[Case] = &[
         "servers: ['a:0']",
         "q.yaml:2: upstreams.web.servers[0]: `a:0` has no usable port; ports are 1 to 65535",
     ),
-    ("servers: [':80']", "q.yaml:2: upstreams.web.servers[0]: `:80` names no host; write `host:port`"),
+    ("servers: [':80']", "q.yaml:2: upstreams.web.servers[0]: `:80` has no host; write `host:port`"),
     (
         "servers: [{weight: 1}]",
         "q.yaml:2: upstreams.web.servers[0]: `address` is missing; add `address: ...` (`host:port` or `unix:/path`)",
@@ -52,7 +52,7 @@ const UPSTREAMS: &[Case] = &[
     ),
     (
         "servers: ['a:1', {address: 'a:1', weight: 2}]",
-        "q.yaml:2: upstreams.web.servers[1]: the server of line 2 again; to give it a larger share, set its `weight`",
+        "q.yaml:2: upstreams.web.servers[1]: already listed on line 2; to give it a larger share, set its `weight`",
     ),
     (
         "servers: ['a:1'], balance: rond_robin",
@@ -92,19 +92,19 @@ const UPSTREAMS: &[Case] = &[
     ),
     (
         "servers: ['a:1'], health: {grpc: on}",
-        "q.yaml:2: upstreams.web.health.grpc: gRPC needs HTTP/2, and HTTP/1.1 is spoken to these servers; add `protocol: http2` to the upstream",
+        "q.yaml:2: upstreams.web.health.grpc: gRPC needs HTTP/2, and this upstream uses HTTP/1.1; add `protocol: http2` to the upstream",
     ),
     (
         "servers: ['a:1'], protocol: http1, tls: on, health: {grpc: my.Service}",
-        "q.yaml:2: upstreams.web.health.grpc: gRPC needs HTTP/2, and HTTP/1.1 is spoken to these servers; add `protocol: http2` to the upstream",
+        "q.yaml:2: upstreams.web.health.grpc: gRPC needs HTTP/2, and this upstream uses HTTP/1.1; add `protocol: http2` to the upstream",
     ),
     (
         "servers: ['a:1'], protocol: http2, health: {path: /, grpc: on}",
-        "q.yaml:2: upstreams.web.health.grpc: `path` is given too, and a check asks one question; remove one of them",
+        "q.yaml:2: upstreams.web.health.grpc: `path` is given too, and a check sends one kind of request; remove one of them",
     ),
     (
         "servers: ['a:1'], health: {interval: 0s}",
-        "q.yaml:2: upstreams.web.health.interval: zero would end everything at once; write a longer time",
+        "q.yaml:2: upstreams.web.health.interval: zero would time out immediately; write a longer time",
     ),
     (
         "servers: ['a:1'], outlier_detection: {most: 101}",
@@ -124,11 +124,11 @@ const UPSTREAMS: &[Case] = &[
     ),
     (
         "servers: ['a:1'], tls: {min: 1.3, max: 1.2}",
-        "q.yaml:2: upstreams.web.tls.max: no version is left from min 1.3 to max 1.2; lower `min` or raise `max`",
+        "q.yaml:2: upstreams.web.tls.max: `min` 1.3 is above `max` 1.2; lower `min` or raise `max`",
     ),
     (
         "servers: ['a:1'], tls: {cipher_suites: [ECDHE-ECDSA-AES128-GCM-SHA256:AES128-SHA]}",
-        "q.yaml:2: upstreams.web.tls.cipher_suites[0]: `ECDHE-ECDSA-AES128-GCM-SHA256:AES128-SHA` is not one suite; write a list, each suite an item of its own",
+        "q.yaml:2: upstreams.web.tls.cipher_suites[0]: `ECDHE-ECDSA-AES128-GCM-SHA256:AES128-SHA` is not one suite; write a list with one suite for each item",
     ),
     (
         "servers: ['a:1'], tls: {groups: [X448]}",
@@ -136,15 +136,15 @@ const UPSTREAMS: &[Case] = &[
     ),
     (
         "servers: ['a:1'], tls: {ca: x, verify: off}",
-        "q.yaml:2: upstreams.web.tls.ca: `verify: off` means that no CA is looked at; remove one of them",
+        "q.yaml:2: upstreams.web.tls.ca: `verify: off` means that no CA is used; remove one of them",
     ),
 ];
 
 const REFERENCES: &[Case] = &[
-    ("upstream: wbe", "q.yaml:1: listeners[0].upstream: no upstream is called `wbe`; did you mean `web`?"),
+    ("upstream: wbe", "q.yaml:1: listeners[0].upstream: there is no upstream `wbe`; did you mean `web`?"),
     (
         "upstream: something",
-        "q.yaml:1: listeners[0].upstream: no upstream is called `something`; known are web, api",
+        "q.yaml:1: listeners[0].upstream: there is no upstream `something`; known are web, api",
     ),
     (
         "upstream: web, respond: hi",
@@ -156,18 +156,18 @@ const REFERENCES: &[Case] = &[
     ),
     (
         "routes: [{upstream: web}], upstream: api",
-        "q.yaml:1: listeners[0].upstream: never reached: the route on line 1 takes the same requests; remove one",
+        "q.yaml:1: listeners[0].upstream: never reached: the route on line 1 matches the same requests; remove one",
     ),
     (
         "mode: tcp, routes: [{host: a.example, upstream: web}]",
-        "q.yaml:1: listeners[0].routes[0].host: tcp mode sees no `host`; remove it, or use `mode: http`",
+        "q.yaml:1: listeners[0].routes[0].host: tcp mode has no `host`; remove it, or use `mode: http`",
     ),
     (
         "mode: tcp, routes: [{path: /a, upstream: web}]",
-        "q.yaml:1: listeners[0].routes[0].path: tcp mode sees no `path`; remove it, or use `mode: http`",
+        "q.yaml:1: listeners[0].routes[0].path: tcp mode has no `path`; remove it, or use `mode: http`",
     ),
     (
         "mode: tcp, routes: [{upstream: web}], upstream: api",
-        "q.yaml:1: listeners[0].upstream: a listener in tcp mode has one target, and this is another; keep a single `upstream`",
+        "q.yaml:1: listeners[0].upstream: a listener in tcp mode has one target, and this is a second one; keep a single `upstream`",
     ),
 ];

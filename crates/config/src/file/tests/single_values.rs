@@ -1,6 +1,7 @@
 //! Single values, as the file and the command line read them.
 
 use crate::{
+    enums::{Word, name, names, switch, word},
     model::{
         AccessLog, BackendChoice, Balance, Group, Mode, ProxyProtocolIn, ProxyProtocolOut, UpstreamProtocol,
         Version,
@@ -8,7 +9,6 @@ use crate::{
     quote,
     size::{show_size, size},
     values::*,
-    words::{Word, name, names, switch, word},
 };
 use std::{fmt::Debug, time::Duration};
 
@@ -166,7 +166,7 @@ fn access_logs() {
     assert!(access_log("").is_err() && access_log("stderr").is_err());
 }
 
-/// Every name reads as its value, whatever its case, and the shown name is one of them.
+/// Every name reads as its value, in any case, and the shown name is one of them.
 #[test]
 fn words_read_as_they_are_shown() {
     fn check<T: Word + Debug>() {

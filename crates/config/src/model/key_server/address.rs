@@ -1,9 +1,9 @@
-//! Where a key server is.
+//! Addresses of key servers.
 
 use crate::model::Problem;
 use std::{fmt, path::PathBuf, str::FromStr};
 
-/// TCP port where key servers are found when nothing else is said.
+/// Default TCP port of key servers.
 pub const PORT: u16 = 2407;
 
 /// A TCP host and port, or a Unix socket.
@@ -13,10 +13,10 @@ pub enum Address {
     Tcp {
         /// A name or an IP address; the server's certificate must be for it.
         host: String,
-        /// [`PORT`] unless said otherwise.
+        /// The port; [`PORT`] by default.
         port: u16,
     },
-    /// A Unix socket of this machine, without TLS: the kernel tells each end who the other is.
+    /// A Unix socket of this machine, without TLS: the kernel identifies the peer to each end.
     Unix(PathBuf),
 }
 
@@ -49,7 +49,7 @@ impl FromStr for Address {
         if bare.is_empty() || !bare.bytes().all(good) {
             return Err(Problem::new(
                 format!("`{}` is not a key server", text.escape_debug()),
-                format!("write host:port (the port is {PORT} if left out), or unix:/path"),
+                format!("write host:port (the default port is {PORT}), or unix:/path"),
             ));
         }
         Ok(Self::Tcp { host: bare.to_owned(), port })

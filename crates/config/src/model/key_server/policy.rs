@@ -1,42 +1,43 @@
-//! Who may use which key for what, and how much.
+//! Access policy of a key server: keys, operations and limits of each client.
 
 use crate::model::Problem;
 use std::{fmt, net::IpAddr, num::NonZeroUsize};
 
-/// Who may use which key for what, and how much.
+/// The access policy of a key server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// Without rules, every client that the CA vouches for may sign with every key, and none may do anything else; and
-    /// on Unix sockets the user that runs the server, and root. With rules, who is not named is refused.
+    /// Rules. With `None`, every client with a certificate of the CA may sign with every key, and do nothing else; on
+    /// Unix sockets, the user that runs the server and root may. With rules, clients without a rule are refused.
     pub rules: Option<Vec<Rule>>,
 }
 
-/// What some clients may do. Of several rules for one client, all hold; limits are those of the first.
+/// Permissions of a group of clients. If several rules match a client, all of them apply; its limits are those of the
+/// first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
-    /// Clients by any of their names of this kind.
+    /// A pattern that one of the client's names must match.
     pub client: ClientPattern,
-    /// Keys by their names: file names without ending, or key identifiers in hexadecimal.
+    /// Patterns of key names: file names without extension, or key identifiers in hexadecimal.
     pub keys: Vec<Pattern>,
-    /// May sign.
+    /// Whether signing is allowed.
     pub sign: bool,
-    /// May decrypt: whoever may can read what was encrypted to the key, and forge some signatures by asking often
-    /// (Bleichenbacher 1998).
+    /// Whether decryption is allowed: such a client can read data encrypted to the key, and forge signatures with
+    /// many requests (Bleichenbacher 1998).
     pub decrypt: bool,
-    /// May have keys generated here and removed again, for certificates that it orders.
+    /// Whether the client may generate and remove keys, for certificates that it orders.
     pub generate: bool,
-    /// How much.
+    /// The limits.
     pub limits: Limits,
 }
 
-/// How much one client may ask for, all its connections together.
+/// Limits of one client, over all its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Operations a second, and as many at once; more are refused.
+    /// Maximum number of operations per second, which is also the burst; more are refused.
     pub rate: Option<NonZeroUsize>,
-    /// Operations at the same time; more wait on the client's side of the wire.
+    /// Maximum number of operations in flight; more wait on the client's side.
     pub in_flight: NonZeroUsize,
-    /// Keys that were generated for the client and are there at the same time.
+    /// Maximum number of generated keys of the client that exist at the same time.
     pub generated_keys: NonZeroUsize,
 }
 
@@ -44,26 +45,26 @@ pub struct Limits {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern(String);
 
-/// Names of one kind. A name of another kind is not meant, whatever its text: a CA that is trusted to vouch for mail
-/// addresses must not be able to make somebody the user `uid:0` of the machine.
+/// A pattern for names of one kind. A name of another kind never matches, even if its text does: a CA that is trusted
+/// for mail addresses must not be able to make a client the user `uid:0` of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClientPattern {
     kind: ClientKind,
     text: Pattern,
 }
 
-/// Which names a pattern is about.
+/// The kind of names that a pattern matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum ClientKind {
-    /// `*`: all that a certificate can have.
+    /// `*`: all kinds of names in a certificate.
     Certificate,
-    /// No kind is said: a DNS name, or a common name.
+    /// No explicit kind: a DNS name, or a common name.
     Host,
     Only(NameKind),
 }
 
-/// What kind of name a client has: a subject alternative name (RFC 5280 section 4.2.1.6), the common name, or what the
-/// kernel says.
+/// The kind of a client's name: a subject alternative name (RFC 5280 section 4.2.1.6), the common name, or the user
+/// reported by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameKind {
     /// `dNSName`.
@@ -97,25 +98,26 @@ impl Default for Limits {
 }
 
 impl Policy {
-    /// Whether it names clients, so that a Unix socket can be opened to other users.
+    /// Returns whether the policy names clients, so that a Unix socket can be opened to other users.
     pub fn has_rules(&self) -> bool {
         self.rules.is_some()
     }
 }
 
 impl ClientPattern {
-    /// Reads a pattern. The kind is said in front (`dns:`, `uri:`, `email:`, `ip:`, `cn:`, `uid:`) or seen: what has `://`
-    /// in it is a URI, what has `@` a mail address, what is an IP address is one, and everything else is a host.
+    /// Reads a pattern. The kind is given by a prefix (`dns:`, `uri:`, `email:`, `ip:`, `cn:`, `uid:`) or inferred: a
+    /// text with `://` is a URI, one with `@` a mail address, an IP address is an address, and any other text is a
+    /// host.
     ///
     /// # Errors
-    /// If it is empty, has more than one `*`, or is a user that is no number.
+    /// If it is empty, has more than one `*`, or is a user that is not a number.
     pub fn new(text: &str) -> Result<Self, Problem> {
         let said = PREFIXES.iter().find_map(|(prefix, kind)| Some((text.strip_prefix(prefix)?, *kind)));
         if let Some((user, NameKind::Uid)) = said
             && user != "*"
             && user.parse::<u32>().is_err()
         {
-            let message = format!("`{}` is no user id", user.escape_debug());
+            let message = format!("`{}` is not a user id", user.escape_debug());
             return Err(Problem::new(message, "write a number, as `id -u` shows it, or `*`"));
         }
         let (text, kind) = match said {
@@ -129,12 +131,12 @@ impl ClientPattern {
         Ok(Self { kind, text: Pattern::new(text)? })
     }
 
-    /// Everybody who has a certificate.
+    /// Returns a pattern for every client with a certificate.
     pub fn any() -> Self {
         Self { kind: ClientKind::Certificate, text: Pattern::any() }
     }
 
-    /// Whether a client with this name is meant. URIs and mail addresses compare with case.
+    /// Returns whether the pattern matches this name. URIs and mail addresses are compared case-sensitively.
     pub fn fits(&self, kind: NameKind, name: &str) -> bool {
         let is_kind = match self.kind {
             ClientKind::Certificate => kind != NameKind::Uid,
@@ -164,12 +166,12 @@ impl Pattern {
         }
     }
 
-    /// Everything.
+    /// Returns a pattern that matches every name.
     pub fn any() -> Self {
         Self("*".to_owned())
     }
 
-    /// Whether this name is meant, without case.
+    /// Returns whether the pattern matches this name, ignoring case.
     pub fn fits(&self, name: &str) -> bool {
         self.fits_by(name, str::eq_ignore_ascii_case)
     }

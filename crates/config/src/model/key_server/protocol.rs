@@ -1,11 +1,11 @@
-/// Which mode of the protocol is spoken with a key server.
+/// The mode of the protocol used with a key server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Our own where the server has it, the compatible one otherwise. On Unix sockets our own.
+    /// The batched mode if the server supports it, the compatible one otherwise. On Unix sockets the batched mode.
     #[default]
     Auto,
-    /// Our own over TLS 1.3, or nothing.
+    /// Only the batched mode, over TLS 1.3.
     Batched,
-    /// The compatible mode.
+    /// Only the compatible mode.
     Compatible,
 }

@@ -16,7 +16,7 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// What OpenSSL holds meanwhile: the client's public key, or its own.
+/// Context of an operation: the client's public key, or its own key pair.
 #[derive(Clone, Default)]
 struct Context(Option<HybridKey>);
 
@@ -77,14 +77,14 @@ unsafe extern "C" fn encapsulate(
         let share = context.0.as_ref().and_then(HybridKey::share).ok_or(Reason::NotInitialised)?;
         let ciphertext = room(ciphertext, ciphertext_len, CIPHERTEXT)?;
         let secret = room(secret, secret_len, SECRET)?;
-        // Asked for lengths alone.
+        // Only the lengths are requested.
         let (Some(ciphertext), Some(secret)) = (ciphertext, secret) else { return Ok(()) };
         let answer = turn::answer(share)?;
         let (first, second) = answer.split_at_checked(CIPHERTEXT).ok_or(Reason::Internal)?;
         if second.len() != SECRET {
             return Err(Reason::Internal.into());
         }
-        // SAFETY: `room` has found it.
+        // SAFETY: `room` has checked the space.
         unsafe {
             ciphertext.copy_from_nonoverlapping(first.as_ptr(), CIPHERTEXT);
             secret.copy_from_nonoverlapping(second.as_ptr(), SECRET);
@@ -109,16 +109,16 @@ unsafe extern "C" fn decapsulate(
             let text = format!("{ciphertext_len} bytes of ciphertext, not {CIPHERTEXT}");
             return Err(Failure::new(Reason::WrongInput, text));
         }
-        // SAFETY: OpenSSL passes so many bytes.
+        // SAFETY: OpenSSL passes `ciphertext_len` bytes, which equals `CIPHERTEXT`.
         let ciphertext = unsafe { slice::from_raw_parts(ciphertext, CIPHERTEXT) };
         let computed = shared_secret(private, ciphertext)?;
-        // SAFETY: `room` has found it.
+        // SAFETY: `room` has checked the space.
         unsafe { secret.copy_from_nonoverlapping(computed.as_ptr(), SECRET) };
         Ok(())
     })
 }
 
-/// What the client has in common with the server.
+/// Returns the client's shared secret.
 fn shared_secret(private: &Arc<Private>, ciphertext: &[u8]) -> Result<Zeroizing<[u8; SECRET]>, Failure> {
     let (ciphertext, rest) = ciphertext.split_first_chunk().ok_or(Reason::Internal)?;
     let peer: &[u8; 32] = rest.try_into().map_err(|_| Reason::Internal)?;
@@ -130,7 +130,8 @@ fn shared_secret(private: &Arc<Private>, ciphertext: &[u8]) -> Result<Zeroizing<
     Ok(secret)
 }
 
-/// Where `needed` bytes go, and how many they are. `None` if only that is asked. A length says how much room there is.
+/// Returns the buffer for `needed` bytes, and stores their number. `None` if only the number is requested. `length`
+/// gives the available space.
 fn room(output: *mut u8, length: Option<&mut usize>, needed: usize) -> Result<Option<*mut u8>, Failure> {
     let given = length.map_or(needed, |length| std::mem::replace(length, needed));
     match output {

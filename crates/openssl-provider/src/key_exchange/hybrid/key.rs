@@ -1,4 +1,4 @@
-//! The key objects: a server has the client's public key, a client its own key pair.
+//! Key objects: a server has the client's public key, a client its own key pair.
 
 use crate::{
     compute,
@@ -15,21 +15,21 @@ const PUBLIC: usize = 1184 + 32;
 pub(super) const CIPHERTEXT: usize = 1088 + 32;
 pub(super) const SECRET: usize = 32 + 32;
 
-/// What OpenSSL holds for a key.
+/// Key object held by OpenSSL.
 #[derive(Clone, Default)]
 pub(in crate::key_exchange) struct HybridKey {
     public: Option<Arc<[u8; PUBLIC]>>,
     private: Option<Arc<Private>>,
 }
 
-/// A client's, which is used for one handshake, and never leaves.
+/// A client's private key, used for one handshake and never exported.
 pub(super) struct Private {
     pub(super) ml_kem: MlKem768KeyPair,
     pub(super) x25519: Zeroizing<X25519KeyPair>,
 }
 
 impl HybridKey {
-    /// The client's share, to be answered.
+    /// Returns the client's share to respond to.
     pub(super) fn share(&self) -> Option<ClientShare> {
         ClientShare::new(Group::X25519MlKem768, self.public.as_deref()?)
     }
@@ -55,7 +55,7 @@ impl GroupKey for HybridKey {
         Ok(Self { public: Some(Arc::new(public)), private: Some(Arc::new(Private { ml_kem, x25519 })) })
     }
 
-    /// Of a public key alone: private ones are of one handshake and one process.
+    /// Accepts only a public key: private ones belong to one handshake and one process.
     fn from_parts(private: Option<&[u8]>, public: Option<&[u8]>) -> Result<Self, Failure> {
         if private.is_some() {
             return Err(Failure::new(
@@ -68,7 +68,7 @@ impl GroupKey for HybridKey {
         Ok(key)
     }
 
-    /// Refuses a key whose ML-KEM part is none, so that libssl answers with `illegal_parameter`.
+    /// Rejects a key with an invalid ML-KEM part, so that libssl sends an `illegal_parameter` alert.
     fn set_public(&mut self, public: &[u8]) -> Result<(), Failure> {
         let wrong = |_| Failure::new(Reason::WrongInput, format!("{} bytes, not {PUBLIC}", public.len()));
         let key = Self { public: Some(Arc::new(public.try_into().map_err(wrong)?)), private: None };

@@ -1,5 +1,5 @@
-//! X25519MLKEM768: a server encapsulates a secret for a client's key, who decapsulates it. ML-KEM's part comes first, in
-//! keys, ciphertexts and secrets (draft-ietf-tls-ecdhe-mlkem section 4).
+//! X25519MLKEM768: a server encapsulates a secret for the client's key, and the client decapsulates it. The ML-KEM
+//! part comes first in keys, ciphertexts and secrets (draft-ietf-tls-ecdhe-mlkem section 4).
 
 mod kem;
 mod key;

@@ -9,7 +9,7 @@ use crate::{
 };
 use std::ffi::{c_int, c_void};
 
-/// What OpenSSL holds while it derives a secret.
+/// Context of a derivation.
 #[derive(Clone, Default)]
 struct Context {
     own: Option<X25519Key>,

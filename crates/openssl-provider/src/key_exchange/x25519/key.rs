@@ -1,4 +1,4 @@
-//! The key objects: a public key, perhaps with its private one, or neither yet.
+//! Key objects: empty, a public key, or a key pair.
 
 use crate::{
     compute,
@@ -9,7 +9,7 @@ use quadrille_engine::{X25519KeyPair, x25519};
 use std::ffi::CStr;
 use zeroize::Zeroizing;
 
-/// What OpenSSL holds for a key.
+/// Key object held by OpenSSL.
 #[derive(Clone, Default)]
 pub(in crate::key_exchange) struct X25519Key {
     public: Option<[u8; BYTES]>,
@@ -44,7 +44,7 @@ impl GroupKey for X25519Key {
         let private = Zeroizing::new(fixed(private)?);
         let computed = x25519::public_key(&private);
         if public.is_some_and(|public| public != computed) {
-            return Err(Failure::new(Reason::WrongInput, "the public key is not that of the private key"));
+            return Err(Failure::new(Reason::WrongInput, "the public key does not match the private key"));
         }
         Ok(Self { public: Some(computed), private: Some(private) })
     }

@@ -1,4 +1,4 @@
-//! X25519: a key pair, and the secret of one's own key and the peer's.
+//! X25519: key pairs, and the shared secret of a private key and the peer's public key.
 
 mod exchange;
 mod key;

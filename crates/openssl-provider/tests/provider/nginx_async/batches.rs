@@ -1,4 +1,4 @@
-//! What the module is for: the handshakes of one worker are computed together.
+//! Purpose of the module: the handshakes of one worker are computed in batches.
 
 use super::server::{Configuration, Nginx, resident_kib, rsa_site};
 use crate::support::{Site, until};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 const CLIENTS: usize = 32;
 
-/// Every client gets its own path back, `each` times.
+/// Sends `each` requests from every client, which get their own path back.
 pub(super) fn exchanges(nginx: &Nginx, site: &Site, clients: usize, each: usize) {
     std::thread::scope(|scope| {
         for client in 0..clients {
@@ -23,7 +23,7 @@ pub(super) fn exchanges(nginx: &Nginx, site: &Site, clients: usize, each: usize)
     });
 }
 
-/// Clients that share the machine leave the worker idle at times, and more so if others want it as well: it is tried until
+/// Clients on the same machine leave the worker idle at times, even more under other load: the test is repeated until
 /// batches were filled.
 #[test]
 fn clients_of_one_worker_fill_batches() {
@@ -34,7 +34,7 @@ fn batches_are_filled() -> bool {
     let began = Instant::now();
     let site = rsa_site();
     let log = format!("access_log {} took;", site.path_text("access.log"));
-    // One core for event loop and compute thread: with cores to spare operations go at once, and alone.
+    // One core for event loop and compute thread: with spare cores, operations are computed immediately, and alone.
     let one_core = "worker_cpu_affinity 1;";
     let configuration = Configuration { main: one_core, server: &log, ..Configuration::default() };
     let nginx = Nginx::start(&site, &configuration);
@@ -55,7 +55,7 @@ fn batches_are_filled() -> bool {
     let longest = began.elapsed().as_secs_f64() * 1e6;
     assert!(waits.len() >= total / 2 && waits.iter().all(|us| *us < longest), "{access}");
     nginx.assert_log_is_clean("-");
-    // With a load generator of its own core the mean is 4 to 7.
+    // With a load generator on its own core the mean is 4 to 7.
     mean >= 2.0 && batches.iter().any(|size| *size >= 3.0)
 }
 
@@ -63,7 +63,7 @@ fn batches_are_filled() -> bool {
 fn key_exchange_of_several_handshakes_goes_together() {
     if !std::arch::is_x86_feature_detected!("avx512ifma") {
         println!(
-            "skipped: without AVX-512 IFMA lanes pay from three secrets on, which are too seldom to count"
+            "skipped: without AVX-512 IFMA lanes pay from three secrets on, which are too rare to measure"
         );
         return;
     }
@@ -80,7 +80,7 @@ fn key_exchanges_go_together() -> bool {
     println!("{handshakes} handshakes, {pauses} pauses");
     assert_eq!(nginx.status("quadrille_jobs"), 0.0);
     nginx.assert_log_is_clean("-");
-    // One pause is for the signature. The other one is left out for a while after a turn with too few handshakes.
+    // One pause is for the signature. The other one is skipped for a while after a turn with too few handshakes.
     pauses >= handshakes * 1.1
 }
 
@@ -92,8 +92,8 @@ fn idle_connections_hold_no_job() {
     let open: Vec<_> = (0..500).map(|_| client.hold().expect("a handshake")).collect();
     assert_eq!(nginx.status("quadrille_jobs"), 0.0);
     let per_connection = |connections: usize| resident_kib(nginx.workers()[0]) / connections;
-    // nginx's own pools and OpenSSL's object, and not the 32 KiB of a job's stack.
-    assert!(per_connection(open.len()) < 64, "{} KiB each, with all else", per_connection(open.len()));
+    // The memory of nginx's own pools and OpenSSL's object, without the 32 KiB of a job's stack.
+    assert!(per_connection(open.len()) < 64, "{} KiB each, in total", per_connection(open.len()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Clients with BoringSSL's TLS: whole exchanges, and such that leave at any point.
+//! Clients with BoringSSL's TLS: complete exchanges, and clients that disconnect at any point.
 
 use crate::support::Site;
 use boring::ssl::{SslConnector, SslMethod, SslStream, SslVersion};
@@ -9,20 +9,20 @@ use std::{
     time::Duration,
 };
 
-/// Longer than anything takes here, on a loaded machine as well.
+/// Longer than any step takes, even on a loaded machine.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(180);
 
 pub(crate) struct Client {
     connector: SslConnector,
     port: u16,
-    /// Of key exchange, in the order of preference; BoringSSL's own if there are none.
+    /// Key exchange groups in order of preference; by default BoringSSL's.
     groups: Option<&'static str>,
-    /// Sent before the handshake.
+    /// Bytes sent before the handshake.
     preamble: &'static str,
 }
 
 impl Client {
-    /// Trusts NAME.pem; `version` is 1.2, 1.3, or h2 for HTTP/2's ALPN.
+    /// Creates a client that trusts NAME.pem; `version` is 1.2, 1.3, or h2 for HTTP/2's ALPN.
     pub(crate) fn new(site: &Site, name: &str, port: u16, version: &str) -> Self {
         let mut builder = SslConnector::builder(SslMethod::tls()).expect("a context");
         builder.set_ca_file(site.path(&format!("{name}.pem"))).expect("a certificate");
@@ -42,12 +42,12 @@ impl Client {
         Self { groups: Some(groups), ..self }
     }
 
-    /// The group of a handshake's key exchange, by its number in TLS.
+    /// Returns the group of a handshake's key exchange, by its number in TLS.
     pub(crate) fn agreed_group(&self) -> io::Result<Option<u16>> {
         Ok(self.hold()?.ssl().curve())
     }
 
-    /// The body of the answer to one request on a connection of its own.
+    /// Returns the response body of one request on a new connection.
     pub(super) fn get(&self, path: &str) -> io::Result<String> {
         self.get_for("localhost", path)
     }
@@ -60,7 +60,7 @@ impl Client {
         body(&answer)
     }
 
-    /// What the server sends until it closes, without a request.
+    /// Returns the bytes that the server sends until it closes, without a request.
     pub(super) fn read_all(&self) -> io::Result<String> {
         let mut tls = self.connect("localhost", self.open()?)?;
         let mut answer = String::new();
@@ -68,18 +68,18 @@ impl Client {
         Ok(answer)
     }
 
-    /// A connection that is open and says nothing more.
+    /// Opens a connection, and sends no request.
     pub(super) fn hold(&self) -> io::Result<SslStream<TcpStream>> {
         self.connect("localhost", self.open()?)
     }
 
-    /// The protocol of ALPN.
+    /// Returns the protocol negotiated by ALPN.
     pub(super) fn negotiated(&self) -> io::Result<String> {
         let tls = self.hold()?;
         Ok(String::from_utf8_lossy(tls.ssl().selected_alpn_protocol().unwrap_or_default()).into_owned())
     }
 
-    /// Leaves once so many bytes have gone either way, with a reset if `abruptly`.
+    /// Disconnects once `bytes` have been transferred in either direction, with a reset if `abruptly`.
     pub(super) fn leave_after(&self, bytes: usize, abruptly: bool) -> io::Result<()> {
         let socket = self.open()?;
         if abruptly {
@@ -92,7 +92,7 @@ impl Client {
         Ok(())
     }
 
-    /// Leaves so long after its request, which is answered or not.
+    /// Disconnects `after` its request, with or without a response.
     pub(super) fn leave_with_request(&self, after: Duration) -> io::Result<()> {
         let socket = self.open()?;
         reset_on_close(&socket);
@@ -102,7 +102,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says so many bytes and then nothing, until the server closes the connection.
+    /// Sends `bytes` and then nothing, until the server closes the connection.
     pub(super) fn fall_silent(&self, bytes: usize) -> io::Result<()> {
         let mut socket = self.open()?;
         let _ = self.connect("localhost", Short { socket: socket.try_clone()?, left: bytes });
@@ -126,7 +126,7 @@ impl Client {
     }
 }
 
-/// The answer to a request without TLS.
+/// Returns the response to a request without TLS.
 pub(super) fn get_plain(port: u16) -> io::Result<String> {
     let mut socket = TcpStream::connect(("127.0.0.1", port))?;
     socket.set_read_timeout(Some(TIMEOUT))?;
@@ -138,10 +138,12 @@ pub(super) fn get_plain(port: u16) -> io::Result<String> {
 
 fn body(answer: &str) -> io::Result<String> {
     let split = answer.split_once("\r\n\r\n").filter(|(head, _)| head.contains(" 200 "));
-    split.map(|(_, body)| body.to_owned()).ok_or_else(|| io::Error::other(format!("answered: {answer}")))
+    split
+        .map(|(_, body)| body.to_owned())
+        .ok_or_else(|| io::Error::other(format!("unexpected response: {answer}")))
 }
 
-/// A socket that breaks after so many bytes.
+/// A socket that fails after a number of bytes.
 struct Short {
     socket: TcpStream,
     left: usize,
@@ -179,7 +181,7 @@ impl Write for Short {
 fn reset_on_close(socket: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let size = libc::socklen_t::try_from(size_of::<libc::linger>()).expect("a size");
-    // SAFETY: the option's value is there, with its size.
+    // SAFETY: the option's value is valid, with its size.
     unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

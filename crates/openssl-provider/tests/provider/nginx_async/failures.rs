@@ -1,4 +1,4 @@
-//! What goes wrong, goes wrong as it does in nginx alone.
+//! Failures behave as they do in nginx alone.
 
 use super::{
     client::Client,
@@ -12,7 +12,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// What nginx logs of clients that cannot be served, at its own levels.
+/// Compares nginx's log for clients that cannot be served, including the levels.
 #[test]
 fn failed_handshakes_are_logged_in_nginx_words() {
     let said = ["alone", "with the module"].map(|how| {
@@ -29,7 +29,7 @@ fn failed_handshakes_are_logged_in_nginx_words() {
         let of_handshakes = |log: String| {
             let words = ["SSL_do_handshake() failed", "peer closed connection in SSL handshake"];
             let lines = log.lines().filter(|line| words.iter().any(|word| line.contains(word)));
-            // Without time, process and addresses.
+            // Removes time, process and addresses.
             let mut lines: Vec<String> = lines
                 .map(|line| {
                     let level = line.split_once('[').map_or("", |(_, rest)| rest).split(']').next();
@@ -58,7 +58,7 @@ fn another_nginx_does_not_take_it() {
     let version: u64 = version.trim().parse().expect("a number");
     let (this, other) = (version.to_le_bytes(), (version + 4_000).to_le_bytes());
     let places: Vec<usize> = (0..bytes.len() - 8).filter(|at| bytes[*at..*at + 8] == this).collect();
-    assert!(!places.is_empty(), "the module says which version it is for");
+    assert!(!places.is_empty(), "the module contains the nginx version");
     for at in places {
         bytes[at..at + 8].copy_from_slice(&other);
     }
@@ -66,7 +66,7 @@ fn another_nginx_does_not_take_it() {
     let file =
         site.write("other.conf", &format!("load_module {};\nevents {{ }}\n", site.path_text("other.so")));
     let said = fail(site.plain("/usr/sbin/nginx").arg("-t").arg("-c").arg(file));
-    assert!(said.contains("instead of"), "nginx's own words: {said}");
+    assert!(said.contains("instead of"), "nginx's own message: {said}");
 }
 
 #[test]
@@ -79,35 +79,35 @@ fn a_key_server_that_is_gone_fails_handshakes_and_nothing_else() {
     fs::copy(site.path("remote.key"), site.path("served.key")).expect("a stand-in");
     let nginx = Nginx::start(&site, &Configuration::default());
     let client = nginx.client(&site, "1.3");
-    assert_eq!(client.get("/there").expect("an answer"), "/there");
+    assert_eq!(client.get("/there").expect("a response"), "/there");
     drop(server);
     assert!(client.get("/gone").is_err());
     let _server = site.key_server("keys", &["rsa"]);
-    until("it is asked again", || client.get("/back").is_ok_and(|answer| answer == "/back"));
+    until("the key server is used again", || client.get("/back").is_ok_and(|answer| answer == "/back"));
     assert_eq!(nginx.status("quadrille_jobs"), 0.0);
 }
 
-/// A key server that takes operations and says nothing: nginx closes connections at their timeouts, and reloads, while
-/// their jobs still wait; the operations end at their own deadline, and the jobs with them.
+/// A key server that accepts operations and does not respond: nginx closes connections at their timeouts, and
+/// reloads, while their jobs still wait; the operations end at their own deadline, and the jobs with them.
 #[test]
 fn connections_that_are_closed_while_their_job_waits() {
     closed_while_their_jobs_wait("localhost", false);
 }
 
-/// The key server answers when nginx has closed the connections, so that the handshakes go on.
+/// The key server responds after nginx has closed the connections, so that the handshakes continue.
 #[test]
 fn connections_that_are_closed_before_their_result_comes() {
     closed_while_their_jobs_wait("localhost", true);
 }
 
-/// Their handshakes began at a server with jobs, and SNI has brought them to one without.
+/// Handshakes start at a server with jobs, and SNI selects a server without.
 #[test]
 fn connections_that_are_closed_at_a_server_that_is_off() {
     closed_while_their_jobs_wait("off.example", true);
 }
 
-/// An operation ends after some seconds, and nginx closes a connection after one. If a slow machine has let the first
-/// operations end before the last connection was closed, it is tried again.
+/// An operation ends after some seconds, and nginx closes a connection after one. The test is repeated if, on a slow
+/// machine, the first operations end before the last connection is closed.
 fn closed_while_their_jobs_wait(name: &str, answered: bool) {
     until("all jobs wait when all connections are closed", || {
         are_closed_while_their_jobs_wait(name, answered)
@@ -141,12 +141,12 @@ fn are_closed_while_their_jobs_wait(name: &str, answered: bool) -> bool {
         }
         until("all wait", || nginx.status("quadrille_jobs") == 8.0 || closed.load(Ordering::Relaxed) == 8);
     });
-    // nginx has not waited for the key server: the operations are under way.
+    // nginx did not wait for the key server: the operations are in progress.
     if nginx.status("quadrille_jobs") != 8.0 {
         server.signal(libc::SIGCONT);
         return false;
     }
-    // Others come to the descriptors of those that are closed.
+    // New connections reuse the descriptors of those that are closed.
     let idle: Vec<TcpStream> =
         (0..8).map(|_| TcpStream::connect(("127.0.0.1", port)).expect("nginx")).collect();
     if answered {
@@ -157,14 +157,14 @@ fn are_closed_while_their_jobs_wait(name: &str, answered: bool) -> bool {
     for mut connection in idle {
         connection.set_nonblocking(true).expect("a socket");
         let nothing = std::io::Read::read(&mut connection, &mut [0; 16]);
-        assert!(!matches!(nothing, Ok(1..)), "what was for another was sent to it: {nothing:?}");
+        assert!(!matches!(nothing, Ok(1..)), "it received data of another connection: {nothing:?}");
     }
     server.signal(libc::SIGCONT);
     nginx.assert_log_is_clean("-");
     true
 }
 
-/// Every kind of end that a handshake can have, with each access to memory checked.
+/// Runs every way in which a handshake can end, with each memory access checked.
 #[test]
 fn valgrind_finds_nothing() {
     let site = rsa_site();
@@ -176,7 +176,7 @@ fn valgrind_finds_nothing() {
         &configuration.replace(&module().display().to_string(), &site.path_text("stripped.so")),
     );
     let mut valgrind = site.with_provider("valgrind");
-    // It knows no AVX-512; the portable tier is BoringSSL's.
+    // Valgrind does not support AVX-512; the portable tier is BoringSSL's.
     valgrind.env("QUADRILLE_CPU", "portable").args(["--error-exitcode=9", "--leak-check=full"]);
     valgrind.args(["--errors-for-leak-kinds=none", "--show-leak-kinds=definite", "/usr/sbin/nginx"]);
     let main = "master_process off;";
@@ -185,7 +185,7 @@ fn valgrind_finds_nothing() {
         Nginx::start_as(&site, valgrind, &Configuration { main, server, ..Configuration::default() });
     for version in ["1.2", "1.3"] {
         let client = nginx.client(&site, version);
-        // The engine measures before its first operation, which takes seconds here.
+        // The engine measures before its first operation, which takes seconds under valgrind.
         until("it serves", || client.get("/whole").is_ok_and(|answer| answer == "/whole"));
         for bytes in (0..4_000).step_by(400) {
             client.leave_after(bytes, bytes % 800 == 0).expect("nginx");
@@ -195,7 +195,7 @@ fn valgrind_finds_nothing() {
     assert!(handshake(&site, nginx.port, "-tls1_1 -cipher ALL:@SECLEVEL=0").is_none());
     until("nothing waits", || nginx.status("quadrille_jobs") == 0.0);
     nginx.running.signal(libc::SIGQUIT);
-    // Under valgrind, another thread may have the signal, which does not interrupt the event loop.
+    // Under valgrind, another thread may receive the signal, which does not interrupt the event loop.
     until("it has ended", || {
         let _ = TcpStream::connect(("127.0.0.1", nginx.port));
         !nginx.running.is_alive()
@@ -203,5 +203,5 @@ fn valgrind_finds_nothing() {
     let said = nginx.running.log();
     let summary = said.lines().find(|line| line.contains("ERROR SUMMARY"));
     assert!(summary.is_some_and(|line| line.contains("ERROR SUMMARY: 0 errors")), "{said}");
-    assert!(!said.contains("ngx_quadrille"), "it has lost memory: {said}");
+    assert!(!said.contains("ngx_quadrille"), "it leaks memory: {said}");
 }

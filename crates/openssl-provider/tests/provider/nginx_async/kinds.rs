@@ -1,4 +1,4 @@
-//! Every kind of server and connection that nginx has TLS on.
+//! Every kind of server and connection for which nginx supports TLS.
 
 use super::{
     batches::exchanges,
@@ -8,7 +8,7 @@ use super::{
 use crate::support::{Running, Site, children, finish, free_port, said, until};
 use std::path::Path;
 
-/// Handshakes in jobs until now.
+/// Returns the number of handshakes run in jobs so far.
 fn in_jobs(nginx: &Nginx) -> f64 {
     nginx.status("quadrille_pauses_total")
 }
@@ -28,10 +28,10 @@ fn every_kind_of_listener() {
     let of = |port: u16, version: &str| Client::new(&site, "served", port, version);
     for version in ["1.2", "1.3"] {
         let before = in_jobs(&nginx);
-        assert_eq!(of(reuse, version).get("/reuse").expect("an answer"), "/reuse");
-        assert_eq!(of(deferred, version).get("/deferred").expect("an answer"), "/deferred");
+        assert_eq!(of(reuse, version).get("/reuse").expect("a response"), "/reuse");
+        assert_eq!(of(deferred, version).get("/deferred").expect("a response"), "/deferred");
         let header = "PROXY TCP4 192.0.2.7 192.0.2.8 1111 443\r\n";
-        let address = of(proxied, version).with_preamble(header).get("/").expect("an answer");
+        let address = of(proxied, version).with_preamble(header).get("/").expect("a response");
         assert_eq!(address, "192.0.2.7");
         assert!(in_jobs(&nginx) >= before + 3.0, "{version}");
     }
@@ -43,7 +43,7 @@ fn every_kind_of_listener() {
     nginx.assert_log_is_clean("-");
 }
 
-/// Keys of the upstream's clients wait in jobs, too.
+/// Keys of client certificates for upstreams wait in jobs, too.
 #[test]
 fn upstreams_that_ask_for_certificates() {
     let site = rsa_site();
@@ -65,18 +65,18 @@ fn upstreams_that_ask_for_certificates() {
             let client = &client;
             scope.spawn(move || {
                 let path = format!("/{number}");
-                let answer = client.get(&path).expect("an answer");
+                let answer = client.get(&path).expect("a response");
                 assert_eq!(answer, format!("CN=localhost {path}"));
             });
         }
     });
-    assert!(in_jobs(&nginx) >= before + 8.0, "the client's key was waited for in jobs");
-    // Who leaves meanwhile makes nginx close the connection to the upstream in the midst of its handshake.
+    assert!(in_jobs(&nginx) >= before + 8.0, "jobs waited for the client's key");
+    // A client that disconnects meanwhile makes nginx close the connection to the upstream during its handshake.
     for bytes in (300..4_000).step_by(25) {
         client.leave_after(bytes, bytes % 2 == 0).expect("nginx");
     }
     until("nothing is left", || nginx.status("quadrille_jobs") == 0.0);
-    assert_eq!(client.get("/after").expect("an answer"), "CN=localhost /after");
+    assert_eq!(client.get("/after").expect("a response"), "CN=localhost /after");
     nginx.assert_log_is_clean("-");
 }
 
@@ -94,14 +94,14 @@ fn certificates_by_variable() {
     for version in ["1.2", "1.3"] {
         let client = Client::new(&site, "localhost", port, version);
         for _ in 0..10 {
-            assert_eq!(client.get("/variable").expect("an answer"), "/variable");
+            assert_eq!(client.get("/variable").expect("a response"), "/variable");
         }
     }
     assert!(in_jobs(&nginx) >= 20.0);
     nginx.assert_log_is_clean("-");
 }
 
-/// With a ticket and early data, the request is there before the handshake has ended.
+/// Sends a ticket and early data: the request arrives before the handshake has completed.
 #[test]
 fn early_data() {
     let site = rsa_site();
@@ -114,7 +114,7 @@ fn early_data() {
     nginx.assert_log_is_clean("-");
 }
 
-/// A certificate that was revoked after its session began: nginx asks about it again when the session is resumed.
+/// A certificate that is revoked after its session started: nginx checks it again when the session is resumed.
 #[test]
 fn early_data_of_a_client_whose_certificate_is_revoked() {
     let site = rsa_site();
@@ -146,25 +146,25 @@ fn early_data_of_a_client_whose_certificate_is_revoked() {
     until("it is logged", || nginx.running.log().contains("certificate revoked"));
 }
 
-/// It answers as the `openssl ca` database's line says of the certificate 1234.
+/// Starts a responder that reports the status in this line of the `openssl ca` database for the certificate 1234.
 fn ocsp_responder(site: &Site, port: u16, line: &str) -> Running {
     site.write("index.txt", &format!("{line}\t1234\tunknown\t/CN=client\n"));
     let mut responder = site.plain("openssl");
     responder.args(["ocsp", "-index", "index.txt", "-CA", "ca.pem", "-rsigner", "ca.pem", "-rkey", "ca.key"]);
     let mut running = Running::start(site, "ocsp", responder.args(["-port", &port.to_string()]));
-    // It would try for ever to read from a connection that says nothing.
+    // A probing connection without data would block it forever.
     until("the responder listens", || running.log().contains("waiting") || !running.is_alive());
     assert!(running.is_alive(), "{}", running.log());
     running
 }
 
-/// A request on a connection whose session is kept.
+/// Sends a request on a connection whose session is stored.
 fn connect_for_a_session(site: &Site, port: u16, options: &str) -> String {
     site.write("request", "GET /early HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     s_client(site, port, &format!("-sess_out session {options} < request"))
 }
 
-/// The same request in the early data of a connection that resumes the session.
+/// Sends that request in the early data of a connection that resumes the session.
 fn resume_with_early_data(site: &Site, port: u16, options: &str) -> String {
     let answer = s_client(site, port, &format!("-sess_in session -early_data request {options} < /dev/null"));
     assert!(answer.contains("Early data was accepted"), "{answer}");
@@ -176,13 +176,13 @@ fn s_client(site: &Site, port: u16, options: &str) -> String {
     said(&finish(site.plain("bash").args(["-c", &command])))
 }
 
-/// nginx's stream is a module of its own in Debian.
+/// nginx's stream module is a separate package in Debian.
 const STREAM: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
 
 #[test]
 fn streams() {
     assert!(Path::new(STREAM).exists(), "run: scripts/install-packages.sh test");
-    // With OpenSSL's key exchange, so that each handshake is paused once.
+    // Uses OpenSSL's key exchange, so that each handshake is paused once.
     let site = Site::new();
     site.certificate("served", "rsa:2048");
     site.certificate("client", "rsa:2048");
@@ -203,18 +203,19 @@ fn streams() {
     let of = |port: u16, version: &str| Client::new(&site, "served", port, version).read_all();
     for version in ["1.2", "1.3"] {
         let before = in_jobs(&nginx);
-        assert_eq!(of(plain, version).expect("an answer"), "stream");
-        assert_eq!(of(preread, version).expect("an answer"), "stream");
+        assert_eq!(of(plain, version).expect("a response"), "stream");
+        assert_eq!(of(preread, version).expect("a response"), "stream");
         assert_eq!(in_jobs(&nginx), before + 2.0);
-        assert_eq!(of(off, version).expect("an answer"), "off");
-        assert_eq!(in_jobs(&nginx), before + 2.0, "it was told not to");
-        assert_eq!(of(upstream, version).expect("an answer"), "CN=localhost");
-        assert_eq!(in_jobs(&nginx), before + 5.0, "both sides of the front, and the server behind it");
+        assert_eq!(of(off, version).expect("a response"), "off");
+        assert_eq!(in_jobs(&nginx), before + 2.0, "jobs are disabled there");
+        assert_eq!(of(upstream, version).expect("a response"), "CN=localhost");
+        assert_eq!(in_jobs(&nginx), before + 5.0, "both sides of the proxy, and the upstream");
     }
     nginx.assert_log_is_clean("-");
 }
 
-/// Starts nginx and leaves it, as a service manager's helper does: nginx upgrades its binary only if its parent has gone.
+/// Starts nginx and exits, as a service manager's helper does: nginx upgrades its binary only if its parent has
+/// exited.
 const LAUNCHER: &str = "
     (/usr/sbin/nginx \"$@\" & until [ -s nginx.pid ]; do sleep 0.02; done)
     trap 'kill $(cat nginx.pid) $(cat nginx.pid.oldbin); exit' TERM

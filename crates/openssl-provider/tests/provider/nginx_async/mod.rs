@@ -1,4 +1,4 @@
-//! nginx's module for asynchronous handshakes, in Debian's nginx as it is.
+//! nginx's module for asynchronous handshakes, in Debian's unmodified nginx.
 
 mod batches;
 mod client;

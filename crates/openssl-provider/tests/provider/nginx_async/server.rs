@@ -1,4 +1,4 @@
-//! nginx with the module, and what it says of itself.
+//! nginx with the module, its status and its log.
 
 use super::client::Client;
 use crate::support::{Running, Site, free_port, listens, nginx_module, until};
@@ -12,13 +12,13 @@ pub(crate) struct Nginx {
     status_port: u16,
 }
 
-/// What a test says of its configuration.
+/// Configuration supplied by a test.
 pub(crate) struct Configuration<'a> {
-    /// Outside of `http`.
+    /// Directives outside of `http`.
     pub(crate) main: &'a str,
-    /// In `http`, beside the usual server.
+    /// Directives in `http`, outside the default server.
     pub(crate) http: &'a str,
-    /// In the usual server.
+    /// Directives in the default server.
     pub(crate) server: &'a str,
     pub(crate) workers: usize,
     pub(crate) log_level: &'a str,
@@ -31,7 +31,8 @@ impl Default for Configuration<'_> {
 }
 
 impl Nginx {
-    /// With the provider, and `served.pem` and `served.key` of the site. It answers with the path of the request.
+    /// Starts nginx with the provider, and `served.pem` and `served.key` of the site. It responds with the path of
+    /// the request.
     pub(crate) fn start(site: &Site, configuration: &Configuration<'_>) -> Self {
         Self::start_as(site, site.with_provider("/usr/sbin/nginx"), configuration)
     }
@@ -65,19 +66,19 @@ impl Nginx {
         Client::new(site, "served", self.port, version)
     }
 
-    /// The processes that serve.
+    /// Returns the worker processes.
     pub(super) fn workers(&self) -> Vec<u32> {
         self.running.family().split_off(1)
     }
 
-    /// One number of the status page.
+    /// Returns one number of the status page.
     pub(crate) fn status(&self, name: &str) -> f64 {
         let page = super::client::get_plain(self.status_port).expect("the status");
         let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|number| number.trim().parse().ok()).unwrap_or_else(|| panic!("{name}: {page}"))
     }
 
-    /// Nothing in the log that an operator would have to look into, but for what is `expected`.
+    /// Checks that the log contains no errors except `expected`.
     pub(crate) fn assert_log_is_clean(&self, expected: &str) {
         let log = self.running.log();
         let bad =
@@ -88,19 +89,19 @@ impl Nginx {
     }
 }
 
-/// As `quadrille provider install --async` configures it, with an RSA certificate.
+/// Returns a site configured as by `quadrille provider install --async`, with an RSA certificate.
 pub(crate) fn rsa_site() -> Site {
     let site = Site::with_key_exchange();
     site.certificate("served", "rsa:2048");
     site
 }
 
-/// Open descriptors of a process.
+/// Returns the number of open descriptors of a process.
 pub(super) fn descriptors(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }
 
-/// Memory of a process in KiB.
+/// Returns the memory of a process in KiB.
 pub(super) fn resident_kib(pid: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

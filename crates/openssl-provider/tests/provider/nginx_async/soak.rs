@@ -1,5 +1,5 @@
-//! Clients that come, leave at any point and fall silent, while nginx is told to reload and its workers are killed: in
-//! the end nothing is left of them.
+//! Clients that connect, disconnect at any point and stop sending, while nginx is reloaded and its workers are
+//! killed: in the end all their resources are released.
 
 use super::{
     client::Client,
@@ -13,13 +13,13 @@ use std::{
 
 const CLIENTS: usize = 24;
 
-/// Longer than a handshake has bytes, with a certificate of RSA-2048.
+/// More than the bytes of a handshake, with an RSA-2048 certificate.
 const BYTES: usize = 4_500;
 
-/// What a worker may have grown by, in KiB: pools at their largest, and what malloc keeps.
+/// Maximum memory growth of a worker, in KiB: pools at their largest, and what malloc keeps.
 const GROWTH: usize = 24 * 1024;
 
-/// What clients have seen.
+/// Results seen by clients.
 #[derive(Debug, Default)]
 struct Seen {
     begun: AtomicUsize,
@@ -28,7 +28,7 @@ struct Seen {
     silent: AtomicUsize,
 }
 
-/// xorshift64*.
+/// xorshift64* generator.
 struct Random(u64);
 
 impl Random {
@@ -54,7 +54,7 @@ fn one_client(site: &Site, ports: [u16; 2], quiet: u16, number: usize, total: us
                 let path = format!("/{number}/{}", random.below(1 << 30));
                 match client.get(&path) {
                     Ok(answer) => {
-                        assert_eq!(answer, path, "a wrong answer");
+                        assert_eq!(answer, path, "a wrong response");
                         seen.answered.fetch_add(1, Ordering::Relaxed);
                     }
                     Err(_) => _ = seen.failed.fetch_add(1, Ordering::Relaxed),
@@ -70,7 +70,7 @@ fn one_client(site: &Site, ports: [u16; 2], quiet: u16, number: usize, total: us
     }
 }
 
-/// Reloads and kills, `each` handshakes apart.
+/// Reloads nginx and kills workers, `each` handshakes apart.
 fn disturb(nginx: &Nginx, total: usize, each: usize, seen: &Seen) -> usize {
     let (mut kills, mut next) = (0, each);
     while seen.begun.load(Ordering::Relaxed) < total {
@@ -118,25 +118,25 @@ fn soak(total: usize, log_level: &str, disturbed: bool) {
         until("no job is left", || nginx.status("quadrille_jobs") == 0.0);
         nginx.workers()[0]
     };
-    // Until pools and caches are as large as they get.
+    // Runs until pools and caches have reached their maximum size.
     let mut kills = run(total / 5);
     let before = resident_kib(alone());
     kills += run(total);
     let worker = alone();
     let client = nginx.client(&site, "1.3");
-    assert_eq!(client.get("/after").expect("an answer"), "/after");
+    assert_eq!(client.get("/after").expect("a response"), "/after");
     let abandoned = nginx.status("quadrille_abandoned_total");
     println!("{seen:?}, {abandoned} abandoned, {kills} workers killed");
     println!("memory of a worker: {before} KiB, and after that {} KiB", resident_kib(worker));
-    // A worker that is killed takes its connections along.
+    // A killed worker drops its connections.
     let most_failed = kills * 2 * CLIENTS + seen.answered.load(Ordering::Relaxed) / 500;
     assert!(seen.failed.load(Ordering::Relaxed) <= most_failed, "{seen:?}");
     assert!(resident_kib(worker) < before + GROWTH);
     let served = descriptors(worker);
-    // A new worker has what it needs, and nothing else.
+    // A new worker has only the descriptors it needs.
     nginx.running.signal(libc::SIGHUP);
     until("a new worker", || nginx.workers().len() == 1 && nginx.workers()[0] != worker);
-    assert_eq!(client.get("/new").expect("an answer"), "/new");
+    assert_eq!(client.get("/new").expect("a response"), "/new");
     until("its descriptors", || descriptors(nginx.workers()[0]) == served);
     nginx.assert_log_is_clean("exited on signal 9");
 }
@@ -151,9 +151,9 @@ fn nothing_is_left_after_reloads_and_kills() {
     soak(2_500, "info", true);
 }
 
-/// `make soak-nginx`: some minutes.
+/// Runs for some minutes: `make soak-nginx`.
 #[test]
-#[ignore = "it takes some minutes: make soak-nginx"]
+#[ignore = "takes some minutes: make soak-nginx"]
 fn a_hundred_thousand() {
     soak(100_000, "info", false);
     soak(100_000, "info", true);

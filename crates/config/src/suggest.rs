@@ -1,7 +1,7 @@
-//! Naming in a message what somebody wrote, and what was probably meant.
+//! Quoted user input and suggestions in messages.
 
-/// The text in backticks. A long text or one of several lines is not shown, since it may be a private key that
-/// went to the wrong place.
+/// Returns the text in backticks. A long text or one of several lines is not shown, since it may be a misplaced
+/// private key.
 pub fn quote(text: &str) -> String {
     if text.chars().count() > LONGEST_QUOTE || text.contains(['\n', '\r']) || text.contains("-----BEGIN") {
         return format!("(text of {} bytes)", text.len());
@@ -9,10 +9,10 @@ pub fn quote(text: &str) -> String {
     format!("`{}`", text.escape_debug())
 }
 
-/// Shorter than a line of PEM.
+/// Maximum length of a quoted text: shorter than a line of PEM.
 const LONGEST_QUOTE: usize = 48;
 
-/// The candidate that `name` was probably meant to be: an abbreviation, or a few letters off.
+/// Returns the candidate that `name` probably stands for: one that it abbreviates, or that differs in a few letters.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace('-', "_");
     let name = plain(name);

@@ -1,4 +1,4 @@
-//! Where a setting comes from, for messages that a user can act on.
+//! Origin and position of a setting, for messages.
 
 use std::{
     fmt,
@@ -7,42 +7,42 @@ use std::{
     sync::Arc,
 };
 
-/// Where a setting was written: `quadrille.yaml:12 (listeners[0].address)`, or `--cert`.
+/// The place of a setting: `quadrille.yaml:12 (listeners[0].address)`, or `--cert`.
 ///
-/// All places are equal, so that parts of the model are compared by what they say: a setting that has moved to another
+/// All places are equal, so that parts of the model are compared by their values: a setting that has moved to another
 /// line has not changed.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// What it was read from.
+    /// The origin.
     pub origin: Origin,
-    /// Counted from one; `None` if the origin as a whole is meant, or has no lines.
+    /// The line, counted from one; `None` for the origin as a whole, or one without lines.
     pub line: Option<u64>,
     /// Path of the field, such as `listeners[0].address`; empty for the whole document.
     pub path: Arc<str>,
 }
 
-/// What a setting was read from.
+/// The origin of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// A file, as it was named.
+    /// A file, by its name as given.
     File(Arc<str>),
     /// A resource of a control plane, such as `CDS` and the name of a cluster.
     Resource(&'static str, Arc<str>),
     /// A flag of the command line.
     Flag(Arc<str>),
-    /// Nothing: the value that holds when nothing is said.
+    /// A default value.
     Default,
-    /// This process or its machine, not its configuration.
+    /// The process or its machine, not its configuration.
     Process,
 }
 
 impl Origin {
-    /// A file, as it was named.
+    /// Returns the origin of a file, by its name as given.
     pub fn file(name: &str) -> Self {
         Self::File(name.into())
     }
 
-    /// Where relative paths in it start; empty for what is no file.
+    /// Returns the base directory of relative paths; empty if the origin is not a file.
     pub fn directory(&self) -> PathBuf {
         match self {
             Self::File(name) => Path::new(&**name).parent().map(Path::to_owned).unwrap_or_default(),
@@ -52,22 +52,22 @@ impl Origin {
 }
 
 impl Place {
-    /// All of an origin.
+    /// Returns the place of a whole origin.
     pub fn whole(origin: Origin) -> Self {
         Self { origin, line: None, path: "".into() }
     }
 
-    /// A command-line flag.
+    /// Returns the place of a command-line flag.
     pub fn flag(name: &str) -> Self {
         Self::whole(Origin::Flag(name.into()))
     }
 
-    /// Nowhere: the value that holds when nothing is said.
+    /// Returns the place of a default value.
     pub fn builtin() -> Self {
         Self::whole(Origin::Default)
     }
 
-    /// A field of an origin; line 0 stands for none.
+    /// Returns the place of a field; line 0 means no line.
     pub fn field(origin: &Origin, line: u64, path: &str) -> Self {
         Self { origin: origin.clone(), line: (line > 0).then_some(line), path: path.into() }
     }

@@ -1,14 +1,14 @@
-//! Shares of requests: so many of a million, which people write as percentages.
+//! Shares of requests in parts per million, written as percentages.
 
 use crate::model::Problem;
 
 /// All requests.
 pub const ALL: u32 = 1_000_000;
 
-/// Of one percent.
+/// Parts per million in one percent.
 const PERCENT: f64 = ALL as f64 / 100.0;
 
-/// So many of a million, of a percentage.
+/// Parses a percentage into parts per million.
 pub(crate) fn percentage(text: &str) -> Result<u32, Problem> {
     let parts = text.parse::<f64>().ok().map(|percent| (percent * PERCENT).round());
     // Numbers that are in range fit.
@@ -18,7 +18,7 @@ pub(crate) fn percentage(text: &str) -> Result<u32, Problem> {
     })
 }
 
-/// As a percentage.
+/// Returns the share as a percentage.
 pub(crate) fn show(parts: u32) -> f64 {
     f64::from(parts) / PERCENT
 }

@@ -1,26 +1,26 @@
-//! What documents of somebody else may cost this process.
+//! Resource limits for documents from untrusted sources.
 
 use crate::model::Problem;
 use std::cell::Cell;
 
-/// What the documents that came together, such as the resources of one response, may still cost. A short text can make a
-/// regular expression of megabytes, and each of many resources can name the same large file.
+/// The remaining memory for documents that were received together, such as the resources of one response. A short
+/// text can compile to a regular expression of megabytes, and each of many resources can name the same large file.
 #[derive(Debug)]
 pub struct Allowance {
     programs: Cell<usize>,
     bodies: Cell<usize>,
 }
 
-/// Bytes of all regular expressions, as they are compiled.
+/// Maximum size of all compiled regular expressions, in bytes.
 const PROGRAMS: usize = 128 << 20;
-/// Of one; more are refused by the crate for everybody.
+/// Maximum size of one; the `regex` crate refuses larger ones in any case.
 const LARGEST_PROGRAM: usize = 10 << 20;
-/// What the smallest is taken for.
+/// Minimum size that is counted for one.
 const SMALLEST_PROGRAM: usize = 4096;
-/// Bytes of all bodies of answers.
+/// Maximum size of all response bodies, in bytes.
 const BODIES: usize = 64 << 20;
 
-/// All of it.
+/// Returns the full allowance.
 impl Default for Allowance {
     fn default() -> Self {
         Self { programs: Cell::new(PROGRAMS), bodies: Cell::new(BODIES) }
@@ -28,11 +28,11 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// What `compile` makes within a number of bytes, which it is asked for with growing numbers. The last one counts,
-    /// whatever came of it: what fails has cost time.
+    /// Calls `compile` with increasing size limits until it succeeds. The last limit is counted, even after a
+    /// failure, which costs time too.
     ///
     /// # Errors
-    /// What the last attempt said, and if the allowance was used up.
+    /// The error of the last attempt, or an exhausted allowance.
     pub fn compile<T>(
         &self,
         compile: impl Fn(usize) -> Result<T, regex::Error>,
@@ -51,21 +51,21 @@ impl Allowance {
         compiled.map_err(|error| match error {
             regex::Error::CompiledTooBig(_) if most < LARGEST_PROGRAM => {
                 let message =
-                    format!("the regular expressions that came with it take more than {PROGRAMS} bytes");
+                    format!("the regular expressions received with it take more than {PROGRAMS} bytes");
                 Problem::new(message, "send fewer at once, or smaller ones")
             }
             error => problem(&error),
         })
     }
 
-    /// Takes this many bytes of a body.
+    /// Counts the bytes of a body.
     ///
     /// # Errors
-    /// If that is more than is left.
+    /// If fewer bytes are left.
     pub fn take_body(&self, bytes: usize) -> Result<(), Problem> {
         let left = self.bodies.get().checked_sub(bytes).ok_or_else(|| {
-            let message = format!("the bodies that came with it have more than {BODIES} bytes");
-            Problem::new(message, "answer with less, or from an upstream")
+            let message = format!("the bodies received with it have more than {BODIES} bytes");
+            Problem::new(message, "shorten the bodies, or serve them from an upstream")
         })?;
         self.bodies.set(left);
         Ok(())

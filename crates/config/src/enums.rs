@@ -1,6 +1,6 @@
-//! Values that are one of a few words, such as `round_robin` or `1.2`.
+//! Enumerated values, such as `round_robin` or `1.2`.
 //!
-//! One table for each type serves the configuration file, the command line and the page that shows the
+//! One table for each type is used by the configuration file, the command line and the page that shows the
 //! configuration in effect.
 
 use crate::{
@@ -9,22 +9,22 @@ use crate::{
         KeyServerUse, LogField, Mode, OcspStapling, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath,
         TraceParents, TracingProtocol, Transport, UpstreamProtocol, Version, key_server::Protocol,
     },
-    text::{nearest, quote},
+    suggest::{nearest, quote},
 };
 
 /// A type whose values have names.
 pub trait Word: Copy + PartialEq + 'static {
-    /// What a value is, with its article: `a TLS version`.
+    /// The kind of value, with its article: `a TLS version`.
     const WHAT: &'static str;
 
-    /// Every name; the first of a value is the one that is shown. Case does not matter.
+    /// All names; the first of each value is the one that is shown. Case is ignored.
     const WORDS: &'static [(&'static str, Self)];
 }
 
-/// The value of this name.
+/// Parses the name of a value.
 ///
 /// # Errors
-/// Says which names there are.
+/// For an unknown name; the message lists the known ones.
 pub fn word<T: Word>(text: &str) -> Result<T, Problem> {
     let found = T::WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     found.map(|(_, value)| *value).ok_or_else(|| {
@@ -37,17 +37,17 @@ pub fn word<T: Word>(text: &str) -> Result<T, Problem> {
     })
 }
 
-/// `on` or `off`.
+/// Parses `on` or `off`.
 pub fn switch(text: &str) -> Result<bool, Problem> {
     word(text)
 }
 
-/// The name that is shown for a value.
+/// Returns the name that is shown for a value.
 pub fn name<T: Word>(value: T) -> &'static str {
     T::WORDS.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
 
-/// The names that are shown, in the order of the table.
+/// Returns the names that are shown, in the order of the table.
 pub fn names<T: Word>() -> impl Iterator<Item = &'static str> {
     T::WORDS.iter().filter(|(text, value)| name(*value) == *text).map(|(text, _)| *text)
 }
@@ -60,12 +60,12 @@ fn one_of(names: &[&str]) -> String {
 }
 
 impl Word for TracingProtocol {
-    const WHAT: &'static str = "a form of OTLP";
+    const WHAT: &'static str = "an OTLP protocol";
     const WORDS: &'static [(&'static str, Self)] = &[("grpc", Self::Grpc), ("http", Self::Http)];
 }
 
 impl Word for TraceParents {
-    const WHAT: &'static str = "a word for whose traces are continued";
+    const WHAT: &'static str = "a choice of trace parents";
     const WORDS: &'static [(&'static str, Self)] =
         &[("trusted_proxies", Self::TrustedProxies), ("all", Self::All), ("off", Self::Off)];
 }
@@ -75,7 +75,7 @@ impl Word for Transport {
     const WORDS: &'static [(&'static str, Self)] = &[("tls", Self::Tls), ("plain", Self::Plain)];
 }
 
-/// `on` or `off`, in every spelling that YAML has had.
+/// `on` or `off`, in every spelling that YAML has defined.
 impl Word for bool {
     const WHAT: &'static str = "a switch";
     const WORDS: &'static [(&'static str, Self)] =
@@ -112,7 +112,7 @@ impl Word for AcmeKeyType {
 }
 
 impl Word for OcspStapling {
-    const WHAT: &'static str = "a choice of certificates to staple for";
+    const WHAT: &'static str = "a mode of OCSP stapling";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("on", Self::On),
         ("off", Self::Off),
@@ -206,7 +206,7 @@ impl Word for Mode {
 }
 
 impl Word for Ambiguous {
-    const WHAT: &'static str = "what to do with such a path";
+    const WHAT: &'static str = "an action for such a path";
     const WORDS: &'static [(&'static str, Self)] = &[("reject", Self::Reject), ("keep", Self::Keep)];
 }
 
