@@ -1,13 +1,13 @@
-// A picture of the last minutes: lines, or areas on top of each other. Gaps stay gaps.
+// Chart of a time window: lines or stacked areas, with gaps where data is missing.
 
 import { element, setText, svg } from "./elements.js";
 const HEIGHT = 168;
 const MARGIN = { top: 8, right: 8, bottom: 20, left: 48 };
 
 /**
- * Draws into a figure. `series` are `{key, label}` of the points' values, `optional` if there may be none, and `format`
- * writes one of them. `least` is where the scale ends at least, `top` where it ends whatever the values are; `stacked` puts
- * areas on top of each other, `logarithmic` gives each power of ten the same height.
+ * A chart in a figure. `series` are the `{key, label}` of the points' values, `optional` if they may be absent, and `format`
+ * formats a value. `least` is the minimum upper end of the scale, `top` a fixed upper end; `stacked` draws stacked areas,
+ * `logarithmic` gives each power of ten the same height.
  */
 export class Chart {
     #figure;
@@ -22,7 +22,7 @@ export class Chart {
 
     constructor(figure, options) {
         this.#figure = figure;
-        this.#options = { least: 1, top: null, stacked: false, logarithmic: false, empty: "Nothing has happened yet.", ...options };
+        this.#options = { least: 1, top: null, stacked: false, logarithmic: false, empty: "No data yet.", ...options };
         const legend = element("ul", "legend", ...options.series.map(({ key, label }, index) => {
             const value = element("b", "");
             this.#values.set(key, value);
@@ -34,7 +34,7 @@ export class Chart {
         this.#picture.addEventListener("pointerleave", () => this.#point(null));
     }
 
-    /** Shows these points of so many seconds, the last one being now; `happened` is false as long as there is nothing to see. */
+    /** Shows the points of a window in seconds that ends now; `happened` is false as long as there is no data. */
     update(points, window, happened) {
         this.#points = points;
         this.#window = window;
@@ -59,7 +59,7 @@ export class Chart {
         this.#tell();
     }
 
-    /** From times and values to places. */
+    /** Returns the mapping from times and values to coordinates. */
     #scale(width) {
         const end = this.#points.at(-1)?.time ?? 0;
         const heights = this.#points.map(({ values }) => this.#stack(values).at(-1) ?? 0);
@@ -76,13 +76,13 @@ export class Chart {
         };
     }
 
-    /** All values above zero: a logarithm has no others. */
+    /** Returns all values above zero, which have a logarithm. */
     #positive() {
         const keys = this.#options.series.map(({ key }) => key);
         return this.#points.flatMap(({ values }) => keys.map(key => values?.[key] ?? 0)).filter(value => value > 0);
     }
 
-    /** The upper ends of a point's series: each above the ones before, or, of lines, the highest last. */
+    /** Returns the upper edges of a point's stacked series; for lines, only the highest value. */
     #stack(values) {
         if (values === null) return [];
         const each = this.#options.series.map(({ key }) => values[key] ?? 0);
@@ -112,7 +112,7 @@ export class Chart {
         );
     }
 
-    /** Writes the values of the point under the pointer, or the newest ones. */
+    /** Shows the values of the point under the pointer, or the newest ones. */
     #tell() {
         const scale = this.#scale(this.#figure.clientWidth);
         const pointed = this.#pointed;
@@ -133,7 +133,7 @@ export class Chart {
     }
 }
 
-/** Points in a row that have a value. */
+/** Returns runs of consecutive points that have a value. */
 export function runs(points, valueOf) {
     const found = [];
     let run = [];
@@ -149,18 +149,18 @@ export function runs(points, valueOf) {
     return found;
 }
 
-/** The next of 1, 2, 4, 5, 8 times a power of ten. */
+/** Rounds up to 1, 2, 4, 5 or 8 times a power of ten. */
 export function niceTop(value) {
     const power = 10 ** Math.floor(Math.log10(value));
     return [1, 2, 4, 5, 8, 10].map(step => step * power).find(top => top >= value * 0.999) ?? value;
 }
 
-/** Where a value is between zero and `top`, and what is written at the edge. */
+/** Returns a linear scale from zero to `top`, with its ticks. */
 function linear(top) {
     return { ticks: [0, top / 2, top], share: value => value / top };
 }
 
-/** The same by powers of ten, from the one below all values to the one above them. */
+/** Returns a logarithmic scale, from the power of ten below all values to the one above them. */
 export function logarithmic(values) {
     const [least, most] = values.length > 0 ? [Math.min(...values), Math.max(...values)] : [1e-4, 1e-2];
     const low = Math.floor(Math.log10(least) + 1e-9);

@@ -1,8 +1,8 @@
-// Elements of the page. Whatever comes from the gateway becomes text, never markup.
+// Elements of the page. Data from the gateway is inserted as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element with a class, and with children: elements, or what becomes text. */
+/** Creates an element with a class and children: elements, or values to be shown as text. */
 export function element(name, className, ...children) {
     const made = document.createElement(name);
     if (className) made.className = className;
@@ -10,7 +10,7 @@ export function element(name, className, ...children) {
     return made;
 }
 
-/** An SVG element with attributes. */
+/** Creates an SVG element with attributes. */
 export function svg(name, attributes = {}, ...children) {
     const made = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -18,17 +18,17 @@ export function svg(name, attributes = {}, ...children) {
     return made;
 }
 
-/** The element with this id. */
+/** Returns the element with this id. */
 export function byId(id) {
     return document.getElementById(id);
 }
 
-/** Sets a text, and touches the page only if it is another one. */
+/** Sets the text of an element, if it has changed. */
 export function setText(where, text) {
     if (where.textContent !== text) where.textContent = text;
 }
 
-/** A table of texts and elements; a cell may also be `{text, className}`. On a phone each row is a card, and cells have their heads. */
+/** Creates a table of texts and elements; a cell may also be `{text, className}`. On a phone each row is a card with labelled cells. */
 export function table(heads, rows) {
     const named = heads.map(head => (typeof head === "object" ? head.text : head));
     const cell = (name, value) => {

@@ -1,11 +1,11 @@
-// Prometheus's text form, read into families of samples.
+// Parser of Prometheus's text format.
 
 /**
  * @typedef {{labels: Object<string, string>, key: string, value: number}} Sample
  * @typedef {Map<string, Sample[]>} Snapshot  by the series' name
  */
 
-/** Reads an exposition. Lines that are none of its are left out. */
+/** Parses an exposition. Invalid lines are ignored. */
 export function parse(text) {
     const snapshot = new Map();
     for (const line of text.split("\n")) {

@@ -1,10 +1,10 @@
-// What the gateway remembers of the hour before the page was opened.
+// History of the hour before the page was opened.
 
 import { parse } from "./exposition.js";
 
 /**
- * The snapshots in `/history`, the oldest first, each with its age in seconds. Of each series the changes are told:
- * from which snapshot on it had which value, or none.
+ * Returns the snapshots in `/history`, the oldest first, each with its age in seconds. For each series, `/history` contains
+ * the changes: the index of the first snapshot with a value, and the value or null.
  * @returns {{age: number, snapshot: Snapshot}[]}
  */
 export function snapshots({ ages, series }) {
@@ -25,7 +25,7 @@ export function snapshots({ ages, series }) {
     return frames;
 }
 
-/** What of a snapshot is remembered for an hour: these families. */
+/** Reduces a snapshot to these families, which are kept for an hour. */
 export function reduced(snapshot, families) {
     return new Map([...snapshot].filter(([name]) => families.has(name) || families.has(name.replace(/_(bucket|sum|count)$/, ""))));
 }

@@ -1,4 +1,4 @@
-// Asks the gateway every two seconds, and shows what it says. Whatever happens, it goes on asking.
+// Polls the gateway every two seconds and shows the result. Polling continues after errors.
 
 import { alerts } from "./alerts.js";
 import { byId, element, setText } from "./elements.js";
@@ -18,7 +18,7 @@ const PATIENCE = 5000;
 const minutes = new Timeline(MINUTES);
 const hour = new Timeline(HOUR);
 const drawCharts = charts();
-/** What the gateway remembers; null until it has been asked. */
+/** Metric families in the gateway's history; null until it is loaded. */
 let families = null;
 let shown = minutes;
 let lost = null;
@@ -41,7 +41,7 @@ async function ask(page) {
     return response.text();
 }
 
-/** Begins with what the gateway remembers. */
+/** Loads the gateway's history. */
 function recall(history) {
     const now = seconds();
     for (const { age, snapshot } of snapshots(history)) {
@@ -57,7 +57,7 @@ function show(snapshot, status) {
     hour.add(reduced(snapshot, families), seconds(), point);
     document.body.dataset.role = status.role;
     setText(byId("about"), `${status.role === "keyserver" ? "Key server" : "Gateway"} ${status.version}, up ${age(status.uptime_seconds)}`);
-    state(status.ready ? "live" : "draining", status.ready ? "live" : "draining: finishes what is open, takes nothing new");
+    state(status.ready ? "live" : "draining", status.ready ? "live" : "draining: finishing open requests, accepting no connections");
     const shaken = (gauge(snapshot, "quadrille_handshakes_total") ?? 0) + (gauge(snapshot, "quadrille_handshake_failures_total") ?? 0);
     byId("quiet").hidden = status.role !== "gateway" || shaken > 0;
     showAlerts(alerts(status, snapshot, minutes.last(60), hour.last(Infinity), now));
@@ -74,7 +74,7 @@ function lose(error) {
     console.debug(error);
     minutes.interrupt(seconds());
     hour.interrupt(seconds());
-    state("lost", `gateway not reachable for ${age((Date.now() - lost) / 1000)}; asking again`);
+    state("lost", `gateway not reachable for ${age((Date.now() - lost) / 1000)}; retrying`);
     if (minutes.latest !== null) drawCharts(shown, minutes.latest);
 }
 
@@ -83,7 +83,7 @@ function state(kind, text) {
     setText(byId("state"), text);
 }
 
-/** The stages under the chosen name. The list of names is touched only when there is a new one. */
+/** Draws the stages for the selected name. The list of names is updated only when it changes. */
 function drawStages(snapshot) {
     const choice = byId("name");
     const names = sampledNames(snapshot);

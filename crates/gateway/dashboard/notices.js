@@ -1,11 +1,11 @@
-// The strip of alerts above everything else.
+// List of alerts at the top of the page.
 
 import { byId, element } from "./elements.js";
 
-/** More are counted only. */
+/** Maximum number of alerts shown. */
 const SHOWN = 8;
 
-/** Shows what is wrong, or that nothing is. Touches the page only if it is something else than before. */
+/** Shows the alerts, or "No alerts". Updates the page only when they change. */
 export function showAlerts(found) {
     const where = byId("alerts");
     const told = JSON.stringify(found);

@@ -1,4 +1,4 @@
-// The tiles, and the pictures of the last minutes or the last hour.
+// Tiles, and charts of the last minutes or the last hour.
 
 import { Chart } from "./chart.js";
 import { element, byId, setText } from "./elements.js";
@@ -7,7 +7,7 @@ import {
 } from "./stats.js";
 import { cpuTime, duration, microseconds, number, percent } from "./format.js";
 
-/** A point of the pictures: what happened since the snapshot before. */
+/** Returns a point of the charts: the activity since the previous snapshot. */
 export function point(interval) {
     const { mean } = batches(interval);
     return {
@@ -22,7 +22,7 @@ export function point(interval) {
     };
 }
 
-const HANDSHAKES = "No handshake yet. Connect a client, and this picture begins.";
+const HANDSHAKES = "No handshake yet. The chart starts with the first connection.";
 
 const PICTURES = [
     ["handshakes", "quadrille_handshakes_total", {
@@ -35,13 +35,13 @@ const PICTURES = [
             { key: "redirects", label: "3xx" },
             { key: "clientErrors", label: "4xx" },
             { key: "serverErrors", label: "5xx" },
-            { key: "unanswered", label: "without an answer", optional: true },
+            { key: "unanswered", label: "no response", optional: true },
         ],
         stacked: true, format: number, empty: "No request yet.",
     }],
     ["upstream", "quadrille_upstream_seconds_count", {
         series: [{ key: "upstream50", label: "median" }, { key: "upstream99", label: "99th percentile" }],
-        logarithmic: true, format: duration, empty: "No request has been passed on yet.",
+        logarithmic: true, format: duration, empty: "No request has been forwarded yet.",
     }],
     ["resumption", "quadrille_handshakes_total", {
         series: [
@@ -51,7 +51,7 @@ const PICTURES = [
         top: 1, format: percent, empty: HANDSHAKES,
     }],
     ["fill", "quadrille_key_batch_size_count", {
-        series: [{ key: "fill", label: "operations in a batch" }, { key: "depth", label: "waiting in the queue" }],
+        series: [{ key: "fill", label: "operations per batch" }, { key: "depth", label: "queued operations" }],
         format: number, empty: "No private-key operation has been queued yet.",
     }],
     ["key-times", "quadrille_key_operation_seconds_count", {
@@ -64,7 +64,7 @@ const PICTURES = [
     }],
 ];
 
-/** Makes the pictures; call the result with a timeline and the newest snapshot. */
+/** Creates the charts; call the result with a timeline and the newest snapshot. */
 export function charts() {
     const made = PICTURES.map(([id, counted, options]) => [counted, new Chart(byId(id), options)]);
     return (timeline, snapshot) => {
@@ -73,7 +73,7 @@ export function charts() {
 }
 
 /**
- * Writes the tiles. Rates are of the last seconds, percentiles of the last minute, what CPU was saved of the last hour.
+ * Updates the tiles: rates of the last seconds, percentiles of the last minute, saved CPU time of the last hour.
  * `now` is Unix time.
  */
 export function tiles(minutes, hour, now) {
@@ -89,8 +89,8 @@ export function tiles(minutes, hour, now) {
     tile("requests", number(asked && asked.answered), asked && (asked.serverErrors > 0 ? `${number(asked.serverErrors)}/s are 5xx` : "no 5xx"));
     const upstream = known(minute, upstreamTimes);
     tile("upstream", duration(upstream && upstream.upstream50), upstream && upstream.upstream99 !== null ? `99 %: ${duration(upstream.upstream99)}` : "median");
-    tile("operations", number(rate && rate.operations), rate && (rate.shed > 0 ? `${number(rate.shed)} refused` : "none refused"));
-    tile("share", percent(known(minute, resumedShare)), "of the last minute");
+    tile("operations", number(rate && rate.operations), rate && (rate.shed > 0 ? `${number(rate.shed)} rejected` : "none rejected"));
+    tile("share", percent(known(minute, resumedShare)), "in the last minute");
     const times = known(minute, handshakeTimes);
     tile("time", duration(times && times.p50), times && times.p99 !== null ? `99 %: ${duration(times.p99)}` : "median");
     const full = cpuOf(measured(minutes, now), "full");
@@ -99,22 +99,22 @@ export function tiles(minutes, hour, now) {
     const filled = known(minute, batches);
     tile("batch", number(filled && filled.mean), filled && company(filled));
     const open = minutes.latest && gauge(minutes.latest, "quadrille_connections");
-    const refused = rate && rate.refused > 0 ? `, of them ${number(rate.refused)} refused` : "";
+    const refused = rate && rate.refused > 0 ? `, ${number(rate.refused)} of them rejected` : "";
     tile("connections", number(open), rate && `${number(rate.failed)} failures/s${refused}`);
     sizes(filled);
 }
 
-/** What is known of the CPU of handshakes: of the last minutes, or else of all the time of the process. */
+/** Returns an interval with measured handshakes: the last minutes, or else the life of the process. */
 export function measured(minutes, now) {
     const interval = minutes.last(Infinity);
     const recent = interval !== null && (cpuOf(interval, "full") ?? cpuOf(interval, "resumed")) !== null;
     return recent ? interval : sinceStart(minutes.latest, now);
 }
 
-/** In words what the mean of a batch means. */
+/** Describes the mean size of batches. */
 function company({ mean, width }) {
-    if (width === 1) return "this backend computes one at a time";
-    return mean !== null && mean < 1.05 ? `alone: too few at a time to share` : `up to ${width} at the price of one`;
+    if (width === 1) return "this backend has no batches";
+    return mean !== null && mean < 1.05 ? "too few concurrent operations for a batch" : `up to ${width} at the cost of one`;
 }
 
 function tile(id, value, note) {
@@ -123,7 +123,7 @@ function tile(id, value, note) {
     setText(where.querySelector(".note"), note ?? "");
 }
 
-/** How many batches of each size the last minute has had. */
+/** Shows the number of batches by size in the last minute. */
 function sizes(filled) {
     const where = byId("sizes");
     if (filled === null || filled.count === 0) return where.replaceChildren();

@@ -1,10 +1,10 @@
-// Where a handshake's CPU goes: a bar for each kind of handshake, and the figures below.
+// CPU time of handshakes by stage: a bar for each kind of handshake, and a table of the figures.
 
 import { element, table } from "./elements.js";
 import { stages } from "./stats.js";
 import { microseconds, number } from "./format.js";
 
-/** Messages in the order of the protocol (RFC 8446, RFC 5246), as the server works on them. */
+/** Messages in the order of the protocol (RFC 8446, RFC 5246), as the server processes them. */
 export const STAGES = [
     ["ClientHello", "ClientHello"],
     ["KeyExchange", "key exchange"],
@@ -23,7 +23,7 @@ export const STAGES = [
     ["Other", "other"],
 ];
 
-/** The kinds that were measured in the interval, under one name or all, as elements. */
+/** Returns elements for the kinds of handshake measured in the interval, for one name or all. */
 export function stageElements(interval, sni) {
     const kinds = interval === null ? [] : stages(interval, sni);
     if (kinds.length === 0) return [element("p", "empty inline", "No handshake has been measured yet.")];

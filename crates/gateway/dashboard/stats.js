@@ -1,27 +1,27 @@
-// From counters to statistics. Pure: an interval in, numbers out; null where there is nothing to tell.
+// Statistics of an interval, computed from counters. Pure functions; null without data.
 
 const all = () => true;
 
-/** All that a process has counted since it began. */
+/** Returns the interval since the process started. */
 export function sinceStart(snapshot, now) {
     const seconds = now - (gauge(snapshot, "process_start_time_seconds") ?? now);
     return { before: new Map(), now: snapshot, seconds: Math.max(seconds, 1) };
 }
 
-/** The sum of a gauge's series; null if there is none. */
+/** Returns the sum of a gauge's series; null if it has none. */
 export function gauge(snapshot, name, where = all) {
     const samples = (snapshot.get(name) ?? []).filter(sample => where(sample.labels));
     return samples.length === 0 ? null : samples.reduce((sum, sample) => sum + sample.value, 0);
 }
 
-/** By how much a counter grew. A series that is new began at zero. */
+/** Returns the increase of a counter. A new series started at zero. */
 export function increase({ before, now }, name, where = all) {
     let sum = 0;
     for (const value of increases({ before, now }, name, where).values()) sum += value;
     return sum;
 }
 
-/** The same by the values of one label. */
+/** Returns the increase of a counter by the values of a label. */
 export function increaseBy(interval, name, label, where = all) {
     const sums = new Map();
     for (const [sample, value] of increases(interval, name, where)) {
@@ -40,7 +40,7 @@ function increases({ before, now }, name, where) {
     return grown;
 }
 
-/** What a histogram has got: its count, its sum, and the counts up to each bound. */
+/** Returns the increase of a histogram: its count, its sum, and the counts up to each bound. */
 export function distribution(interval, name, where = all) {
     const upTo = increaseBy(interval, `${name}_bucket`, "le", where);
     const bounds = [...upTo.keys()].map(bound => [bound === "+Inf" ? Infinity : Number(bound), upTo.get(bound)]);
@@ -48,7 +48,7 @@ export function distribution(interval, name, where = all) {
     return { count: increase(interval, `${name}_count`, where), sum: increase(interval, `${name}_sum`, where), bounds };
 }
 
-/** The value that a share `q` of all do not exceed, straight lines drawn within buckets. */
+/** Returns the `q`-quantile, with linear interpolation within buckets. */
 export function quantile({ count, bounds }, q) {
     if (count <= 0) return null;
     const rank = q * count;
@@ -62,7 +62,7 @@ export function quantile({ count, bounds }, q) {
     return lower;
 }
 
-/** Handshakes and operations each second. */
+/** Returns handshakes and operations per second. */
 export function rates(interval) {
     const { seconds } = interval;
     const sessions = increaseBy(interval, "quadrille_handshakes_total", "session");
@@ -76,7 +76,7 @@ export function rates(interval) {
     };
 }
 
-/** HTTP requests each second, by class of status, and all together. */
+/** Returns HTTP requests per second, by status class and in total. */
 export function requests(interval) {
     const by = increaseBy(interval, "quadrille_requests_total", "status");
     const rate = status => (by.get(status) ?? 0) / interval.seconds;
@@ -86,21 +86,21 @@ export function requests(interval) {
     return { ...each, answered: Object.values(each).reduce((sum, value) => sum + (value ?? 0), 0) };
 }
 
-/** How long servers took to begin their responses, in seconds. */
+/** Returns the time to the upstreams' response headers, in seconds. */
 export function upstreamTimes(interval) {
     const times = distribution(interval, "quadrille_upstream_seconds");
     return { upstream50: quantile(times, 0.5), upstream99: quantile(times, 0.99) };
 }
 
-/** Handshakes that failed, by reason, the most frequent first. */
+/** Returns failed handshakes by reason, the most frequent first. */
 export function failures(interval) {
     const by = increaseBy(interval, "quadrille_handshake_failures_total", "reason");
     return [...by].filter(([, count]) => count > 0).sort((one, other) => other[1] - one[1]);
 }
 
 /**
- * CPU of private-key operations in seconds: what was spent, and what computing them together has saved, which the gateway
- * counts batch by batch. `share` is the part of what they would have cost one at a time.
+ * Returns the CPU time of private-key operations in seconds: the time spent, and the time saved by batching, which the
+ * gateway counts for each batch. `share` is the saved part of the cost of single operations.
  */
 export function cpuSaved(interval) {
     const seconds = name => increase(interval, name) / 1e9;
@@ -109,19 +109,19 @@ export function cpuSaved(interval) {
     return { spent, saved, share: spent + saved > 0 ? saved / (spent + saved) : null };
 }
 
-/** Which share of the handshakes were resumed. */
+/** Returns the share of resumed handshakes. */
 export function resumedShare(interval) {
     const { full, resumed } = rates(interval);
     return full + resumed > 0 ? resumed / (full + resumed) : null;
 }
 
-/** Which share of the clients that offered a session could resume it; null where the gateway does not count them. */
+/** Returns the share of offered sessions that were resumed; null if none was offered. */
 export function hitRate(interval) {
     const offered = increase(interval, "quadrille_resumption_offered_total");
     return offered > 0 ? increase(interval, "quadrille_resumption_hits_total") / offered : null;
 }
 
-/** How full batches were: operations in one on average, and how many of each size; and what one pass would take. */
+/** Returns the mean size of batches, their counts by size, and the number of operations that fit in one pass. */
 export function batches(interval) {
     const sizes = distribution(interval, "quadrille_key_batch_size");
     const widths = (interval.now.get("quadrille_key_batch_width") ?? []).map(sample => sample.value);
@@ -134,22 +134,22 @@ export function batches(interval) {
     return { mean: sizes.count > 0 ? sizes.sum / sizes.count : null, counts, count: sizes.count, width: Math.max(1, ...widths) };
 }
 
-/** Seconds: how long operations waited, and how long batches took. */
+/** Returns the queueing times of operations, and the computing times of batches, in seconds. */
 export function keyTimes(interval) {
     const waits = distribution(interval, "quadrille_key_wait_seconds");
     const computed = distribution(interval, "quadrille_key_operation_seconds");
     return { wait50: quantile(waits, 0.5), wait99: quantile(waits, 0.99), computed50: quantile(computed, 0.5) };
 }
 
-/** Seconds from accept to the end of the handshake. */
+/** Returns the times from accept to the end of the handshake, in seconds. */
 export function handshakeTimes(interval) {
     const times = distribution(interval, "quadrille_handshake_seconds");
     return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
 /**
- * CPU by stage, for each kind of handshake that was measured, the dearest kind first:
- * `[{version, session, samples, total, stages: Map of stage to microseconds}]`. `sni` null takes all names together.
+ * Returns the CPU time by stage for each kind of measured handshake, the most expensive first:
+ * `[{version, session, samples, total, stages: Map of stage to microseconds}]`. A null `sni` selects all names.
  */
 export function stages(interval, sni = null) {
     const named = labels => sni === null || labels.sni === sni;
@@ -169,12 +169,12 @@ export function stages(interval, sni = null) {
     return measured.filter(kind => kind.samples > 0).sort((one, other) => other.total - one.total);
 }
 
-/** The names under which handshakes were measured since the process began. */
+/** Returns the names for which handshakes were measured since the process started. */
 export function sampledNames(snapshot) {
     return [...new Set((snapshot.get("quadrille_handshake_samples_total") ?? []).map(sample => sample.labels.sni))].sort();
 }
 
-/** Microseconds of CPU of one handshake of this session, whatever the version. */
+/** Returns the CPU time in microseconds of a handshake of this session type, over all versions. */
 export function cpuOf(interval, session) {
     const where = labels => labels.session === session;
     const samples = increase(interval, "quadrille_handshake_samples_total", where);

@@ -1,4 +1,4 @@
-// What is there: backends with their health, certificates with their expiry; and why handshakes failed.
+// Tables of backends with their health, of certificates with their expiry, and of failed handshakes by reason.
 
 import { element, table } from "./elements.js";
 import { failures, gauge } from "./stats.js";
@@ -6,7 +6,7 @@ import { day, number } from "./format.js";
 
 const DAY = 86400;
 
-/** The engine, the key servers and the servers behind the gateway. */
+/** Returns tables of the engine, the key servers and the endpoints of upstreams. */
 export function backendElements(status, snapshot) {
     const shown = [element("h3", "", "Private-key operations"), engine(status, snapshot)];
     const keyServers = snapshot.get("quadrille_keyless_server_up") ?? [];
@@ -17,9 +17,9 @@ export function backendElements(status, snapshot) {
     const upstreams = status.upstreams ?? [];
     if (upstreams.length > 0) {
         const rows = upstreams.flatMap(upstream => upstream.servers.map(server => [upstream.name, server.address, ofServer(server)]));
-        shown.push(element("h3", "", "Upstreams"), table(["Upstream", "Server", "State"], rows));
+        shown.push(element("h3", "", "Upstreams"), table(["Upstream", "Endpoint", "State"], rows));
     } else if (status.role === "gateway") {
-        shown.push(element("p", "quiet", "No upstreams: the gateway answers by itself."));
+        shown.push(element("p", "quiet", "No upstreams: the gateway responds itself."));
     }
     return shown;
 }
@@ -42,34 +42,34 @@ function engine(status, snapshot) {
         ];
     });
     const right = text => ({ className: "figure", text });
-    return table(["Backend", right("At once"), right("Computed"), "State"], rows);
+    return table(["Backend", right("Batch width"), right("Computed"), "State"], rows);
 }
 
 function ofServer({ healthy }) {
-    return healthy === null ? element("span", "state", "not checked") : health(healthy, "healthy", "down");
+    return healthy === null ? element("span", "state", "not checked") : health(healthy, "healthy", "unhealthy");
 }
 
 function health(well, yes, no) {
     return element("span", well ? "state good" : "state bad", well ? yes : no);
 }
 
-/** Reasons of failed handshakes, as `/metrics` names them, in the words of somebody who looks for the cause. */
+/** Descriptions of the reasons for failed handshakes in `/metrics`. */
 const REASONS = {
-    tls: "no common version, cipher or group, or an alert of the client's: often a certificate that it does not trust",
-    closed: "the client left",
-    timeout: "the client took too long",
-    not_tls: "something else than TLS",
+    tls: "no common version, cipher or group, or an alert from the client, often because it does not trust the certificate",
+    closed: "the client disconnected",
+    timeout: "the client was too slow",
+    not_tls: "not TLS",
     plain_http: "HTTP without TLS",
-    proxy_header: "no PROXY header, or none that is trusted",
-    too_many_handshakes: "too many at once (limits)",
-    no_chain: "no listener is for it",
+    proxy_header: "missing or untrusted PROXY header",
+    too_many_handshakes: "too many concurrent handshakes (limits)",
+    no_chain: "no filter chain matches",
     shed: "the queue of private-key operations was full",
-    refused: "refused under overload",
+    refused: "rejected during overload",
     key: "the private-key operation failed",
-    key_server: "no key server has computed it",
+    key_server: "no key server has computed the operation",
 };
 
-/** Why handshakes failed, in the last minute and the last hour, either of which may not be known yet. */
+/** Returns the reasons for failed handshakes in the last minute and the last hour, either of which may be null. */
 export function failureElements(minute, hour) {
     const all = hour === null ? [] : failures(hour);
     if (all.length === 0) return [element("p", "empty inline", "No handshake has failed in the last hour.")];
@@ -83,7 +83,7 @@ export function failureElements(minute, hour) {
     return [table(["Reason", right("Last minute"), right("Last hour")], rows)];
 }
 
-/** The certificates, the next to expire first. `now` is Unix time. */
+/** Returns the table of certificates by expiry, the earliest first. `now` is Unix time. */
 export function certificateElements(status, now) {
     const certificates = [...(status.certificates ?? [])].sort((one, other) => one.not_after - other.not_after);
     if (certificates.length === 0) return [element("p", "quiet", "No certificates.")];
@@ -91,7 +91,7 @@ export function certificateElements(status, now) {
         names(certificate.names),
         expiry(certificate, now),
         { className: "whole", text: day(certificate.not_after) },
-        `${certificate.key_type.replaceAll("-", "\u2011")}${certificate.key === "local" ? "" : ", elsewhere"}`,
+        `${certificate.key_type.replaceAll("-", "\u2011")}${certificate.key === "local" ? "" : ", on key servers"}`,
         certificate.listener,
     ]);
     return [table(["Names", "State", "Expires", "Key", "Listener"], rows)];
@@ -108,14 +108,14 @@ function names(all) {
 }
 
 /**
- * Certificates are renewed a month before they expire; a week before, somebody should know. Of those that renew themselves,
- * which may live for six days, the gateway says when a renewal is late.
+ * Returns the state of a certificate. Manual renewals are usually done a month before expiry; a week before is critical.
+ * For automatic ones, with lifetimes of six days or more, the gateway reports whether the renewal is overdue.
  */
 function expiry({ not_before, not_after, late }, now) {
     const days = Math.floor((not_after - now) / DAY);
     if (now < not_before) return element("span", "state bad", "not valid yet");
     if (now > not_after) return element("span", "state bad", "expired");
     const text = days < 1 ? "less than a day left" : days === 1 ? "1 day left" : `${number(days)} days left`;
-    if (late) return element("span", "state bad", `${text}, and its renewal is late`);
+    if (late) return element("span", "state bad", `${text}, renewal overdue`);
     return element("span", `state ${days < 7 ? "bad" : days < 21 ? "warn" : "good"}`, text);
 }

@@ -1,8 +1,8 @@
-// Snapshots in their order. Differences are only ever taken within one process: a counter that has begun anew is no rate.
+// Snapshots in order. Differences are taken only within one process: a counter that was reset gives no rate.
 
 import { gauge } from "./stats.js";
 
-/** How far back the page looks, in seconds, and how close its snapshots are there: each one, or one in ten seconds. */
+/** Time windows of the page in seconds, with the minimum spacing of their snapshots: every one, or one in ten seconds. */
 export const MINUTES = { window: 300, spacing: 0 };
 export const HOUR = { window: 3600, spacing: 10 };
 
@@ -22,15 +22,15 @@ export class Timeline {
         this.#spacing = spacing;
     }
 
-    /** How far back it looks, in seconds. */
+    /** Length of the window in seconds. */
     get window() {
         return this.#window;
     }
 
     /**
-     * Adds a snapshot taken at `time`, in seconds of a clock that only goes forward, unless it comes too close to the one
-     * before. `figures` makes a point of the pictures from the interval since the snapshot before; after a restart there is
-     * none, and the pictures have a gap.
+     * Adds a snapshot taken at `time`, in seconds of a monotonic clock, unless it is too close to the previous one.
+     * `figures` computes a point of the charts from the interval since the previous snapshot; after a restart there is no
+     * point, and the charts have a gap.
      */
     add(snapshot, time, figures) {
         const entry = { snapshot, time, process: gauge(snapshot, "process_start_time_seconds") };
@@ -45,7 +45,7 @@ export class Timeline {
         this.#forget(time);
     }
 
-    /** The gateway could not be asked. */
+    /** Adds a gap, because the gateway was not reachable. */
     interrupt(time) {
         this.#points.push({ time, values: null });
         this.#forget(time);
@@ -56,14 +56,14 @@ export class Timeline {
         return this.#newest?.snapshot ?? null;
     }
 
-    /** What happened in the last `seconds`, as far as it is known; null after the first snapshot of a process. */
+    /** Returns the interval of the last `seconds`, or the known part; null after the first snapshot of a process. */
     last(seconds) {
         const now = this.#newest;
         const before = this.#entries.find(entry => now.time - entry.time <= seconds + SLACK);
         return before === undefined || before === now ? null : interval(before, now);
     }
 
-    /** The points of the pictures; `values` is null where there is a gap. */
+    /** Points of the charts; `values` is null in a gap. */
     get points() {
         return this.#points;
     }
@@ -71,19 +71,19 @@ export class Timeline {
     #forget(time) {
         const kept = entry => time - entry.time <= this.#window + SLACK;
         this.#points = this.#points.filter(kept);
-        // The newest stays whatever its age: after a silence, what comes next is compared with it.
+        // The newest is kept at any age: after a gap, the next snapshot is compared with it.
         this.#entries = this.#entries.filter((entry, index) => kept(entry) || index === this.#entries.length - 1);
     }
 }
 
-/** A snapshot does not come on the second. */
+/** Tolerance in seconds, since snapshots are not taken at exact times. */
 const SLACK = 1;
 
 function interval(before, now) {
     return { before: before.snapshot, now: now.snapshot, seconds: now.time - before.time };
 }
 
-/** Whether it is the same process. Its start says so; if that is not told, counters that went back do. */
+/** Returns whether both are of the same process: same start time, and no counter has decreased. */
 function continues(before, now) {
     if (before.process !== now.process || now.time <= before.time) return false;
     for (const [name, samples] of before.snapshot) {

@@ -1,14 +1,14 @@
-//! Who is let in, by the rules of a configuration: what is asked about connections is answered here, and what is asked
-//! about requests by whoever has one.
+//! Evaluation of a configuration's access rules. Conditions on connections are evaluated here, and conditions on
+//! requests by the caller.
 
 use crate::connection::{CertificateNames, Connection};
 use quadrille_config::model::{AccessCondition, AccessRules, Doubt, TextMatch};
 use std::net::IpAddr;
 
-/// Whether all rules let a connection in.
+/// Checks that all rules allow a connection.
 ///
 /// # Errors
-/// Says which policy does not, for the log.
+/// Returns the name of the policy that denies it, for the log.
 pub(crate) fn admits_connection<'a>(
     rules: &'a [AccessRules],
     connection: &Connection,
@@ -16,8 +16,8 @@ pub(crate) fn admits_connection<'a>(
     admits(rules, connection, connection.client.ip(), &|_, _| false)
 }
 
-/// Whether all rules let in who comes by this connection, from this address; `of_request` says which conditions hold that
-/// are not about the connection.
+/// Checks that all rules allow a client with this address on this connection; `of_request` evaluates the conditions
+/// that do not concern the connection.
 ///
 /// # Errors
 /// See [`admits_connection`].
@@ -39,7 +39,7 @@ pub(crate) fn admits<'a>(
     rules.iter().try_for_each(|rules| rules.admits(&holds)).map_err(|policy| policy.unwrap_or(NO_POLICY))
 }
 
-/// As Envoy asks: URIs first, then DNS names, then the subject.
+/// Matches the names of the client certificate in Envoy's order: URIs, then DNS names, then the subject.
 fn is_authenticated(connection: &Connection, wanted: Option<&TextMatch>) -> bool {
     let Some(certificate) = &connection.certificate else { return false };
     wanted.is_none_or(|wanted| {

@@ -1,4 +1,4 @@
-//! Where a gateway's configuration comes from, and who is told of it.
+//! Source of a gateway's configuration, with the callbacks for its changes.
 
 use crate::{
     admin::AdminPages,
@@ -10,46 +10,46 @@ use quadrille_config::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// Reads the configuration again, for a reload; on failure, what is wrong with it.
+/// Reads the configuration again for a reload; on failure, returns its errors.
 pub type ReadConfiguration = Box<dyn Fn() -> Result<Gateway, Diagnostics>>;
 
-/// Where a configuration came from.
+/// Source of a configuration.
 pub struct ConfigurationSource {
     /// Reads it again.
     pub reread: ReadConfiguration,
-    /// The file to watch, where there is one.
+    /// Configuration file to watch, if there is one.
     pub file: Option<PathBuf>,
-    /// More files to watch: asked for after each reading.
+    /// Further files to watch; called after each read.
     pub watched_files: Option<WatchedFiles>,
-    /// Told when what was read again is in service.
+    /// Called after a configuration that was read again is in service.
     pub in_service: Option<Box<dyn Fn()>>,
-    /// Configurations that come while the gateway runs.
+    /// Configurations that are received while the gateway runs.
     pub updates: Option<Updates>,
-    /// Pages that the admin address has besides its own.
+    /// Additional pages of the admin address.
     pub pages: Option<Arc<dyn AdminPages>>,
-    /// Told where access lines go from now on.
+    /// Changes the destination of the access log.
     pub access_log: Option<SetAccessLog>,
-    /// Opens the file of the access log anew, if it is one.
+    /// Reopens the access log, if it is a file.
     pub reopen_access_log: Option<ReopenAccessLog>,
 }
 
-/// Sends access lines elsewhere; without effect, and an error, where that is not possible.
+/// Changes the destination of the access log; has no effect and returns an error if that is not possible.
 pub type SetAccessLog = Box<dyn Fn(&AccessLog) -> Result<(), String>>;
 
-/// Opens what access lines go to anew; without effect, and an error, where that is not possible.
+/// Reopens the destination of the access log; has no effect and returns an error if that is not possible.
 pub type ReopenAccessLog = Box<dyn Fn() -> Result<(), String>>;
 
-/// Files that a configuration was read from, besides the first.
+/// Returns the files that a configuration was read from, besides the first.
 pub type WatchedFiles = Box<dyn Fn() -> Vec<PathBuf>>;
 
 impl ConfigurationSource {
-    /// A configuration that stays as it is; the files that it names are read again.
+    /// Creates a source of a fixed configuration; the files that it references are read again.
     pub fn fixed(model: &Gateway) -> Self {
         let again = model.clone();
         Self::reading(None, Box::new(move || Ok(again.clone())))
     }
 
-    /// A configuration that is read again from this file when it, or what it names, changes.
+    /// Creates a source that reads this file again when it, or a file that it references, changes.
     pub fn reading(file: Option<PathBuf>, reread: ReadConfiguration) -> Self {
         Self {
             reread,
@@ -63,7 +63,7 @@ impl ConfigurationSource {
         }
     }
 
-    /// All files that are watched besides those that the model names, as they are now.
+    /// Returns the current contents of all watched files except those that the model references.
     pub(crate) fn contents(&self) -> Contents {
         let more = self.watched_files.as_ref().map(|files| files()).unwrap_or_default();
         Contents::of_file(self.file.as_deref()).with_paths(more.iter().map(PathBuf::as_path))

@@ -1,24 +1,26 @@
-//! The Quadrille gateway: TLS in front, HTTP or TCP behind, and the private-key operations somewhere else.
+//! The Quadrille gateway: terminates TLS, forwards HTTP or TCP, and computes private-key operations on separate
+//! threads.
 //!
 //! ```text
 //!  listener                     tls                          http or tcp                     upstream
-//!  socket ── accept ── filter ── handshake ───────────────── route, answer, forward ──────── server
+//!  socket ── accept ── filter ── handshake ───────────────── route, respond, forward ─────── endpoint
 //!  (one per       (PROXY  chain   │ certificate by SNI
 //!  worker)         header)        │ key operation ──> engine
 //!
 //!  configuration file ─┐
-//!  command line ───────┴─> config's model ──> reload: snapshot ──> listeners (swapped whole)
+//!  command line ───────┴─> config's model ──> reload: snapshot ──> listeners (replaced atomically)
 //! ```
 //!
-//! On SIGUSR2 a new process takes the listening sockets over (`handover`), and this one drains.
+//! On SIGUSR2 a new process takes over the listening sockets (`handover`), and this one drains.
 //!
-//! Every worker thread has its own event loop, sockets and upstream pool; they share the engine and the listeners.
+//! Every worker thread has its own event loop, sockets and upstream pool; all share the engine and the listeners.
 
 mod access;
 mod admin;
 mod admission;
 mod configuration_source;
 mod connection;
+mod fraction;
 mod handover;
 mod host_map;
 mod http;
@@ -28,7 +30,6 @@ mod process;
 mod quic;
 mod reload;
 mod server;
-mod share;
 mod tcp;
 mod telemetry;
 mod tls;
@@ -48,4 +49,4 @@ pub use telemetry::{
     access_log::TARGET as ACCESS_LOG_TARGET,
     statistics::{ChainStatistics, KeyWork, ListenerStatistics, Statistics, UpstreamStatistics, key_work},
 };
-pub use tls::alt_names::verify_server_names;
+pub use tls::certificate::alt_names::verify_server_names;

@@ -1,4 +1,5 @@
-//! An event-loop thread: a single-threaded runtime, its own upstream pool, no locks shared with the others.
+//! Event-loop threads: each has a single-threaded runtime and its own upstream pool, and shares no locks with the
+//! others.
 
 use crate::{
     admission::{self, EventLoop},
@@ -6,7 +7,7 @@ use crate::{
         accept, acceptor::Acceptor, filter_chain::ActiveListener, quic, redirection::Destinations,
         serve::Worker,
     },
-    process::descriptors::Descriptors,
+    process::file_limits::Descriptors,
     quic::{Endpoint, Shard},
     upstream::ConnectionPool,
 };
@@ -14,37 +15,37 @@ use quadrille_engine::{BatchFlusher, Engine};
 use std::{io, net::TcpListener, sync::Arc};
 use tokio::sync::{mpsc, watch};
 
-/// Of the tasks that are polled, every second one is one that another thread has woken, if there are such: handshakes
-/// whose private-key operations are computed. Tokio's default is one of 31, and an event loop that always has something
-/// else to do would leave results lying for longer than they took to compute.
+/// Interval at which the runtime polls tasks woken by other threads: handshakes whose private-key operations have
+/// completed. Tokio's default is 31; on a busy event loop, results would then wait for longer than they took to
+/// compute.
 const WOKEN_ELSEWHERE_ONE_IN: u32 = 2;
 
-/// A listener for an event loop to take on.
+/// A listener to be served by an event loop.
 pub(crate) struct Assignment {
     pub(crate) listener: Arc<ActiveListener>,
     pub(crate) socket: ListenerSocket,
 }
 
-/// What a listener has on an event loop.
+/// Socket of a listener on an event loop.
 pub(crate) enum ListenerSocket {
     Tcp(TcpListener),
-    /// Of HTTP/3.
+    /// Socket of HTTP/3.
     Quic(Box<Shard>),
 }
 
-/// What all event loops have together.
+/// State shared by all event loops.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) descriptors: Arc<Descriptors>,
     pub(crate) destinations: Arc<Destinations>,
 }
 
-/// The sending end of an event-loop thread.
+/// Sending end of an event-loop thread's queue.
 pub(crate) struct WorkerThread {
     pub(crate) assignments: mpsc::UnboundedSender<Assignment>,
 }
 
-/// Starts a thread. It ends, and drops `running`, when its assignments are closed and its last connection is gone.
+/// Starts a thread. It ends, and drops `running`, when its assignments are closed and its last connection has ended.
 pub(crate) fn start(
     index: usize,
     engine: Engine,

@@ -7,7 +7,7 @@ test("a logarithmic scale goes from the power of ten below to the one above", ()
     assert.deepEqual(ticks.map(tick => tick.toExponential()), ["1e-5", "1e-4", "1e-3", "1e-2"]);
     assert.equal(share(1e-5), 0);
     assert.ok(Math.abs(share(1e-2) - 1) < 1e-9);
-    assert.equal(share(0), 0, "zero has no logarithm, and is at the bottom");
+    assert.equal(share(0), 0, "zero has no logarithm, and is drawn at the bottom");
     assert.equal(logarithmic([]).ticks.length, 3);
-    assert.equal(logarithmic([1e-3]).ticks.length, 2, "one value has a scale too");
+    assert.equal(logarithmic([1e-3]).ticks.length, 2, "a single value has a scale, too");
 });

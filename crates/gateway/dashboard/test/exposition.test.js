@@ -18,22 +18,22 @@ e +Inf
     ]);
     assert.equal(snapshot.get("b_bucket")[0].labels.le, "+Inf");
     assert.equal(snapshot.get("b_bucket")[0].value, 7);
-    assert.equal(snapshot.has("c"), false, "no number");
+    assert.equal(snapshot.has("c"), false, "not a number");
     assert.equal(snapshot.get("e")[0].value, Infinity);
 });
 
-test("escaped labels come back as they were", () => {
+test("escaped labels are unescaped", () => {
     const [sample] = parse(String.raw`m{sni="a\"b\\n,c=\"d}",other="\n"} 1`).get("m");
     assert.equal(sample.labels.sni, 'a"b\\n,c="d}');
     assert.equal(sample.labels.other, "\n");
 });
 
-test("nonsense is left out", () => {
+test("invalid lines are ignored", () => {
     const snapshot = parse("<html>\nm{a=1} 2\nm{a=\"1\" 2\n{} 4\nm\n\u0000\nok 1");
     assert.deepEqual([...snapshot.keys()], ["ok"]);
 });
 
-test("labels that are called like properties of objects do no harm", () => {
+test("labels with names of object properties are harmless", () => {
     const [sample] = parse('m{__proto__="x",constructor="y"} 1').get("m");
     assert.equal(sample.labels.__proto__, "x");
     assert.equal(Object.getPrototypeOf({}), Object.prototype);

@@ -8,7 +8,7 @@ const history = {
     series: { 'a_total{x="1"}': [[0, 3], [2, 5]], b: [[1, 7], [2, null]] },
 };
 
-test("changes become snapshots that are as if they had been asked for", () => {
+test("changes are converted to snapshots equal to scrapes", () => {
     const scrapes = ['a_total{x="1"} 3', 'a_total{x="1"} 3\nb 7', 'a_total{x="1"} 5'];
     assert.deepEqual(snapshots(history), scrapes.map((scrape, index) => ({ age: history.ages[index], snapshot: parse(scrape) })));
     assert.deepEqual(snapshots({ ages: [], series: {} }), []);

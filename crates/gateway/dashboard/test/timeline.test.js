@@ -10,32 +10,32 @@ const rate = interval => ({ rate: increase(interval, "a_total") / interval.secon
 test("points are rates between two scrapes", () => {
     const timeline = new Timeline(MINUTES);
     timeline.add(scrape(1, 100), 0, rate);
-    assert.equal(timeline.last(10), null, "one scrape tells no rate");
+    assert.equal(timeline.last(10), null, "no rate from one scrape");
     timeline.add(scrape(1, 120), 2, rate);
     assert.deepEqual(timeline.points, [{ time: 0, values: null }, { time: 2, values: { rate: 10 } }]);
     assert.equal(timeline.last(10).seconds, 2);
 });
 
-test("a restart is a gap, neither a fall nor a leap", () => {
+test("a restart is a gap, neither a drop nor a spike", () => {
     const timeline = new Timeline(MINUTES);
     timeline.add(scrape(1, 1000), 0, rate);
     timeline.add(scrape(1, 1010), 2, rate);
     timeline.interrupt(4);
-    // More than before the restart: only the start time gives it away.
+    // Higher than before the restart: only the start time reveals it.
     timeline.add(scrape(5, 5000), 6, rate);
     timeline.add(scrape(5, 5010), 8, rate);
     assert.deepEqual(timeline.points.map(({ values }) => values?.rate ?? null), [null, 5, null, null, 5]);
-    assert.equal(timeline.last(100).seconds, 2, "nothing of the process before");
+    assert.equal(timeline.last(100).seconds, 2, "nothing of the previous process");
 });
 
-test("a restart that is not told shows in the counters", () => {
+test("a restart without a start time is detected by the counters", () => {
     const timeline = new Timeline(MINUTES);
     timeline.add(parse("a_total 1000"), 0, rate);
     timeline.add(parse("a_total 3"), 2, rate);
     assert.equal(timeline.points.at(-1).values, null);
 });
 
-test("a silence of the same process is spread over its time", () => {
+test("the increase during a gap of the same process is averaged", () => {
     const timeline = new Timeline(MINUTES);
     timeline.add(scrape(1, 0), 0, rate);
     timeline.interrupt(2);
@@ -44,7 +44,7 @@ test("a silence of the same process is spread over its time", () => {
     assert.deepEqual(timeline.points.at(-1).values, { rate: 10 });
 });
 
-test("what is old is forgotten, but for the newest", () => {
+test("old snapshots are dropped, except for the newest", () => {
     const timeline = new Timeline(MINUTES);
     for (let time = 0; time <= 1000; time += 2) timeline.add(scrape(1, time), time, rate);
     assert.ok(timeline.points.length <= MINUTES.window / 2 + 2);
@@ -54,7 +54,7 @@ test("what is old is forgotten, but for the newest", () => {
     assert.equal(timeline.points.at(-1).values.rate, 8000 / 4002);
 });
 
-test("of an hour one snapshot in ten seconds is kept, and the newest", () => {
+test("the hour keeps one snapshot in ten seconds, and the newest", () => {
     const timeline = new Timeline(HOUR);
     for (let time = 0; time <= 8000; time += 2) timeline.add(scrape(1, 3 * time), time, rate);
     assert.ok(timeline.points.length <= HOUR.window / HOUR.spacing + 2, `${timeline.points.length}`);

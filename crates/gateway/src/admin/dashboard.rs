@@ -1,4 +1,7 @@
-//! The dashboard's page with what belongs to it, as it lies in `crates/gateway/dashboard`.
+//! The dashboard's page and assets, from `crates/gateway/dashboard`.
+//!
+//! The modules have no dependencies. `exposition`, `stats`, `timeline`, `history` and `alerts` are pure; `panels`,
+//! `stages`, `tables` and `notices` draw.
 
 /// A file of the dashboard.
 pub(crate) struct Asset {
@@ -6,7 +9,7 @@ pub(crate) struct Asset {
     pub(crate) body: &'static str,
 }
 
-/// What a browser may do on the page: load these files and ask this server, nothing else.
+/// Content security policy of the page: only these files and this server.
 pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -21,7 +24,7 @@ macro_rules! asset {
     };
 }
 
-/// The file at this path, if it is one of the dashboard's.
+/// Returns the dashboard's file at this path, if there is one.
 pub(crate) fn asset(path: &str) -> Option<Asset> {
     Some(match path {
         "/" | "/dashboard" => asset!("index.html", HTML),

@@ -1,18 +1,18 @@
-//! For which hosts the admin endpoint answers.
+//! Host validation of the admin endpoint.
 //!
-//! A page on the web can point a name of its own at the endpoint's address, and the browser that shows the page then
-//! takes the endpoint for a part of it (DNS rebinding). Such a request carries that name as its host. An IP address or
-//! `localhost` as host cannot be had like that.
+//! A web page can point a host name of its own at the endpoint's address, and the browser then treats the endpoint as
+//! part of the page's origin (DNS rebinding). The `Host` header of such a request carries that name. Neither an IP
+//! address nor `localhost` can be used for this attack.
 
 use crate::host_map::HostMap;
 use http::{HeaderMap, Uri, header::HOST, uri::Authority};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The names that are the endpoint's, besides IP addresses.
+/// Names of the endpoint, besides IP addresses.
 pub(super) struct HostCheck(HostMap<()>);
 
 impl HostCheck {
-    /// With `localhost` and these names, or patterns `*.name`, in small letters.
+    /// Accepts `localhost` and these names, or patterns `*.name`, in lower case.
     pub(super) fn new(names: &[String]) -> Self {
         let mut own = HostMap::default();
         for name in names.iter().map(String::as_str).chain(["localhost", "*.localhost"]) {
@@ -21,7 +21,7 @@ impl HostCheck {
         Self(own)
     }
 
-    /// Whether a request is for the endpoint. One that names no host comes from no browser.
+    /// Returns whether a request is for the endpoint. A request without a host is accepted: browsers always send one.
     pub(super) fn accepts(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut named = headers.get_all(HOST).iter();
         match (uri.authority(), named.next(), named.next()) {
@@ -76,7 +76,7 @@ mod tests {
         ] {
             assert!(accepts("/", &[host]), "{host}");
         }
-        assert!(accepts("/", &[]), "HTTP/1.0 names none");
+        assert!(accepts("/", &[]), "HTTP/1.0 does not require a host");
         assert!(accepts("http://localhost/", &["localhost"]));
     }
 
@@ -96,7 +96,7 @@ mod tests {
         ] {
             assert!(!accepts("/", &[host]), "{host}");
         }
-        assert!(!accepts("http://rebound.example/", &["localhost"]), "the target counts");
-        assert!(!accepts("/", &["localhost", "rebound.example"]), "two");
+        assert!(!accepts("http://rebound.example/", &["localhost"]), "the request target takes precedence");
+        assert!(!accepts("/", &["localhost", "rebound.example"]), "two hosts");
     }
 }

@@ -1,4 +1,7 @@
-//! The admin endpoint: the dashboard, metrics, health, and the configuration in force.
+//! The admin endpoint: dashboard, metrics, health, and the active configuration.
+//!
+//! - `server`: the socket and its limits; `host_check`: accepted hosts; `pages`: contents.
+//! - `dashboard`: JavaScript modules of the dashboard, embedded in the binary.
 
 mod dashboard;
 mod host_check;

@@ -1,4 +1,4 @@
-//! What the admin endpoint answers: its own pages, and those of a front end.
+//! Pages of the admin endpoint: its own, and those of a front end.
 
 use super::dashboard::{self, CONTENT_SECURITY_POLICY};
 use crate::{
@@ -23,66 +23,66 @@ use std::{
     time::Instant,
 };
 
-/// What the admin endpoint shows.
+/// Data shown by the admin endpoint.
 pub(crate) struct Admin {
     pub(crate) prometheus: Option<PrometheusHandle>,
     pub(crate) engine: Engine,
-    /// Of a gateway.
+    /// Admission control; only of a gateway.
     pub(crate) admission: Option<Arc<Admission>>,
-    /// Of a gateway; key servers have none.
+    /// Session resumption; only of a gateway.
     pub(crate) resumption: Option<Arc<ArcSwap<ResumptionBackend>>>,
-    /// `gateway` or `keyserver`.
+    /// Role of the process: `gateway` or `keyserver`.
     pub(crate) role: &'static str,
-    /// What is served, for `/status` and the metrics.
+    /// Returns the status of certificates and upstreams, for `/status` and the metrics.
     pub(crate) status: Box<dyn Fn() -> StatusSnapshot + Send + Sync>,
-    /// The configuration in force, without secrets.
+    /// Returns the active configuration, without secrets.
     pub(crate) configuration: Box<dyn Fn() -> serde_json::Value + Send + Sync>,
-    /// What the dashboard draws.
+    /// Data of the dashboard's charts.
     pub(crate) history: History,
-    /// False from the moment a drain begins, so that balancers look elsewhere.
+    /// False once a drain begins, so that load balancers select other gateways.
     pub(crate) ready: AtomicBool,
-    /// Of a front end whose users look for other pages.
+    /// Additional pages of a front end.
     pub(crate) pages: Option<Arc<dyn AdminPages>>,
 }
 
-/// Pages that a front end adds to the admin address. They come before the gateway's own.
+/// Additional pages of a front end on the admin address. They take precedence over the gateway's own.
 #[async_trait]
 pub trait AdminPages: Send + Sync {
-    /// The page of this path; `None` leaves it to the gateway.
+    /// Returns the page of this path; `None` for a path of the gateway.
     async fn page(&self, path: &str, query: Option<&str>, view: &AdminView) -> Option<Page>;
 
-    /// Does what a POST to this path asks for; `None` if it asks for nothing that is known.
+    /// Performs the action of a POST to this path; `None` if there is no such action.
     fn act(&self, path: &str, query: Option<&str>) -> Option<Page>;
 }
 
-/// What pages can tell of a gateway.
+/// Data about a gateway for additional pages.
 #[derive(Clone, Debug)]
 pub struct AdminView {
-    /// False from the moment a drain begins.
+    /// False once a drain begins.
     pub ready: bool,
-    /// The page `/status`: certificates, upstreams, when the process has started.
+    /// Content of `/status`: certificates, upstreams, start time of the process.
     pub status: serde_json::Value,
 }
 
 /// A page of the admin address.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// HTTP status.
+    /// HTTP status code.
     pub status: StatusCode,
     /// `Content-Type`.
     pub content_type: &'static str,
-    /// The whole body.
+    /// Complete body.
     pub body: String,
 }
 
 impl Admin {
-    /// What becomes of a POST to this address.
+    /// Performs the action of a POST to this URI.
     pub(super) fn act(&self, uri: &Uri) -> Option<Response<String>> {
         let page = self.pages.as_ref()?.act(uri.path(), uri.query())?;
         Some(page.into_response())
     }
 
-    /// The page at this address.
+    /// Returns the page of this URI.
     pub(super) async fn answer(&self, uri: &Uri) -> Response<String> {
         let more = match &self.pages {
             Some(pages) => pages.page(uri.path(), uri.query(), &self.view()).await,
@@ -108,8 +108,8 @@ impl Admin {
         Page { status, content_type, body }
     }
 
-    /// Remembers what is to be seen now, for as long as this runs. Also where nobody ever asks: histograms keep each
-    /// value until somebody looks at them.
+    /// Records metrics for the history as long as it runs, even if no page is requested: histograms keep each value
+    /// until they are rendered.
     pub(super) async fn remember(&self) {
         let mut period = tokio::time::interval(history::PERIOD);
         loop {
@@ -151,9 +151,9 @@ impl Admin {
 const TEXT: &str = "text/plain; charset=utf-8";
 
 const NO_SUCH_PAGE: &str =
-    "no such page; there are / (the dashboard) /metrics /status /history /healthz /ready /config\n";
+    "no such page; available: / (the dashboard) /metrics /status /history /healthz /ready /config\n";
 
-/// Headers of every answer: nothing is kept, guessed, embedded or told to others.
+/// Headers of every response: no caching, content sniffing, embedding or referrers.
 const EVERYWHERE: [(header::HeaderName, &str); 4] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),

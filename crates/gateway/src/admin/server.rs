@@ -1,4 +1,4 @@
-//! The admin endpoint's socket and connections, which are bounded in number, size and time.
+//! Socket and connections of the admin endpoint, which are limited in number, size and time.
 
 use super::{Admin, Page, host_check::HostCheck};
 use crate::{handover::Inherited, listener::socket, process};
@@ -23,54 +23,54 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Connections at a time. More wait until one of these has ended.
+/// Maximum number of concurrent connections. Further ones wait until one of them has ended.
 const MOST_CONNECTIONS: usize = 64;
 
-/// How long the next request may take to come with the whole of its header, on a new connection or an idle one.
+/// Time limit for the complete header of the next request, on a new or an idle connection.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
 
-/// How long a connection may last, whatever happens on it: one that is in use is made again.
+/// Time limit of a connection, even one in use; the client has to reconnect.
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
 
-/// How long a connection may then take for what is under way.
+/// Additional time for a request in progress when a connection reaches its limit.
 const LAST_ANSWER: Duration = Duration::from_secs(10);
 
-/// Bytes that are read ahead of a request, and so of its header at most. Nobody reads its body.
+/// Maximum number of bytes read ahead of a request, and thus of its header. Bodies are not read.
 const MOST_HEADER: usize = 16 * 1024;
 
-const ANOTHER_HOST: &str = "This address answers for IP addresses, localhost and the names in `admin.hosts` of the \
-     configuration; the request is for another host.\n";
+const ANOTHER_HOST: &str = "This address serves requests for IP addresses, localhost and the names in \
+     `admin.hosts` of the configuration; the request is for another host.\n";
 
-const FROM_A_BROWSER: &str = "A browser may look here, and change nothing.\n";
+const FROM_A_BROWSER: &str = "Requests from web pages may read, but not change anything.\n";
 
-/// The endpoint while it is open.
+/// The open endpoint.
 pub(crate) struct AdminEndpoint {
-    /// The address that was asked for.
+    /// Configured address.
     asked: SocketAddr,
-    /// The same with a real port in place of 0.
+    /// Bound address, with the actual port in place of 0.
     pub(crate) address: SocketAddr,
     socket: net::TcpListener,
     accepting: AbortHandle,
 }
 
 impl AdminEndpoint {
-    /// Its socket, for a process that comes after this one.
+    /// Duplicates the socket for a successor process.
     ///
     /// # Errors
-    /// If descriptors run out.
+    /// Fails if file descriptors are exhausted.
     pub(crate) fn share(&self) -> io::Result<(SocketAddr, net::TcpListener)> {
         Ok((self.asked, self.socket.try_clone()?))
     }
 
-    /// Whoever comes is another process's.
+    /// Stops accepting connections; new ones belong to another process.
     pub(crate) fn close(self) {
         self.accepting.abort();
     }
 }
 
 impl Admin {
-    /// Opens the endpoint, unless it is switched off, on a socket that is there already or on one of its own; begins to
-    /// remember what it will show in any case.
+    /// Opens the endpoint, unless it is disabled, on an inherited socket or a new one. Recording of the history
+    /// starts in any case.
     pub(crate) fn start(
         self: &Arc<Self>,
         settings: Option<&model::Admin>,
@@ -92,7 +92,7 @@ impl Admin {
     }
 }
 
-/// Answers until the process ends.
+/// Serves connections until the process ends.
 async fn accept_all(listener: TcpListener, admin: Arc<Admin>, hosts: Arc<HostCheck>) {
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
@@ -128,7 +128,7 @@ async fn serve(tcp: TcpStream, admin: &Admin, hosts: &HostCheck) {
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "an admin connection");
+        tracing::debug!(%error, "admin connection failed");
     }
 }
 
@@ -143,7 +143,7 @@ async fn answer(admin: &Admin, hosts: &HostCheck, request: &Request<Incoming>) -
     page.map(Full::from)
 }
 
-/// Pages of other sites may send a browser here, which then says where it comes from.
+/// Rejects requests with an `Origin`: web pages of other sites may make a browser send them.
 async fn act(admin: &Admin, request: &Request<Incoming>) -> Response<String> {
     if request.headers().contains_key(header::ORIGIN) {
         return Page::text(StatusCode::FORBIDDEN, FROM_A_BROWSER).into_response();

@@ -1,30 +1,30 @@
-//! How long a private-key operation that is handed in now will wait: what has been handed in, in time of all compute
-//! threads together, as fast as they were a moment ago.
+//! Estimate of the queueing delay of private-key operations: the work that is queued, in time of all compute threads
+//! together, at the pace measured most recently.
 
 use quadrille_engine::KeyType;
 use std::{collections::BTreeMap, time::Duration};
 
-/// An operation that was announced is handed in within this time or not at all.
+/// Time within which an announced operation is submitted, if at all.
 const ANNOUNCED_FOR: Duration = Duration::from_millis(50);
-/// Somebody elsewhere who has computed nothing for so long is no help.
+/// Time after which another backend that has computed nothing is left out of the estimate.
 const ELSEWHERE_FOR: Duration = Duration::from_secs(1);
-/// Before anything was measured: RSA-2048, one at a time.
+/// Seconds per operation before any measurement: RSA-2048, one at a time.
 const FIRST_GUESS: f64 = 1e-3;
 
-/// The operations that wait. Times are since some epoch.
+/// The queued operations. Times are relative to an arbitrary epoch.
 pub(super) struct Backlog {
     threads: f64,
     paces: BTreeMap<KeyType, Pace>,
-    /// Of the operation that was handed in last.
+    /// Key type of the operation that was submitted last.
     latest: Option<KeyType>,
     urgent: Duration,
     all: Duration,
-    /// What handshakes that were admitted in this slice of time, and in the one before, have not handed in yet.
+    /// Work announced by the handshakes admitted in this time slice and the one before, and not submitted yet.
     announced: [Duration; 2],
     slice: u64,
 }
 
-/// Operations in a second.
+/// Throughput in operations per second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pace {
     here: Option<f64>,
@@ -32,7 +32,7 @@ struct Pace {
     elsewhere_seen: Duration,
 }
 
-/// An operation that waits or is computed.
+/// An operation that is queued or being computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     time: Duration,
@@ -46,7 +46,7 @@ impl Backlog {
         Self { threads, paces, latest: None, urgent, all, announced, slice: 0 }
     }
 
-    /// A batch of operations was computed, by one of the compute threads or elsewhere.
+    /// Records a computed batch of operations, of a compute thread or another backend.
     pub(super) fn computed(
         &mut self,
         key_type: KeyType,
@@ -61,31 +61,31 @@ impl Backlog {
             (pace.elsewhere, pace.elsewhere_seen) = (rate, now);
         } else {
             let rate = rate * self.threads;
-            // Times are blended rather than rates: a single operation in a while says little of full batches.
+            // Averages times rather than rates: an occasional single operation says little about full batches.
             pace.here = Some(pace.here.map_or(rate, |known| 8.0 / (7.0 / known + 1.0 / rate)));
         }
     }
 
-    /// CPU that an operation takes, in seconds.
+    /// Returns the CPU time of an operation, in seconds.
     pub(super) fn cpu(&self, key_type: KeyType) -> f64 {
         let here = self.paces.get(&key_type).and_then(|pace| pace.here);
         here.map_or(FIRST_GUESS, |rate| self.threads / rate)
     }
 
-    /// A handshake was admitted that needs such an operation.
+    /// Announces the operation of a handshake that was admitted.
     pub(super) fn announce(&mut self, key_type: KeyType, now: Duration) {
         self.turn_to(now);
         self.announced[0] += self.each(key_type, now);
     }
 
-    /// A connection was let in that will need an operation, as far as is known one like the last.
+    /// Announces the operation of a connection that was accepted, assuming the key type of the last one.
     pub(super) fn expect(&mut self, now: Duration) {
         if let Some(key_type) = self.latest {
             self.announce(key_type, now);
         }
     }
 
-    /// The operation is there.
+    /// Adds an operation that is submitted.
     pub(super) fn enter(&mut self, key_type: KeyType, urgent: bool, now: Duration) -> Pending {
         self.turn_to(now);
         let time = self.each(key_type, now);
@@ -100,7 +100,7 @@ impl Backlog {
         Pending { time, urgent }
     }
 
-    /// It was computed, or nobody waits for it any more.
+    /// Removes an operation that was computed or canceled.
     pub(super) fn leave(&mut self, Pending { time, urgent }: Pending) {
         self.all = self.all.saturating_sub(time);
         if urgent {
@@ -108,12 +108,12 @@ impl Backlog {
         }
     }
 
-    /// How long an operation waits that is handed in now.
+    /// Returns the queueing delay of an operation submitted now.
     pub(super) fn ahead_of(&self, urgent: bool) -> Duration {
         if urgent { self.urgent } else { self.all }
     }
 
-    /// How long an operation of a handshake that comes now waits behind those that are urgent, and behind all.
+    /// Returns the queueing delay of a new handshake's operation behind the urgent operations, and behind all.
     pub(super) fn waits(&mut self, now: Duration) -> (Duration, Duration) {
         self.turn_to(now);
         (self.urgent, self.all + self.announced[0] + self.announced[1])
@@ -150,7 +150,7 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
-    /// Two threads that need a millisecond for each operation.
+    /// Two threads that take a millisecond for each operation.
     fn backlog() -> Backlog {
         let mut backlog = Backlog::new(2);
         backlog.computed(RSA, 8, at(8), false, at(0));
@@ -174,8 +174,8 @@ mod tests {
         (0..100).for_each(|_| backlog.announce(RSA, at(1)));
         assert_eq!(backlog.waits(at(1)).1.as_millis(), 50);
         (0..50).for_each(|_| _ = backlog.enter(RSA, false, at(60)));
-        assert_eq!(backlog.waits(at(60)).1.as_millis(), 50, "half of them are here, the others may come");
-        assert_eq!(backlog.waits(at(120)).1.as_millis(), 25, "the others do not come");
+        assert_eq!(backlog.waits(at(60)).1.as_millis(), 50, "half are submitted, the others may follow");
+        assert_eq!(backlog.waits(at(120)).1.as_millis(), 25, "the announcement of the others has expired");
     }
 
     #[test]

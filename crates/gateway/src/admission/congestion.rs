@@ -1,21 +1,21 @@
-//! Whether a queue stands: its delay has not fallen below the target for a whole interval (RFC 8289, CoDel). A burst
-//! that is worked off in between is none.
+//! Detection of a standing queue, whose delay has not fallen below the target for a whole interval (RFC 8289, CoDel).
+//! A burst that is worked off within the interval is not congestion.
 
 use std::time::Duration;
 
-/// Congestion is over once nothing has been above the target, and nobody was refused, for so long.
+/// Time after which congestion ends if no delay was above the target and no request was rejected.
 const CALM: Duration = Duration::from_secs(1);
 
-/// What is known of one queue. Times are since some epoch.
+/// State of one queue. Times are relative to an arbitrary epoch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Congestion {
-    /// A delay up to this is none of anybody's business.
+    /// Delay up to which the queue is not congested.
     pub(super) target: Duration,
-    /// How long the delay has to be above it.
+    /// Time for which the delay has to stay above the target.
     interval: Duration,
     seen: Duration,
     above_since: Option<Duration>,
-    /// The last sign of it; `None` while there is no congestion.
+    /// Time of the last sign of congestion; `None` without congestion.
     pressed: Option<Duration>,
 }
 
@@ -24,14 +24,14 @@ impl Congestion {
         Self { target, interval, seen: Duration::ZERO, above_since: None, pressed: None }
     }
 
-    /// Takes a delay into account.
+    /// Records a delay.
     pub(super) fn observe(&mut self, delay: Duration, now: Duration) {
         let silent = now.saturating_sub(self.seen) > self.interval;
         self.seen = now;
         if delay <= self.target {
             self.above_since = None;
         } else {
-            // What has not been looked at for long may have been empty in between.
+            // A queue that was not observed for long may have been empty in between.
             let known = self.above_since.filter(|_| !silent);
             let since = *self.above_since.insert(known.unwrap_or(now));
             if now.saturating_sub(since) >= self.interval {
@@ -40,14 +40,14 @@ impl Congestion {
         }
     }
 
-    /// Somebody was refused for its sake.
+    /// Records a rejection caused by this queue.
     pub(super) fn press(&mut self, now: Duration) {
         if self.is_on(now) {
             self.pressed = Some(now);
         }
     }
 
-    /// Whether the queue stands.
+    /// Returns whether the queue is a standing queue.
     pub(super) fn is_on(&self, now: Duration) -> bool {
         self.pressed.is_some_and(|pressed| now.saturating_sub(pressed) < CALM)
     }
@@ -65,10 +65,10 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_none() {
+    fn a_burst_is_not_congestion() {
         let mut queue = Congestion::new(TARGET, INTERVAL);
         for tick in 0..1000 {
-            // Above the target for 90 of 100 ms.
+            // The delay is above the target for 90 of 100 ms.
             queue.observe(if tick % 10 == 0 { at(1) } else { at(50) }, at(tick * 10));
             assert!(!queue.is_on(at(tick * 10)), "{tick}");
         }
@@ -83,14 +83,14 @@ mod tests {
         }
         assert!(queue.is_on(at(100)));
         queue.observe(at(1), at(200));
-        assert!(queue.is_on(at(900)), "it comes back at once if it ends at once");
+        assert!(queue.is_on(at(900)), "congestion would resume at once if it ended at once");
         queue.press(at(900));
         assert!(queue.is_on(at(1800)));
         assert!(!queue.is_on(at(1901)));
     }
 
     #[test]
-    fn silence_is_no_delay() {
+    fn silence_is_not_delay() {
         let mut queue = Congestion::new(TARGET, INTERVAL);
         queue.observe(at(20), at(0));
         queue.observe(at(20), at(5000));

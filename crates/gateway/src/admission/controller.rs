@@ -1,66 +1,68 @@
-//! Who is let in while there is more to do than can be done. Pure: it is told what has happened and when, and decides.
+//! Admission control under overload. Pure: takes events with their times, and decides.
 //!
-//! Whoever comes is let in as long as no queue stands (`congestion`) and its handshake will be done in time. Once one
-//! stands, the more somebody is wanted, the longer a queue it finds open: resumed sessions, then clients that were here
-//! lately, then strangers, then whoever has taken more than its share.
+//! A handshake is admitted as long as there is no standing queue (`congestion`) and it will complete in time. With a
+//! standing queue, the limit on the queue's length depends on the handshake's rank: resumed sessions first, then
+//! known clients, then unknown clients, then clients that have exceeded their share.
 
 use super::{
-    acquaintances::Acquaintances,
     backlog::{Backlog, Pending},
     congestion::Congestion,
+    recent_clients::Acquaintances,
     shares::Shares,
 };
 use quadrille_engine::KeyType;
 use std::time::Duration;
 
-/// Strangers find the queue of private-key operations closed beyond this. It is the wait of those who are let in, and
-/// the time in which a burst may be worked off. Clients that are known pass by it.
+/// Queueing delay of private-key operations beyond which unknown clients are rejected. It bounds the delay of
+/// admitted clients and is the time in which a burst may be worked off. Known clients bypass this queue.
 pub(super) const KEY_TARGET: Duration = Duration::from_millis(250);
-/// The same of an event loop, for the turns of strangers. Clients that are known wait for none of these.
+/// Delay of unknown clients' turns on an event loop beyond which they are rejected. Known clients do not wait for
+/// turns.
 pub(super) const LOOP_TARGET: Duration = Duration::from_millis(50);
-/// While a queue stands, strangers find the door closed beyond this wait for their turn, which is enough for an event loop
-/// never to be without work.
+/// Delay of a turn beyond which connections of unknown clients are closed on accept while there is a standing queue.
+/// It is long enough to keep an event loop busy.
 const TURN_TARGET: Duration = Duration::from_millis(10);
-/// Of a target: strangers that found the door open were counted there, and are not refused for each other's sake.
+/// Multiple of a target for unknown clients: they were counted on accept, and are not rejected because of each other.
 const WITHIN: f64 = 1.5;
-/// A queue has to be above its target for so long.
+/// Time for which a queue has to be above its target.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Of a target: clients that are known wait for each other only, but on an event loop also for what is no handshake.
+/// Multiple of a target for known clients: they wait only for each other, but on an event loop also for work other
+/// than handshakes.
 const KNOWN_ON_LOOP: f64 = 4.0;
-/// Of a target: whoever has taken more than its share gets what is left when others hardly wait.
+/// Fraction of a target for clients over their share: they get the capacity that remains when others hardly wait.
 const CLIENT_OVER_SHARE: f64 = 0.25;
 const NAME_OVER_SHARE: f64 = 0.5;
 
-/// A flood begins before it is noticed, by the interval of a queue and what it takes to come to its target. Who came for the
-/// first time then is no acquaintance of before.
+/// Time between the start of a flood and its detection: the interval of a queue, and the time to reach its target.
+/// Clients seen first within it do not count as known before the flood.
 const UNNOTICED: Duration = Duration::from_secs(1);
 
-/// Whoever was refused so often in a row is not heard any more, except now and then.
+/// Number of consecutive rejections after which only one in [`HEARD_ONE_IN`] connections is looked at.
 const REFUSED_UNHEARD: u8 = 8;
 const HEARD_ONE_IN: u32 = 16;
 
-/// A measurement of an event loop's delay says nothing about later times than this.
+/// Time for which a measurement of an event loop's delay is valid.
 const LOOP_DELAY_HOLDS: Duration = Duration::from_millis(200);
 
-/// CPU of handshakes on an event loop, before any was measured, in seconds: full ones and resumed ones.
+/// CPU time of a full and a resumed handshake on an event loop before any measurement, in seconds.
 const FIRST_GUESS: [f64; 2] = [150e-6, 80e-6];
 
 const CLIENTS: usize = 32 * 1024;
 const NAMES: usize = 4 * 1024;
 const KNOWN: usize = 64 * 1024;
 
-/// Decides for a process. Times are since some epoch.
+/// Admission controller of a process. Times are relative to an arbitrary epoch.
 pub(super) struct Controller {
     clients: Shares,
     names: Shares,
     known: Acquaintances,
-    /// When no queue stood for the last time.
+    /// Last time without a standing queue.
     calm: Duration,
     backlog: Backlog,
     keys: Congestion,
     loops: Vec<EventLoop>,
-    /// CPU of a full handshake and of a resumed one on its event loop, in seconds.
+    /// CPU time of a full and a resumed handshake on its event loop, in seconds.
     cpu: [f64; 2],
     unheard: u32,
 }
@@ -68,9 +70,9 @@ pub(super) struct Controller {
 #[derive(Clone, Copy)]
 struct EventLoop {
     congestion: Congestion,
-    /// Of whoever is ready.
+    /// Delay of ready tasks.
     front: Delay,
-    /// Of strangers, whose turns come behind all who are ready.
+    /// Additional delay of unknown clients, whose turns come after all ready tasks.
     behind: Delay,
 }
 
@@ -88,60 +90,60 @@ pub(super) struct Arrival {
     /// The certificate's name.
     pub(super) name: u64,
     pub(super) event_loop: usize,
-    /// Since it was accepted.
+    /// Time since the connection was accepted.
     pub(super) age: Duration,
-    /// When it has to be complete, counted from its acceptance.
+    /// Time by which the handshake has to be complete, counted from the accept.
     pub(super) deadline: Duration,
     pub(super) work: Work,
 }
 
-/// What a handshake costs.
+/// Cost class of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// No private-key operation.
     Resumed,
-    /// One on the event loop's own thread, or on another machine.
+    /// One private-key operation on the event loop's own thread, or on another machine.
     Full,
-    /// One that waits for a compute thread.
+    /// One private-key operation that is queued for a compute thread.
     Queued(KeyType),
 }
 
-/// A handshake that was let in.
+/// Scheduling of an admitted handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Admitted {
-    /// Its private-key operation passes by those of others.
+    /// Whether its private-key operation is queued ahead of normal ones.
     pub(super) urgent: bool,
-    /// On its event loop it goes before strangers.
+    /// Whether it runs before unknown clients on its event loop.
     pub(super) first: bool,
 }
 
-/// Why a handshake was refused.
+/// Reason for rejecting a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It would not have been complete in time.
+    /// The handshake would not complete in time.
     Deadline,
-    /// A queue stands.
+    /// There is a standing queue.
     Overload,
-    /// A queue stands, and the client's network has taken more than its share.
+    /// There is a standing queue, and the client's network has exceeded its share.
     ClientShare,
-    /// A queue stands, and the name has taken more than its share.
+    /// There is a standing queue, and the server name has exceeded its share.
     NameShare,
 }
 
-/// For whom the door is open before a handshake begins. It is for all while no queue stands.
+/// Decision on a connection before its handshake begins. It is `Open` while there is no standing queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Door {
     Open,
-    /// For strangers, if they resume a session.
+    /// Accepts unknown clients only if they resume a session.
     ForSessions,
-    /// For strangers, if they resume a session, or if their private-key operation waits in no queue.
+    /// Accepts unknown clients only if they resume a session or their private-key operation is not queued.
     ForSessionsAndKeysInPlace,
-    /// The client was refused many times in a row, and is not heard any more but now and then.
+    /// Rejects a client with many consecutive rejections, except for occasional probes.
     Closed,
 }
 
 impl Controller {
-    /// For so many event loops and compute threads.
+    /// Creates a controller for the given numbers of event loops and compute threads.
     pub(super) fn new(event_loops: usize, compute_threads: usize) -> Self {
         let congestion = Congestion::new(LOOP_TARGET, INTERVAL);
         let idle = EventLoop { congestion, front: Delay::default(), behind: Delay::default() };
@@ -158,14 +160,14 @@ impl Controller {
         }
     }
 
-    /// Whether this handshake goes on.
+    /// Decides on a handshake.
     pub(super) fn arrive(&mut self, arrival: &Arrival, now: Duration) -> Result<Admitted, Refusal> {
         let (client, name) = (self.clients.ask(arrival.client, now), self.names.ask(arrival.name, now));
         let known = self.knows(arrival.client, now);
         let (urgent_wait, whole_wait) = self.backlog.waits(now);
         self.keys.observe(whole_wait, now);
         let is_queued = matches!(arrival.work, Work::Queued(_));
-        // The rest of the queue is for strangers: who is known and takes no more than its share passes by.
+        // Known clients within their share bypass the rest of the queue.
         let urgent = known && !client.is_over;
         let key_wait = match (is_queued, urgent) {
             (false, _) => Duration::ZERO,
@@ -212,12 +214,12 @@ impl Controller {
         Ok(Admitted { urgent, first })
     }
 
-    /// Whether this client's handshakes go before those of strangers on their event loops.
+    /// Returns whether this client's handshakes run before those of unknown clients on their event loops.
     pub(super) fn goes_first(&mut self, client: u64, now: Duration) -> bool {
         self.knows(client, now) && !self.clients.ask(client, now).is_over
     }
 
-    /// For whom the door is open, before anything that this client sends is looked at.
+    /// Decides on a connection before any data of the client is read.
     pub(super) fn door(&mut self, client: u64, event_loop: usize, now: Duration) -> Door {
         let standing = self.clients.ask(client, now);
         let loop_delay = self.loop_delay(event_loop, false, now);
@@ -244,7 +246,7 @@ impl Controller {
         }
     }
 
-    /// This client found the door closed for what it wants.
+    /// Records the rejection of a connection by [`Door`].
     pub(super) fn refuse_at_door(&mut self, client: u64, event_loop: usize, now: Duration) -> Refusal {
         self.clients.adjust(true, now);
         self.names.adjust(true, now);
@@ -253,24 +255,24 @@ impl Controller {
         Refusal::Overload
     }
 
-    /// How long a private-key operation waits that is handed in now.
+    /// Returns the queueing delay of a private-key operation submitted now.
     pub(super) fn key_wait(&self, urgent: bool) -> Duration {
         self.backlog.ahead_of(urgent)
     }
 
-    /// A private-key operation was handed in.
+    /// Records a submitted private-key operation.
     pub(super) fn enter(&mut self, key_type: KeyType, urgent: bool, now: Duration) -> Pending {
         self.backlog.enter(key_type, urgent, now)
     }
 
-    /// It was computed, or nobody waits for it any more.
+    /// Records that an operation was computed or canceled.
     pub(super) fn leave(&mut self, pending: Pending, now: Duration) {
         self.backlog.leave(pending);
         let (_, wait) = self.backlog.waits(now);
         self.keys.observe(wait, now);
     }
 
-    /// A batch of private-key operations was computed.
+    /// Records a computed batch of private-key operations.
     pub(super) fn computed(
         &mut self,
         key_type: KeyType,
@@ -282,8 +284,8 @@ impl Controller {
         self.backlog.computed(key_type, operations, took, elsewhere, now);
     }
 
-    /// A handshake has succeeded. While a queue stands nobody new becomes known: a flood from many networks would soon
-    /// be a flood of acquaintances.
+    /// Records a successful handshake. While there is a standing queue, no client becomes known: otherwise a flood
+    /// from many networks would soon consist of known clients.
     pub(super) fn complete(&mut self, client: u64, now: Duration) {
         self.clients.welcome(client, now);
         if self.knows(client, now) || !self.is_overloaded(now) {
@@ -291,13 +293,13 @@ impl Controller {
         }
     }
 
-    /// What a handshake has cost on its event loop was measured.
+    /// Records the measured CPU time of a handshake on its event loop.
     pub(super) fn measured(&mut self, resumed: bool, cpu: Duration) {
         let known = &mut self.cpu[usize::from(resumed)];
         *known = (*known * 7.0 + cpu.as_secs_f64()) / 8.0;
     }
 
-    /// Whoever was ready on this event loop at `now - delay` has had its turn.
+    /// Records that a task ready on this event loop at `now - delay` runs.
     pub(super) fn turned(&mut self, event_loop: usize, delay: Duration, now: Duration) {
         if let Some(known) = self.loops.get_mut(event_loop) {
             known.front = Delay { delay, measured: now };
@@ -305,7 +307,7 @@ impl Controller {
         }
     }
 
-    /// A stranger who was ready on this event loop at `now - delay` has its turn.
+    /// Records that an unknown client ready on this event loop at `now - delay` gets its turn.
     pub(super) fn turned_behind(&mut self, event_loop: usize, delay: Duration, now: Duration) {
         if let Some(known) = self.loops.get_mut(event_loop) {
             known.behind = Delay { delay, measured: now };
@@ -313,18 +315,20 @@ impl Controller {
         }
     }
 
-    /// Whether any queue stands.
+    /// Returns whether there is a standing queue.
     pub(super) fn is_overloaded(&self, now: Duration) -> bool {
         self.keys.is_on(now) || self.loops.iter().any(|known| known.congestion.is_on(now))
     }
 
-    /// How long a stranger's private-key operation would wait, and the longest delay of an event loop.
+    /// Returns the queueing delay of an unknown client's private-key operation, and the longest delay of an event
+    /// loop.
     pub(super) fn delays(&mut self, now: Duration) -> (Duration, Duration) {
         let loops = (0..self.loops.len()).map(|index| self.loop_delay(index, false, now)).max();
         (self.backlog.waits(now).1, loops.unwrap_or_default())
     }
 
-    /// Whether its handshakes have succeeded lately, and before the queue stood, if one does.
+    /// Returns whether the client had successful handshakes recently, and before the queue built up, if there is a
+    /// standing queue.
     fn knows(&mut self, client: u64, now: Duration) -> bool {
         if self.is_overloaded(now) {
             return self.known.knew(client, self.calm.saturating_sub(UNNOTICED), now);
@@ -337,7 +341,7 @@ impl Controller {
         let on_loop = self.cpu[usize::from(arrival.work == Work::Resumed)];
         let cpu = match arrival.work {
             Work::Queued(key_type) => {
-                // Strangers were expected since they came in.
+                // Operations of unknown clients were announced when the connection was accepted.
                 if known || !self.is_overloaded(now) {
                     self.backlog.announce(key_type, now);
                 }
@@ -346,7 +350,7 @@ impl Controller {
             Work::Resumed | Work::Full => on_loop,
         };
         self.clients.take(arrival.client, cpu, now);
-        // Who only says to resume may still want a private-key operation, and be refused that.
+        // A client that offers to resume may still need a private-key operation, and be rejected then.
         if arrival.work != Work::Resumed {
             self.clients.welcome(arrival.client, now);
         }
@@ -370,7 +374,7 @@ impl Controller {
         self.loops.get(event_loop).is_some_and(|known| known.congestion.is_on(now))
     }
 
-    /// How long who is ready waits for its turn, before strangers or as one of them.
+    /// Returns the delay of a ready task until its turn, before unknown clients or as one of them.
     fn loop_delay(&self, event_loop: usize, first: bool, now: Duration) -> Duration {
         let Some(known) = self.loops.get(event_loop) else { return Duration::ZERO };
         known.front.at(now) + if first { Duration::ZERO } else { known.behind.at(now) }
@@ -378,7 +382,7 @@ impl Controller {
 }
 
 impl Delay {
-    /// As far as it says anything of this time.
+    /// Returns the delay, or zero if the measurement is no longer valid.
     fn at(self, now: Duration) -> Duration {
         let holds = now.saturating_sub(self.measured) < LOOP_DELAY_HOLDS.max(self.delay * 2);
         if holds { self.delay } else { Duration::ZERO }
@@ -386,7 +390,7 @@ impl Delay {
 }
 
 impl Refusal {
-    /// As metrics call it.
+    /// Returns the value of the metric's label.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Deadline => "deadline",

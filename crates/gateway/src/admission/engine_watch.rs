@@ -1,4 +1,5 @@
-//! What the engine tells: the metrics all of it, admission how fast private-key operations are computed.
+//! Observer of the engine: forwards all reports to the metrics, and the pace of private-key operations to admission
+//! control.
 
 use super::Admission;
 use crate::telemetry::metrics::EngineMetrics;

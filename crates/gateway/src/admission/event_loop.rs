@@ -1,4 +1,4 @@
-//! Admission as an event loop and its handshakes see it.
+//! Interface of admission control for event loops and handshakes.
 
 use super::{
     Admission, Cost, PendingOperation, Refusal,
@@ -16,35 +16,35 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between two measurements of the event loop's delay.
+/// Interval between measurements of an event loop's delay.
 const MEASURED_EVERY: Duration = Duration::from_millis(10);
-/// From this delay on, strangers take turns.
+/// Delay from which on unknown clients take turns.
 const BUSY: Duration = Duration::from_millis(2);
 
-/// One event loop.
+/// Admission state of an event loop.
 pub(crate) struct EventLoop {
     admission: Arc<Admission>,
     index: usize,
-    /// When its delay was measured last, in nanoseconds of the admission's time.
+    /// Time of the last delay measurement, in nanoseconds since the epoch of [`Admission`].
     measured: AtomicU64,
-    /// Whether strangers take turns.
+    /// Whether unknown clients take turns.
     busy: AtomicBool,
     turns: Turns,
 }
 
-/// One handshake.
+/// Admission state of a handshake.
 pub(crate) struct Visit {
     event_loop: Arc<EventLoop>,
     client: u64,
     accepted: Instant,
-    /// Without one it goes on, however long it waits.
+    /// Deadline; without one the handshake continues, however long it waits.
     deadline: Option<Duration>,
     decision: OnceLock<Decision>,
-    /// What was decided once more, for who was to resume a session and did not.
+    /// Second decision, for a handshake that offered to resume a session and did not.
     reconsidered: OnceLock<Result<Admitted, Refusal>>,
 }
 
-/// What was decided when the ClientHello was read.
+/// Decision made when the ClientHello was read.
 struct Decision {
     outcome: Result<Admitted, Refusal>,
     /// The certificate's name.
@@ -58,7 +58,7 @@ impl EventLoop {
         Arc::new(Self { admission: Arc::clone(admission), index, measured, busy, turns })
     }
 
-    /// A connection was accepted: now and then, measures how long one that is ready waits for its turn.
+    /// Records an accepted connection. At intervals, measures the delay of ready tasks.
     pub(crate) fn measure(self: &Arc<Self>) {
         let began = self.admission.now();
         let began_nanos = u64::try_from(began.as_nanos()).unwrap_or(u64::MAX);
@@ -69,7 +69,7 @@ impl EventLoop {
         self.measured.store(began_nanos, Ordering::Relaxed);
         let this = Arc::clone(self);
         drop(tokio::spawn(async move {
-            // Behind all tasks that are ready now.
+            // Runs after all tasks that are ready now.
             tokio::task::yield_now().await;
             let now = this.admission.now();
             let delay = now.saturating_sub(began);
@@ -78,13 +78,13 @@ impl EventLoop {
         }));
     }
 
-    /// Whether a queue stands, so that it is worth asking whether somebody is [turned away](Self::turns_away).
+    /// Returns whether there is a standing queue, so that [`Self::turns_away`] has to be consulted.
     pub(crate) fn is_overloaded(&self) -> bool {
         self.admission.is_overloaded()
     }
 
-    /// Whether a connection from this address is closed before the event loop knows of it. `full` looks what it has sent:
-    /// if that asks for a full handshake, whether this will wait for a compute thread.
+    /// Returns whether to close a connection from this address before the event loop serves it. `full` inspects the
+    /// data received: for a full handshake, it returns whether this will wait for a compute thread.
     pub(crate) fn turns_away(&self, address: IpAddr, full: impl FnOnce() -> Option<bool>) -> bool {
         let (client, now) = (self.admission.client(address), self.admission.now());
         let mut state = self.admission.state();
@@ -97,7 +97,7 @@ impl EventLoop {
                 self.admission.refused(state, Refusal::ClientShare, now);
             }
             Door::ForSessions | Door::ForSessionsAndKeysInPlace => {
-                // Without the lock: it is a system call.
+                // Released before `full`, which is a system call.
                 drop(state);
                 match full() {
                     Some(waits_for_compute) if waits_for_compute || door == Door::ForSessions => {}
@@ -111,19 +111,19 @@ impl EventLoop {
         true
     }
 
-    /// Changes when those who are [shut out](Self::shut_out) become others.
+    /// Returns a version number that changes with the set of [`shut_out`](Self::shut_out) networks.
     pub(crate) fn shut_out_version(&self) -> u64 {
         self.admission.shut_out_version.load(Ordering::Relaxed)
     }
 
-    /// Networks that flood, so that not even a look at what they send is worth its price.
+    /// Returns the networks that flood, whose connections are dropped without looking at their data.
     pub(crate) fn shut_out(&self) -> Vec<IpAddr> {
         let mut state = self.admission.state();
         self.admission.note_shut_out(state.shut_out.expire(self.admission.now()));
         state.shut_out.networks().collect()
     }
 
-    /// A handshake that has to be complete by its deadline, if it has one, counted from when it was accepted.
+    /// Creates the state of a handshake. Its deadline, if any, is counted from the accept.
     pub(crate) fn visit(
         self: &Arc<Self>,
         client: IpAddr,
@@ -135,7 +135,7 @@ impl EventLoop {
         Arc::new(Visit { event_loop, client, accepted, deadline, decision, reconsidered })
     }
 
-    /// A stranger has waited so long for its turn.
+    /// Records that an unknown client has waited this long for its turn.
     pub(super) fn turned_behind(&self, delay: Duration, now: Duration) {
         self.admission.state().controller.turned_behind(self.index, delay, now);
     }
@@ -150,8 +150,8 @@ impl EventLoop {
 }
 
 impl Visit {
-    /// Decides whether the handshake goes on; `name` is that of the certificate. `cost` is asked whether it is worth a
-    /// closer look.
+    /// Decides whether the handshake continues; `name` is the certificate's name. `cost` receives whether a closer
+    /// look is worthwhile.
     pub(crate) fn arrive(&self, name: &str, cost: impl FnOnce(bool) -> Cost) -> Result<(), Refusal> {
         let Some(deadline) = self.deadline else { return Ok(()) };
         let admission = self.admission();
@@ -161,8 +161,8 @@ impl Visit {
         outcome.map(drop)
     }
 
-    /// A private-key operation of this type is about to be handed in. Whoever was let in to resume a session is looked at
-    /// again: a ticket of ours does not say that it is for this name, nor that the client lets it be used.
+    /// Checks admission before a private-key operation of this type is submitted. A handshake admitted for resumption
+    /// is decided again: a valid ticket does not show that it is for this name, nor that the client allows its use.
     pub(crate) fn needs_key(&self, key_type: KeyType, queued: bool) -> Result<(), Refusal> {
         let (Some(deadline), Some(Decision { outcome: Ok(_), name, work: Work::Resumed })) =
             (self.deadline, self.decision.get())
@@ -192,8 +192,8 @@ impl Visit {
         self.reconsidered.get().copied().or_else(|| Some(self.decision.get()?.outcome))
     }
 
-    /// Whether it takes its steps without waiting for turns: the event loop is not busy, its client is known, it resumes a
-    /// session, or it was refused and is as good as over.
+    /// Returns whether the handshake runs without waiting for turns: the event loop is not busy, the client is known,
+    /// it resumes a session, or it was rejected and is about to end.
     pub(super) fn goes_first(&self) -> bool {
         let admission = self.admission();
         let busy = self.event_loop.busy.load(Ordering::Relaxed) || admission.is_overloaded();
@@ -207,12 +207,12 @@ impl Visit {
         }
     }
 
-    /// Why it was refused, if it was.
+    /// Returns the reason for the rejection, if it was rejected.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         self.outcome()?.err()
     }
 
-    /// Of its private-key operation.
+    /// Returns the priority of its private-key operation.
     pub(crate) fn priority(&self) -> Priority {
         match self.outcome() {
             Some(Ok(Admitted { urgent: true, .. })) => Priority::Urgent,
@@ -220,12 +220,12 @@ impl Visit {
         }
     }
 
-    /// How long its private-key operation would wait if it were handed in now.
+    /// Returns the queueing delay of its private-key operation if it were submitted now.
     pub(crate) fn key_wait(&self) -> Duration {
         self.admission().state().controller.key_wait(self.priority() == Priority::Urgent)
     }
 
-    /// Its private-key operation is handed in; keep what is returned as long as somebody waits for it.
+    /// Records its submitted private-key operation. Keep the returned guard until it completes or is canceled.
     pub(crate) fn enter(&self, key_type: KeyType, priority: Priority) -> PendingOperation {
         if priority == Priority::Urgent {
             self.event_loop.turns.expect_compute();
@@ -233,18 +233,18 @@ impl Visit {
         self.admission().enter(key_type, priority == Priority::Urgent)
     }
 
-    /// Its private-key operation is not handed in, though it was expected.
+    /// Records that its announced private-key operation is not submitted.
     pub(crate) fn pass_by(&self, key_type: KeyType) {
         drop(self.enter(key_type, self.priority()));
     }
 
-    /// It has succeeded.
+    /// Records that the handshake has succeeded.
     pub(crate) fn complete(&self) {
         let now = self.admission().now();
         self.admission().state().controller.complete(self.client, now);
     }
 
-    /// What it has cost on its event loop was measured.
+    /// Records its measured CPU time on the event loop.
     pub(crate) fn measured(&self, resumed: bool, cpu: Duration) {
         self.admission().state().controller.measured(resumed, cpu);
     }

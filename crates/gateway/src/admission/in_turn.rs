@@ -1,8 +1,8 @@
-//! While an event loop is busy, handshakes of strangers let everything else of it go first.
+//! Scheduling of handshakes on a busy event loop: those of unknown clients yield to all other tasks.
 //!
-//! Tokio polls first come, first served. Where many strangers are ready at any time, a client that is known, or a request
-//! on an open connection, would wait for all of them at each of its steps. So a stranger takes a step only when it has a
-//! turn. Some get one together, behind all that is ready, and after the kernel was asked who else is.
+//! Tokio polls in FIFO order. With many unknown clients ready at any time, a known client, or a request on an open
+//! connection, would wait for all of them at each of its steps. An unknown client therefore takes a step only when it
+//! has a turn. Several get a turn together, after all ready tasks, and after the kernel was polled for more.
 
 use super::{
     event_loop::{EventLoop, Visit},
@@ -15,7 +15,7 @@ use std::{
     task::{Context, Poll},
 };
 
-/// A handshake that lets others go first where it has to.
+/// A handshake that yields to others where required.
 pub(crate) struct InTurn<F> {
     visit: Arc<Visit>,
     place: Arc<Place>,
@@ -41,12 +41,12 @@ impl<F: Future + Unpin> Future for InTurn<F> {
     }
 }
 
-/// Gives turns on the event loop that it is spawned on, for as long as that runs.
+/// Gives turns on the event loop that it is spawned on, as long as it runs.
 pub(crate) async fn give_turns(event_loop: Arc<EventLoop>) {
     let turns = event_loop.turns();
     loop {
         poll_fn(|context| turns.poll_waiting(context)).await;
-        // Behind all tasks that are ready, and those that the kernel has something for.
+        // Runs after all ready tasks, and those that the kernel has events for.
         tokio::task::yield_now().await;
         turns.yield_to_compute();
         let now = event_loop.now();
@@ -68,7 +68,7 @@ mod tests {
 
     const STEPS: usize = 4;
 
-    /// Ready when it is polled again, which happens at once.
+    /// Becomes ready on the second poll, which happens at once.
     async fn step() {
         let mut polled = false;
         poll_fn(|context| {
@@ -78,8 +78,8 @@ mod tests {
         .await;
     }
 
-    /// The last byte of the clients' networks, in the order in which their handshakes end; all begin at once, and the last
-    /// to begin is known.
+    /// Returns the third octets of the clients' networks in the order in which their handshakes end. All begin at
+    /// once, and the last to begin is known.
     fn order(overloaded: bool) -> Vec<u8> {
         let admission = Admission::new(1, 1);
         let event_loop = EventLoop::new(&admission, 0);
@@ -111,10 +111,10 @@ mod tests {
     }
 
     #[test]
-    fn who_is_known_goes_first_under_overload() {
+    fn a_known_client_goes_first_under_overload() {
         let order = order(true);
         let place = order.iter().position(|network| *network == 200).unwrap();
-        // It has as many steps as everybody, and before each of them eight others have one at most.
+        // It has as many steps as the others, and at most eight others run before each of them.
         assert!(place <= STEPS * 8, "{order:?}");
         assert_eq!(order.len(), 101);
     }

@@ -1,19 +1,26 @@
-//! Which handshakes go on when there are more than this machine can do in time.
+//! Admission control: decides which handshakes continue when there are more than this machine can complete in time.
 //!
-//! Without this, they would be done first come, first served, each so late that its client has left.
-//! [`Controller`](controller::Controller) decides, and is pure; here it is connected to the clock, the log and the
-//! metrics. Every handshake asks once, when its ClientHello has been read and nothing of it has been computed yet.
+//! Without it, handshakes would be processed in FIFO order, each so late that its client has left.
+//! [`Controller`](controller::Controller) decides, and is pure; this module connects it to the clock, the log and the
+//! metrics. Every handshake is decided once, when its ClientHello has been read and before any computation.
+//!
+//! - `controller`: the decision, by the `backlog` of private-key operations, the `congestion` of queues, the
+//!   `shares` of networks and names, and `recent_clients`. `simulation` tests it at four times a machine's
+//!   capacity.
+//! - `blocklist`: networks whose connections the kernel drops; `network`: the prefix that counts as one client.
+//! - `event_loop`, `engine_watch`: the interfaces to the rest of the gateway and to the engine.
+//! - `turns`, `in_turn`: on a busy event loop, handshakes of unknown clients run after all other tasks.
 
-mod acquaintances;
 mod backlog;
+mod blocklist;
 mod congestion;
 mod controller;
 mod engine_watch;
 mod event_loop;
 mod in_turn;
 mod network;
+mod recent_clients;
 mod shares;
-mod shut_out;
 #[cfg(test)]
 mod simulation;
 mod turns;
@@ -25,9 +32,9 @@ pub(crate) use in_turn::{InTurn, give_turns};
 
 use crate::telemetry::metrics;
 use backlog::Pending;
+use blocklist::ShutOut;
 use controller::{Controller, Work};
 use quadrille_engine::KeyType;
-use shut_out::ShutOut;
 use std::{
     hash::{BuildHasher, RandomState},
     net::IpAddr,
@@ -38,51 +45,51 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// While handshakes are refused, the log hears of it this often.
+/// Interval of log messages while handshakes are rejected.
 const LOGGED_EVERY: Duration = Duration::from_secs(1);
 
-/// Admission to one process.
+/// Admission control of a process.
 pub(crate) struct Admission {
     state: Mutex<State>,
-    /// Keyed at random, so that no client can choose whose place in the tables it gets.
+    /// Randomly keyed, so that clients cannot choose their slots in the tables.
     hasher: RandomState,
     epoch: Instant,
-    /// Whether a queue stands, as far as the last handshake knew.
+    /// Whether there was a standing queue at the last decision.
     overloaded: AtomicBool,
-    /// Grows when those who are shut out become others.
+    /// Incremented when the set of shut-out networks changes.
     shut_out_version: AtomicU64,
-    /// The engine's backend for what is too much for it.
+    /// Backend that computes the engine's excess operations.
     overflow: OnceLock<&'static str>,
 }
 
 struct State {
     controller: Controller,
     shut_out: ShutOut,
-    /// Since the log heard of it.
+    /// Number of rejections since the last log message.
     refused: u64,
     logged: Option<Duration>,
 }
 
-/// How overloaded the process is.
+/// Overload of the process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) overloaded: bool,
-    /// How long a private-key operation would wait if it came now.
+    /// Queueing delay of a private-key operation submitted now.
     pub(crate) key_wait: Duration,
-    /// How long a connection that is ready waits for its turn, on the slowest event loop.
+    /// Delay of a ready connection on the slowest event loop.
     pub(crate) loop_delay: Duration,
-    /// Networks whose connections the kernel drops.
+    /// Number of networks whose connections the kernel drops.
     pub(crate) shut_out: usize,
 }
 
-/// A private-key operation in the engine, for as long as somebody waits for it.
+/// Guard of a private-key operation in the engine, held until it completes or is canceled.
 pub(crate) struct PendingOperation {
     admission: Arc<Admission>,
     pending: Pending,
 }
 
 impl Admission {
-    /// For so many event loops and compute threads.
+    /// Creates admission control for the given numbers of event loops and compute threads.
     pub(crate) fn new(event_loops: usize, compute_threads: usize) -> Arc<Self> {
         let controller = Controller::new(event_loops, compute_threads);
         Arc::new(Self {
@@ -95,12 +102,12 @@ impl Admission {
         })
     }
 
-    /// This backend computes what is too much for the compute threads.
+    /// Sets the backend that computes the excess operations of the compute threads.
     pub(crate) fn expect_overflow(&self, backend: &'static str) {
         let _ = self.overflow.set(backend);
     }
 
-    /// How overloaded the process is now.
+    /// Returns the current overload of the process.
     pub(crate) fn load(&self) -> Load {
         let now = self.now();
         let mut state = self.state();
@@ -117,7 +124,7 @@ impl Admission {
         self.hasher.hash_one(name)
     }
 
-    /// Counts a refusal, and tells the log of those since it heard last.
+    /// Counts a rejection, and logs the number since the last log message.
     fn refused(&self, mut state: MutexGuard<'_, State>, refusal: Refusal, now: Duration) {
         metrics::handshake_refused(refusal.label());
         state.refused += 1;
@@ -134,7 +141,7 @@ impl Admission {
             reason,
             ?key_wait,
             ?loop_delay,
-            "more handshakes than can be done in time: some are refused"
+            "overload: rejecting handshakes that would not complete in time"
         );
     }
 
@@ -175,11 +182,11 @@ impl Drop for PendingOperation {
     }
 }
 
-/// What a handshake will cost.
+/// Cost of a handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cost {
     Resumed,
-    /// A private-key operation of this type, which waits for a compute thread if it is `queued`.
+    /// A private-key operation of this type, queued for a compute thread if `queued`.
     Full {
         key_type: KeyType,
         queued: bool,

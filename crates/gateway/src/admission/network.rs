@@ -1,8 +1,8 @@
-//! Who counts as one client: a network that somebody gets as a whole.
+//! Client networks: the prefix of an address that counts as one client, as allocated to one subscriber.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The first 24 bits of an IPv4 address, the first 56 of an IPv6 address; the rest is zero.
+/// Returns the first 24 bits of an IPv4 address or the first 56 of an IPv6 address; the rest is zero.
 pub(super) fn of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => {

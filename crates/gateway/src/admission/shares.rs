@@ -1,41 +1,42 @@
-//! How much CPU each of many has taken lately, and whether that is more than its share. The table has a fixed size,
-//! whatever clients send: where it is full, whoever has taken least is forgotten.
+//! Sliding-window CPU accounting per client network or server name, with a fair-share threshold. The table has a
+//! fixed size, independent of what clients send: when it is full, the entry with the lowest usage is evicted.
 
 use std::time::Duration;
 
-/// What was taken in the last second counts.
+/// Length of the sliding window.
 const WINDOW: Duration = Duration::from_secs(1);
 const WAYS: usize = 4;
 
-/// The level is moved this often.
+/// Interval of adjustments of the level.
 const ADJUSTED_EVERY: Duration = Duration::from_millis(50);
-/// Of the mean.
+/// Minimum of the level, as a multiple of the mean.
 const LEAST_LEVEL: f64 = 1.25;
-/// Of the total: among thousands, the mean is less than a handshake, and chance would decide who is over it.
+/// Minimum of a share, as a fraction of the total: with thousands of entries, the mean is less than a handshake, and
+/// chance would decide which are over it.
 const LEAST_SHARE: f64 = 1.0 / 64.0;
 
-/// Shares of all who ask. Times are since some epoch, CPU is in seconds.
+/// Usage of all keys. Times are relative to an arbitrary epoch, CPU time is in seconds.
 pub(super) struct Shares {
     sets: Vec<[Entry; WAYS]>,
     total: Sliding,
     asking: [u32; 2],
     window: u32,
-    /// How many times the mean is a share: as much as those who want less leave over.
+    /// Share as a multiple of the mean. It includes the capacity that keys with less demand leave unused.
     level: f64,
     adjusted: Duration,
 }
 
-/// One who asks.
+/// Usage of a key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     key: u64,
-    /// In which it was seen last.
+    /// Window in which the key was seen last.
     window: u32,
     taken: Sliding,
     refused_in_a_row: u8,
 }
 
-/// A sum over the last window.
+/// Sum over the last window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sliding {
     window: u32,
@@ -43,24 +44,24 @@ struct Sliding {
     before: f32,
 }
 
-/// How somebody stands.
+/// A key's standing: whether it exceeds its share, and how often it was rejected in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// It has taken more than its share.
+    /// Whether it has exceeded its share.
     pub(super) is_over: bool,
-    /// How often it was refused since it was welcome.
+    /// Number of consecutive rejections.
     pub(super) refused_in_a_row: u8,
 }
 
 impl Shares {
-    /// A table for at least so many.
+    /// Creates a table for at least this number of keys.
     pub(super) fn new(entries: usize) -> Self {
         let sets = vec![[Entry::default(); WAYS]; entries.div_ceil(WAYS).next_power_of_two()];
         let adjusted = Duration::ZERO;
         Self { sets, total: Sliding::default(), asking: [0; 2], window: 0, level: 2.0, adjusted }
     }
 
-    /// Counts this one among those who ask, and says how it stands.
+    /// Counts the key as active in this window, and returns its standing.
     pub(super) fn ask(&mut self, key: u64, now: Duration) -> Standing {
         self.turn_to(window(now));
         let window = self.window;
@@ -72,26 +73,25 @@ impl Shares {
         Standing { is_over: taken > self.share(now), refused_in_a_row }
     }
 
-    /// It was admitted, and takes this much.
+    /// Adds the CPU time of an admitted handshake.
     pub(super) fn take(&mut self, key: u64, cpu: f64, now: Duration) {
         let entry = self.entry(key, now);
         entry.taken.add(cpu, now);
         self.total.add(cpu, now);
     }
 
-    /// It is not one of those who come in vain.
+    /// Resets the count of consecutive rejections.
     pub(super) fn welcome(&mut self, key: u64, now: Duration) {
         self.entry(key, now).refused_in_a_row = 0;
     }
 
-    /// It was refused.
+    /// Counts a rejection.
     pub(super) fn refuse(&mut self, key: u64, now: Duration) {
         let entry = self.entry(key, now);
         entry.refused_in_a_row = entry.refused_in_a_row.saturating_add(1);
     }
 
-    /// Moves the level to where it is neither too little for those who wait, nor too much for the machine: max-min
-    /// fairness, found by trial.
+    /// Moves the level between starving the queue and overloading the machine: max-min fairness, found by trial.
     pub(super) fn adjust(&mut self, too_much: bool, now: Duration) {
         if now.saturating_sub(self.adjusted) < ADJUSTED_EVERY {
             return;
@@ -155,7 +155,7 @@ impl Sliding {
     }
 }
 
-/// In which window a time is.
+/// Returns the window that contains a time.
 fn window(now: Duration) -> u32 {
     const { assert!(WINDOW.as_secs() == 1) };
     now.as_secs() as u32
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_alone_has_all() {
+    fn a_single_client_gets_all() {
         let mut shares = Shares::new(64);
         for tick in 0..5000 {
             assert!(!shares.ask(1 << 40, at(tick)).is_over);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_more_than_others_is_over_its_share() {
+    fn a_client_that_takes_more_than_others_is_over_its_share() {
         let mut shares = Shares::new(64);
         let (mut over, mut modest) = (0, 0);
         for tick in 0..5000 {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_keeps_those_who_take_most() {
+    fn the_table_keeps_the_highest_usage() {
         let mut shares = Shares::new(16);
         let heavy = u64::MAX;
         for tick in 0..1000 {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_in_a_row_are_counted_until_it_is_welcome() {
+    fn consecutive_rejections_are_counted_until_reset() {
         let mut shares = Shares::new(16);
         (0..300).for_each(|_| shares.refuse(7, at(1)));
         assert_eq!(shares.ask(7, at(1)).refused_in_a_row, u8::MAX);

@@ -1,4 +1,4 @@
-//! A machine that is asked for four times what it can do, in simulated time.
+//! Simulation of a machine under four times its capacity, in simulated time.
 
 use super::{
     backlog::Pending,
@@ -11,16 +11,16 @@ use std::{
 };
 
 const RSA: KeyType = KeyType::Rsa { bits: 2048 };
-/// One compute thread, one operation at a time.
+/// One compute thread that performs one operation at a time.
 const OPERATION: Duration = Duration::from_millis(1);
 const TICK: Duration = Duration::from_micros(100);
 const DEADLINE: Duration = Duration::from_secs(3);
 
-/// Clients of one kind.
+/// A group of similar clients.
 #[derive(Clone, Copy)]
 struct Population {
     label: &'static str,
-    /// Arrivals for each operation that the machine could do.
+    /// Arrivals per operation that the machine could perform.
     load: f64,
     networks: u64,
 }
@@ -68,14 +68,14 @@ impl Simulation {
         }
     }
 
-    /// Clients whose networks have been here before.
+    /// Makes the clients' networks known.
     fn know(&mut self, population: Population) {
         for network in 0..population.networks {
             self.controller.complete(key(population.label, network), self.now);
         }
     }
 
-    /// Forgets what was counted, and goes on for so long.
+    /// Resets the counters, and runs for the given time.
     fn run(&mut self, seconds: u64, populations: &[Population]) {
         self.seen.clear();
         let end = self.now + Duration::from_secs(seconds);
@@ -142,7 +142,7 @@ impl Simulation {
         }
     }
 
-    /// Between 0 and 1 (xorshift64*).
+    /// Returns a number between 0 and 1 (xorshift64*).
     fn random(&mut self) -> f64 {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;
@@ -177,7 +177,7 @@ const STRANGERS: Population = Population { label: "strangers", load: 1.5, networ
 const ATTACKERS: Population = Population { label: "attackers", load: 2.0, networks: 1 };
 
 #[test]
-fn nobody_is_refused_while_the_machine_keeps_up() {
+fn no_handshake_is_refused_while_the_machine_keeps_up() {
     let mut machine = Simulation::new();
     machine.run(60, &[RETURNING, Population { load: 0.45, ..STRANGERS }]);
     assert!(machine.reasons.is_empty(), "{:?}", machine.reasons);
@@ -196,7 +196,7 @@ fn a_burst_that_will_be_done_in_time_is_worked_off() {
     for network in 0..4000 {
         machine.arrive("burst", key("burst", network));
     }
-    assert!(machine.reasons.len() > 900, "not all of these can be done within the deadline");
+    assert!(machine.reasons.len() > 900, "not all of these can complete within the deadline");
     assert!(machine.reasons.iter().all(|reason| *reason == Refusal::Deadline));
 }
 
@@ -217,9 +217,9 @@ fn at_four_times_the_capacity_returning_clients_hardly_notice() {
     assert!(machine.reasons.contains(&Refusal::ClientShare) && machine.reasons.contains(&Refusal::Overload));
 }
 
-/// Otherwise those who come in the first moments of a flood are a flood of acquaintances when they come again.
+/// Otherwise the clients that arrive in the first moments of a flood would count as known when they return.
 #[test]
-fn who_came_when_the_flood_began_is_no_acquaintance() {
+fn clients_seen_first_when_the_flood_began_are_not_known() {
     let mut machine = Simulation::new();
     machine.know(RETURNING);
     machine.run(5, &[RETURNING]);
@@ -255,7 +255,7 @@ fn without_others_one_network_has_the_whole_machine() {
 }
 
 #[test]
-fn networks_that_want_more_share_what_those_who_want_less_leave() {
+fn networks_with_more_demand_share_unused_capacity() {
     let [one, other] = ["one", "other"].map(|label| Population { label, load: 1.0, networks: 1 });
     let small = Population { label: "small", load: 0.2, networks: 50 };
     let mut machine = Simulation::new();

@@ -1,4 +1,4 @@
-//! The queue of those who take turns on an event loop: handshakes that let all others go first.
+//! Queue of the handshakes that take turns on an event loop, after all other tasks.
 
 use futures_util::task::AtomicWaker;
 use std::{
@@ -11,26 +11,27 @@ use std::{
     time::Duration,
 };
 
-/// Who gets a turn together: as many as lanes compute together, and no more, because everybody else waits for them.
+/// Number of handshakes that get a turn together: as many as lanes compute together, and not more, because all others
+/// wait for them.
 const TOGETHER: usize = 8;
 
-/// Who waits for a turn on one event loop.
+/// Handshakes waiting for a turn on one event loop.
 #[derive(Default)]
 pub(super) struct Turns {
     waiting: Mutex<VecDeque<Waiting>>,
-    /// Of the one that gives turns.
+    /// Waker of the task that gives turns.
     giver: AtomicWaker,
-    /// Whether somebody who goes first has handed in a private-key operation since the last turn.
+    /// Whether a handshake that goes first has submitted a private-key operation since the last turn.
     compute_first: AtomicBool,
 }
 
 struct Waiting {
     place: Arc<Place>,
-    /// Of the admission's time.
+    /// Time since the epoch of `Admission`.
     since: Duration,
 }
 
-/// That of one handshake in the queue. When its handshake is dropped, the queue forgets it.
+/// A handshake's place in the queue. When the handshake is dropped, its place is skipped.
 #[derive(Default)]
 pub(super) struct Place {
     waker: AtomicWaker,
@@ -39,14 +40,14 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Whether it has a turn, which it has used then.
+    /// Returns whether it has a turn, and uses it.
     pub(super) fn take_turn(&self) -> bool {
         self.has_turn.swap(false, Ordering::AcqRel)
     }
 }
 
 impl Turns {
-    /// Wakes the task of this place when it has a turn; it waits since `now`, unless it has waited already.
+    /// Queues this place since `now`, unless it is queued already; its task is woken when it has a turn.
     pub(super) fn wait(&self, place: &Arc<Place>, waker: &Waker, now: Duration) {
         place.waker.register(waker);
         if !place.waits.swap(true, Ordering::AcqRel) {
@@ -59,13 +60,13 @@ impl Turns {
         self.waiting().is_empty()
     }
 
-    /// Ready when somebody waits.
+    /// Becomes ready when a handshake waits.
     pub(super) fn poll_waiting(&self, context: &mut Context<'_>) -> Poll<()> {
         self.giver.register(context.waker());
         if self.is_empty() { Poll::Pending } else { Poll::Ready(()) }
     }
 
-    /// Gives the first of those who wait a turn, as many as go together; since when the last of them has waited.
+    /// Gives a turn to the first [`TOGETHER`] places; returns since when the last of them has waited.
     pub(super) fn give(&self) -> Option<Duration> {
         let mut last = None;
         for Waiting { place, since } in std::iter::from_fn(|| self.next()).take(TOGETHER) {
@@ -77,20 +78,20 @@ impl Turns {
         last
     }
 
-    /// Somebody who goes first has handed in a private-key operation.
+    /// Records that a handshake that goes first has submitted a private-key operation.
     pub(super) fn expect_compute(&self) {
         self.compute_first.store(true, Ordering::Relaxed);
     }
 
-    /// A compute thread that shares its core with this event loop has it now rather than when the kernel thinks so, which
-    /// may be milliseconds later.
+    /// Yields to a compute thread that shares its core with this event loop. Otherwise the kernel may schedule it
+    /// milliseconds later.
     pub(super) fn yield_to_compute(&self) {
         if self.compute_first.swap(false, Ordering::Relaxed) {
             std::thread::yield_now();
         }
     }
 
-    /// The next whose handshake was not given up.
+    /// Returns the next place whose handshake was not dropped.
     fn next(&self) -> Option<Waiting> {
         let mut waiting = self.waiting();
         loop {
@@ -121,7 +122,7 @@ mod tests {
         for (time, place) in places.iter().enumerate() {
             turns.wait(place, Waker::noop(), at(time as u64));
         }
-        // Who is woken by something else meanwhile neither loses its place nor gets another.
+        // A task that is woken for another reason neither loses its place nor gets another.
         turns.wait(&places[0], Waker::noop(), at(50));
         let with_turn =
             |from: usize, to: usize| places[from..to].iter().filter(|place| place.take_turn()).count();
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_left_takes_no_turn() {
+    fn a_dropped_handshake_takes_no_turn() {
         let turns = Turns::default();
         for _ in 0..100 {
             turns.wait(&Arc::default(), Waker::noop(), at(0));

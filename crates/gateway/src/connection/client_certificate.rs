@@ -1,4 +1,4 @@
-//! The certificate that a client has shown, and whom it names.
+//! Client certificates and their names.
 
 use boring::{
     hash::MessageDigest,
@@ -11,36 +11,36 @@ use http::HeaderValue;
 use quadrille_config::model::CertificateDetails;
 use std::{ffi::c_ulong, ptr, slice, sync::OnceLock};
 
-/// A client's certificate. Its names are read when a rule asks for them first, which most never do.
+/// A client's certificate. Its names are parsed when a rule first requires them, which most connections never do.
 pub(crate) struct ClientCertificate {
     pub(crate) certificate: X509,
-    /// What the client has sent behind it.
+    /// Further certificates that the client has sent.
     pub(crate) links: Vec<X509>,
-    /// The certificate that it was shown.
+    /// The server certificate of the connection.
     own: Option<X509>,
     names: OnceLock<CertificateNames>,
     sha256: OnceLock<Option<String>>,
-    /// What servers are told of it, if they are told this.
+    /// Details for upstreams, computed on first use.
     pub(crate) told: OnceLock<(CertificateDetails, Option<HeaderValue>)>,
 }
 
-/// Whom a certificate names.
+/// Names in a certificate.
 #[derive(Debug, Default)]
 pub(crate) struct CertificateNames {
-    /// Of the subject's alternative names (RFC 5280 section 4.2.1.6).
+    /// URIs of the subjectAltName extension (RFC 5280 section 4.2.1.6).
     pub(crate) uris: Vec<String>,
     pub(crate) dns: Vec<String>,
-    /// As RFC 2253 writes it.
+    /// Subject in RFC 2253 notation.
     pub(crate) subject: String,
 }
 
 impl ClientCertificate {
-    /// The one that a client has shown in a handshake, if it has shown any.
+    /// Returns the certificate that a client has presented in the handshake, if any.
     pub(crate) fn of(ssl: &SslRef) -> Option<Self> {
         Some(Self {
             certificate: ssl.peer_certificate()?,
             links: ssl.peer_cert_chain().into_iter().flatten().map(ToOwned::to_owned).collect(),
-            // What a connection keeps of its own certificate is gone once the handshake is done.
+            // The connection's own certificate is freed after the handshake; the context's remains.
             own: ssl.ssl_context().certificate().map(ToOwned::to_owned),
             names: OnceLock::new(),
             sha256: OnceLock::new(),
@@ -48,12 +48,12 @@ impl ClientCertificate {
         })
     }
 
-    /// The URIs in the certificate that the client was shown.
+    /// Returns the URIs in the server certificate of the connection.
     pub(crate) fn own_uris(&self) -> Vec<String> {
         self.own.as_ref().map(|own| CertificateNames::of(own).uris).unwrap_or_default()
     }
 
-    /// SHA-256 of its DER form, in hexadecimal; `None` if memory is short.
+    /// Returns the SHA-256 hash of its DER encoding in hexadecimal; `None` if memory is exhausted.
     pub(crate) fn sha256(&self) -> Option<&str> {
         let hash = self.sha256.get_or_init(|| {
             let digest = self.certificate.digest(MessageDigest::sha256()).ok()?;
@@ -62,7 +62,7 @@ impl ClientCertificate {
         hash.as_deref()
     }
 
-    /// The names that rules may ask for.
+    /// Returns the names for access rules.
     pub(crate) fn names(&self) -> &CertificateNames {
         self.names.get_or_init(|| CertificateNames::of(&self.certificate))
     }
@@ -79,11 +79,11 @@ impl CertificateNames {
     }
 }
 
-/// As RFC 2253 writes it; empty if it cannot be written.
+/// Returns the subject in RFC 2253 notation; empty if it cannot be converted.
 fn subject(certificate: &X509Ref) -> String {
     const RFC_2253: c_ulong = ffi::XN_FLAG_RFC2253 as c_ulong;
-    // SAFETY: the certificate is live, and so is what is written to, which is freed once; BIO_mem_contents names
-    // memory that is part of it.
+    // SAFETY: the certificate is live, and so is the BIO, which is freed once; BIO_mem_contents returns memory that
+    // is part of it.
     unsafe {
         let written = ffi::BIO_new(ffi::BIO_s_mem());
         if written.is_null() {

@@ -1,18 +1,22 @@
-//! What is known about one accepted connection: plain data that the way of a connection hands on, and telemetry reads.
+//! Properties of an accepted connection: plain data, passed along the connection's path and read by telemetry.
+//!
+//! - `client_certificate`: the client's certificate and its names.
+//! - `request_clock`, `stall_timer`, `lazy_timer`: timeouts.
+//! - `pooled_buffer`: buffers for data in transit.
 
-mod alarm;
 mod client_certificate;
-mod patience;
+mod lazy_timer;
 mod pooled_buffer;
 mod request_clock;
+mod stall_timer;
 
-pub(crate) use alarm::Alarm;
 pub(crate) use client_certificate::{CertificateNames, ClientCertificate};
-pub(crate) use patience::Patience;
+pub(crate) use lazy_timer::Alarm;
 #[cfg(test)]
 pub(crate) use pooled_buffer::CAPACITY;
 pub(crate) use pooled_buffer::PooledBuffer;
 pub(crate) use request_clock::RequestClock;
+pub(crate) use stall_timer::Patience;
 
 use http::HeaderValue;
 use quadrille_config::model::Timeouts;
@@ -23,61 +27,60 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What is known about one accepted connection once its handshake is done.
+/// Properties of an accepted connection after its handshake.
 pub(crate) struct Connection {
-    /// The client, as the PROXY protocol announces it where that is in use.
+    /// Address of the client, as announced by the PROXY protocol where it is in use.
     pub(crate) client: SocketAddr,
-    /// Where the client has connected to, as the PROXY protocol announces it where that is in use.
+    /// Address that the client connected to, as announced by the PROXY protocol where it is in use.
     pub(crate) local: SocketAddr,
-    /// Where the connection was going before it was redirected here; `None` for others, and for those that were going
-    /// to this process.
+    /// Original destination of a redirected connection; `None` for other connections, and for those to this process.
     pub(crate) original_destination: Option<SocketAddr>,
-    /// Whether what follows is about TLS; without it, the rest is empty.
+    /// Whether the connection uses TLS; without it, the following fields are empty.
     pub(crate) tls: bool,
     pub(crate) sni: Option<String>,
-    /// What the client has shown, if anything.
+    /// The client's certificate, if it has presented one.
     pub(crate) certificate: Option<ClientCertificate>,
     pub(crate) version: &'static str,
     pub(crate) cipher: &'static str,
     pub(crate) resumed: bool,
-    /// Whether what is read now came before the handshake was complete, and may be a copy.
+    /// Whether the data read now is early data, which may be replayed.
     pub(crate) early: AtomicBool,
     pub(crate) handshake: Duration,
     pub(crate) key: Option<KeyTiming>,
-    /// Whether a trace has the handshake already.
+    /// Whether a trace already includes the handshake.
     pub(crate) handshake_traced: AtomicBool,
-    /// Of the body of its last request, not all was read; of HTTP/1.1.
+    /// Whether the body of the last HTTP/1.1 request was not read entirely.
     pub(crate) left_unread: AtomicBool,
     pub(crate) clock: RequestClock,
-    /// The client's address, as headers tell it.
+    /// The client's address as a header value.
     pub(crate) client_ip: OnceLock<HeaderValue>,
-    /// That HTTP/3 is at the same port, as a header tells it.
+    /// The `Alt-Svc` value that advertises HTTP/3 at the same port.
     pub(crate) http3_here: OnceLock<HeaderValue>,
 }
 
-/// What the private-key operation of one handshake took.
+/// Timing of a handshake's private-key operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyTiming {
     pub(crate) key_type: KeyType,
     pub(crate) waited: Duration,
     pub(crate) computed: Duration,
     pub(crate) batch: usize,
-    /// On compute threads.
+    /// CPU time on compute threads.
     pub(crate) cpu: Duration,
-    /// When the result was there.
+    /// Time of completion.
     pub(crate) done: Instant,
 }
 
-/// What became of the session that a client offered.
+/// Outcome of the session that a client offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ResumptionOutcome {
-    /// It offered none.
+    /// The client offered no session.
     New,
     Hit(ResumptionKind),
     Miss(ResumptionKind, &'static str),
 }
 
-/// How a client offers a session.
+/// Kind of an offered session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ResumptionKind {
     Ticket,
@@ -85,7 +88,7 @@ pub(crate) enum ResumptionKind {
 }
 
 impl Connection {
-    /// One without TLS.
+    /// Creates the properties of a connection without TLS.
     pub(crate) fn plain(client: SocketAddr, local: SocketAddr, timeouts: &Timeouts) -> Self {
         Self {
             client,
@@ -108,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// The client's address without its port, as headers tell it.
+    /// Returns the client's address without its port, as a header value.
     pub(crate) fn client_ip_header(&self) -> &HeaderValue {
         self.client_ip.get_or_init(|| {
             let text = self.client.ip().to_canonical().to_string();
@@ -116,7 +119,7 @@ impl Connection {
         })
     }
 
-    /// That HTTP/3 is at the port that this connection has come to, for a day (RFC 7838 section 3).
+    /// Returns the `Alt-Svc` value that advertises HTTP/3 at the local port, for a day (RFC 7838 section 3).
     pub(crate) fn http3_here(&self) -> &HeaderValue {
         self.http3_here.get_or_init(|| {
             let text = format!("h3=\":{}\"; ma=86400", self.local.port());
@@ -124,7 +127,7 @@ impl Connection {
         })
     }
 
-    /// Of the URLs that lead here.
+    /// Returns the scheme of URLs for this connection.
     pub(crate) fn scheme(&self) -> &'static str {
         if self.tls { "https" } else { "http" }
     }

@@ -1,30 +1,30 @@
-//! Bytes on their way through the gateway. The memory under them comes from a pool of the event loop and goes back when
-//! the last byte has left, so that an idle connection holds none.
+//! Pooled buffers for data in transit. The memory belongs to a pool of the event loop and is released with the last
+//! byte, so that an idle connection holds none.
 
 use std::cell::RefCell;
 use tokio::io::ReadBuf;
 
-/// Four of the largest TLS records (RFC 8446 section 5.2).
+/// Capacity of a buffer: four of the largest TLS records (RFC 8446 section 5.2).
 pub(crate) const CAPACITY: usize = 4 * (16 * 1024 + 256 + 5);
 
-/// Free memory that each thread keeps; the rest goes back to the allocator.
+/// Maximum number of free buffers per thread; others are returned to the allocator.
 const KEPT: usize = 16;
 
 thread_local! {
     static FREE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Bytes that are added at the end and taken from the front, [`CAPACITY`] at most.
+/// FIFO byte buffer of at most [`CAPACITY`] bytes.
 #[derive(Debug, Default)]
 pub(crate) struct PooledBuffer {
-    /// Empty while there are no bytes.
+    /// Memory of the buffer; empty while there are no bytes.
     memory: Box<[u8]>,
     start: usize,
     end: usize,
 }
 
 impl PooledBuffer {
-    /// The bytes.
+    /// Returns the bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.end]
     }
@@ -33,12 +33,12 @@ impl PooledBuffer {
         self.start == self.end
     }
 
-    /// How many bytes can be added.
+    /// Returns the number of bytes that can be added.
     pub(crate) fn room(&self) -> usize {
         CAPACITY - (self.end - self.start)
     }
 
-    /// Lets `read` add up to `most` bytes, as far as there is room.
+    /// Lets `read` append up to `most` bytes, as far as there is room.
     pub(crate) fn fill<T>(&mut self, most: usize, read: impl FnOnce(&mut ReadBuf<'_>) -> T) -> T {
         self.make_room();
         let limit = CAPACITY.min(self.end.saturating_add(most));
@@ -49,20 +49,20 @@ impl PooledBuffer {
         outcome
     }
 
-    /// Adds as many of these bytes as there is room for, and says how many that is.
+    /// Appends as many of these bytes as there is room for, and returns their number.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room());
         self.fill(count, |room| room.put_slice(&bytes[..count]));
         count
     }
 
-    /// Takes bytes away, those that came first.
+    /// Removes bytes from the front.
     pub(crate) fn consume(&mut self, count: usize) {
         self.start = self.start.saturating_add(count).min(self.end);
         self.release_if_empty();
     }
 
-    /// All that is free lies behind the bytes afterwards.
+    /// Moves the bytes to the front, so that all free memory is behind them.
     fn make_room(&mut self) {
         if self.memory.is_empty() {
             self.memory = take_memory();
@@ -92,7 +92,7 @@ fn take_memory() -> Box<[u8]> {
 }
 
 fn give_memory(memory: Box<[u8]>) {
-    // A thread that ends has no pool any more; then the memory is freed here.
+    // A thread that ends has no pool; the memory is then freed here.
     let _ = FREE.try_with(|free| {
         let mut free = free.borrow_mut();
         if free.len() < KEPT {

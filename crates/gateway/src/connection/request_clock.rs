@@ -1,4 +1,4 @@
-//! How long a connection may wait for a request, and a request's header for its end.
+//! Timeouts of requests and request headers on a connection.
 
 use quadrille_config::model::Timeouts;
 use std::{
@@ -6,20 +6,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Bounds the time from the first byte of an HTTP/1 request to the end of its header, from the end of the TLS handshake
-/// to the end of an HTTP/2 preface, and between two requests, so that a client that sends a byte now and then, or none
-/// at all, does not hold a connection for ever.
+/// Limits the time from the first byte of an HTTP/1 request to the end of its header, from the end of the TLS
+/// handshake to the end of an HTTP/2 preface, and between two requests. A client that sends a byte now and then, or
+/// nothing, cannot hold a connection forever.
 #[derive(Debug)]
 pub(crate) struct RequestClock {
     accepted: Instant,
     header: Duration,
     request: Option<Duration>,
     idle: Duration,
-    /// Requests under way.
+    /// Number of requests in progress.
     requests: AtomicU32,
-    /// Milliseconds since accept when the header's first byte came; `NONE` before it and behind the header.
+    /// Milliseconds since accept at the header's first byte; `NONE` before and after the header.
     header_began: AtomicU64,
-    /// Milliseconds since accept when the last request ended.
+    /// Milliseconds since accept at the end of the last request.
     idle_since: AtomicU64,
 }
 
@@ -38,12 +38,12 @@ impl RequestClock {
         }
     }
 
-    /// When the connection was ready for its first request.
+    /// Returns when the connection was ready for its first request.
     pub(crate) fn accepted(&self) -> Instant {
         self.accepted
     }
 
-    /// A connection that comes late in a drain waits for its one request for this long at most.
+    /// Limits the idle time of a connection accepted during a drain.
     pub(crate) fn shorten_idle(&mut self, most: Duration) {
         self.idle = self.idle.min(most);
         self.idle_since = AtomicU64::new(self.now());
@@ -53,23 +53,23 @@ impl RequestClock {
         self.idle
     }
 
-    /// When the body of a request whose header is complete now must have come.
+    /// Returns the deadline for the body of a request whose header is complete now.
     pub(crate) fn request_due(&self) -> Option<Instant> {
         Some(Instant::now() + self.request?)
     }
 
-    /// A header, or the preface, begins now.
+    /// Records the start of a header or the preface.
     pub(crate) fn begin_header(&self) {
         self.header_began.store(self.now(), Ordering::Relaxed);
     }
 
-    /// The preface is complete.
+    /// Records the end of the preface.
     pub(crate) fn end_header(&self) {
         self.header_began.store(NONE, Ordering::Relaxed);
     }
 
-    /// Bytes have come from an HTTP/1 client: where no request is under way, they are a header's. True if that header
-    /// is overdue.
+    /// Records bytes from an HTTP/1 client: without a request in progress, they belong to a header. Returns whether
+    /// that header is overdue.
     pub(crate) fn received_is_overdue(&self) -> bool {
         if self.requests.load(Ordering::Relaxed) > 0 {
             return false;
@@ -83,36 +83,36 @@ impl RequestClock {
         }
     }
 
-    /// A request's header is complete.
+    /// Records the end of a request's header.
     pub(crate) fn begin_request(&self) {
         self.end_header();
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A request has been answered, or given up.
+    /// Records that a request was completed or aborted.
     pub(crate) fn end_request(&self) {
         self.idle_since.store(self.now(), Ordering::Relaxed);
         self.requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether no request is under way.
+    /// Returns whether there is no request in progress.
     pub(crate) fn has_no_requests(&self) -> bool {
         self.requests.load(Ordering::Relaxed) == 0
     }
 
-    /// When the header that has begun must be complete.
+    /// Returns the deadline for the end of the current header.
     pub(crate) fn header_due(&self) -> Option<Instant> {
         let began = self.header_began.load(Ordering::Relaxed);
         (began != NONE).then(|| self.accepted + Duration::from_millis(began) + self.header)
     }
 
-    /// Since when there is no request; `None` while there is one.
+    /// Returns since when the connection is idle; `None` during a request.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let since = Duration::from_millis(self.idle_since.load(Ordering::Relaxed));
         self.has_no_requests().then(|| self.accepted + since)
     }
 
-    /// When the next request must have begun; `None` while there is one.
+    /// Returns the deadline for the start of the next request; `None` during a request.
     pub(crate) fn idle_due(&self) -> Option<Instant> {
         Some(self.idle_since()? + self.idle)
     }

@@ -1,4 +1,4 @@
-//! What a process says of the sockets that the next one inherits.
+//! Description of the sockets that a successor process inherits.
 
 use super::{ListenerSockets, QuicSocket, QuicSockets, Sockets};
 use crate::quic::Lineage;
@@ -10,7 +10,7 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
 };
 
-/// The sockets by their numbers. Versions that follow each other read each other's: what is added is optional.
+/// File descriptors of the sockets. Consecutive versions read each other's descriptions, so new fields are optional.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct Description {
     listeners: Vec<Listener>,
@@ -27,12 +27,12 @@ struct Listener {
 #[derive(Debug, Deserialize, Serialize)]
 struct Quic {
     lineage: Lineage,
-    /// A socket, and where datagrams of the process before go.
+    /// Socket, and the socket to which the predecessor's datagrams are forwarded.
     sockets: Vec<(RawFd, RawFd)>,
 }
 
 impl Description {
-    /// Of sockets that the next process inherits under these numbers.
+    /// Describes sockets that a successor process inherits under these descriptors.
     pub(super) fn of(sockets: &Sockets) -> Self {
         let quic = |quic: &QuicSockets| {
             let pair =
@@ -50,7 +50,7 @@ impl Description {
         }
     }
 
-    /// All numbers in it.
+    /// Returns all descriptors in the description.
     pub(super) fn descriptors(&self) -> Vec<RawFd> {
         let of_listener = |listener: &Listener| {
             let quic =
@@ -60,15 +60,15 @@ impl Description {
         self.listeners.iter().flat_map(of_listener).chain(self.admin.map(|(_, socket)| socket)).collect()
     }
 
-    /// Takes the sockets over.
+    /// Takes ownership of the sockets.
     ///
     /// # Errors
-    /// If there is no such descriptor, or it was named before.
+    /// Fails if a descriptor is not open, or is listed twice.
     pub(super) fn adopt(self) -> io::Result<Sockets> {
         let mut seen: Vec<RawFd> = Vec::new();
         let mut take = |descriptor: RawFd| -> io::Result<OwnedFd> {
             if seen.contains(&descriptor) {
-                return Err(io::Error::other(format!("descriptor {descriptor} is named twice")));
+                return Err(io::Error::other(format!("descriptor {descriptor} is listed twice")));
             }
             seen.push(descriptor);
             adopt(descriptor)
@@ -97,17 +97,17 @@ impl Description {
     }
 }
 
-/// A descriptor that the process was started with; children of its own do not get it.
+/// Takes ownership of a descriptor that the process was started with, and closes it on exec.
 ///
 /// # Errors
-/// If it is none, or one of the three standard streams.
+/// Fails if it is not open, or is one of the three standard streams.
 pub(super) fn adopt(descriptor: RawFd) -> io::Result<OwnedFd> {
     if descriptor <= 2 {
-        return Err(io::Error::other(format!("descriptor {descriptor} is no socket")));
+        return Err(io::Error::other(format!("descriptor {descriptor} is not a socket")));
     }
-    // SAFETY: it is only asked about, and not kept; if it is not open, that is an error.
+    // SAFETY: the borrow is used only to set the flag and not kept; a descriptor that is not open causes an error.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC)?;
-    // SAFETY: it is open, whoever started this process has left it to it, and each is adopted once.
+    // SAFETY: the descriptor is open, was left to this process by the one that started it, and is adopted once.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

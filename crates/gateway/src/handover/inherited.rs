@@ -1,4 +1,4 @@
-//! What a process was started with: sockets of the process before it, or of systemd.
+//! Sockets that a process was started with, from its predecessor or from systemd.
 
 use super::{
     ListenerSockets, QuicSocket, QuicSockets, Sockets,
@@ -19,22 +19,22 @@ use std::{
     time::Duration,
 };
 
-/// How long the process before may take to say what the sockets are for.
+/// Time limit for the predecessor's description of the sockets.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Sockets that are there already, each until somebody takes it.
+/// Inherited sockets, each until it is taken.
 #[derive(Default)]
 pub(crate) struct Inherited {
     sockets: Sockets,
-    /// Told when this process serves.
+    /// Notified when this process is ready.
     predecessor: Option<UnixStream>,
 }
 
 impl Inherited {
-    /// Those of this process. Called once, before it opens anything.
+    /// Returns the sockets of this process. Called once, before the process opens other files.
     ///
     /// # Errors
-    /// If what was left to it is not what it was said to be.
+    /// Fails if the inherited sockets do not match their description.
     pub(crate) fn of_process() -> io::Result<Self> {
         match predecessor() {
             Some(stream) => Self::of_predecessor(description::adopt(stream)?.into()),
@@ -50,7 +50,7 @@ impl Inherited {
         Ok(Self { sockets: description.adopt()?, predecessor: Some(stream) })
     }
 
-    /// Socket activation (sd_listen_fds(3)).
+    /// Takes the sockets of socket activation (sd_listen_fds(3)).
     fn of_systemd() -> io::Result<Self> {
         let mut sockets = Sockets::default();
         for descriptor in sd_notify::listen_fds()? {
@@ -59,10 +59,10 @@ impl Inherited {
         Ok(Self { sockets, predecessor: None })
     }
 
-    /// Those of a listener that is asked for at this address: `count` of TCP's, none if there are none.
+    /// Takes the TCP sockets of a listener with this address: `count`, or none if none were inherited.
     ///
     /// # Errors
-    /// If the descriptors run out.
+    /// Fails if file descriptors are exhausted.
     pub(crate) fn take_tcp(&mut self, address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
         let found =
             self.sockets.listeners.iter_mut().find(|known| known.address == address && !known.tcp.is_empty());
@@ -74,10 +74,10 @@ impl Inherited {
         Ok(sockets)
     }
 
-    /// The same of HTTP/3's.
+    /// Takes the HTTP/3 sockets of a listener with this address.
     ///
     /// # Errors
-    /// If the descriptors run out.
+    /// Fails if file descriptors are exhausted.
     pub(crate) fn take_quic(&mut self, address: SocketAddr, count: usize) -> io::Result<Option<QuicSockets>> {
         let found =
             self.sockets.listeners.iter_mut().find(|known| known.address == address && known.quic.is_some());
@@ -91,7 +91,7 @@ impl Inherited {
         Ok(Some(quic))
     }
 
-    /// That of the admin address.
+    /// Takes the socket of the admin address.
     pub(crate) fn take_admin(&mut self, address: SocketAddr) -> io::Result<Option<TcpListener>> {
         let known = self.sockets.admin.take_if(|(known, _)| *known == address);
         let socket = match known {
@@ -102,15 +102,16 @@ impl Inherited {
         Ok(socket)
     }
 
-    /// The process serves: tells whoever started it, and closes what nobody has taken. Answers the addresses of that.
+    /// Notifies the predecessor and systemd of readiness, and closes the sockets that were not taken. Returns their
+    /// addresses.
     pub(crate) fn ready(&mut self) -> Vec<SocketAddr> {
         if let Some(mut stream) = self.predecessor.take()
             && let Err(error) = stream.write_all(READY)
         {
-            tracing::warn!(%error, "the previous process could not be told that this one serves");
+            tracing::warn!(%error, "cannot notify the previous process of readiness");
         }
         if let Err(error) = sd_notify::notify(&[sd_notify::NotifyState::Ready]) {
-            tracing::warn!(%error, "systemd could not be told that this process serves");
+            tracing::warn!(%error, "cannot notify systemd of readiness");
         }
         let left = std::mem::take(&mut self.sockets).listeners;
         let is_left = |known: &ListenerSockets| !known.tcp.is_empty() || known.quic.is_some();
@@ -119,7 +120,7 @@ impl Inherited {
 }
 
 impl Sockets {
-    /// A socket that is known by its own address only.
+    /// Adds a socket that is known only by its local address.
     fn add(&mut self, socket: OwnedFd) -> io::Result<()> {
         let is_internet =
             matches!(sockopt::socket_domain(&socket)?, AddressFamily::INET | AddressFamily::INET6);
@@ -135,7 +136,7 @@ impl Sockets {
                     listener.quic.get_or_insert_with(|| QuicSockets { lineage: None, sockets: Vec::new() });
                 quic.sockets.push(QuicSocket { socket, predecessor: None });
             }
-            _ => return Err(io::Error::other("a socket of systemd's unit is neither of TCP nor of UDP")),
+            _ => return Err(io::Error::other("a socket of the systemd unit is neither TCP nor UDP")),
         }
         Ok(())
     }
@@ -150,7 +151,7 @@ impl Sockets {
     }
 }
 
-/// The descriptor by which the process before speaks, if that has started this one.
+/// Returns the descriptor of the connection to the predecessor, if that process has started this one.
 fn predecessor() -> Option<i32> {
     let said = std::env::var(PREDECESSOR).ok()?;
     let (descriptor, process) = said.split_once(' ')?;

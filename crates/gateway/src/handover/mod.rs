@@ -1,16 +1,18 @@
-//! Listening sockets from one process to the next, so that a restart refuses nobody.
+//! Handover of listening sockets from one process to the next, so that a restart rejects no connections.
 //!
 //! ```text
 //!  old process                                    new process
 //!  SIGUSR2 ── starts ───────────────────────────> reads its configuration
-//!     │ ── what each socket is for, in JSON ────> takes the sockets that it names, opens others
+//!     │ ── description of sockets, in JSON ─────> takes the listed sockets, opens others
 //!     │ <──────────────────────────── "ready" ─── serves
 //!  closes its copies, drains                         │
 //!     │ <── datagrams of its QUIC connections ────── │   (both read UDP from the same sockets)
 //! ```
 //!
-//! The sockets themselves are inherited, as are those that systemd opens for a service. What waits in them for being
-//! accepted is the next process's, and if that never becomes ready, nothing has happened.
+//! The sockets themselves are inherited, as are sockets that systemd opens for a service. Connections that wait in
+//! them to be accepted belong to the new process. If that never becomes ready, the old process continues unchanged.
+//!
+//! `successor` starts the new process, `description` describes the sockets to it, and `inherited` reads them there.
 
 mod description;
 mod inherited;
@@ -25,31 +27,31 @@ use std::{
     os::unix::net::UnixDatagram,
 };
 
-/// Everything that a process listens on.
+/// All sockets of a process.
 #[derive(Default)]
 pub(crate) struct Sockets {
     pub(crate) listeners: Vec<ListenerSockets>,
     pub(crate) admin: Option<(SocketAddr, TcpListener)>,
 }
 
-/// What a listener listens on.
+/// Sockets of a listener.
 pub(crate) struct ListenerSockets {
-    /// As it was asked for, with 0 for a port that the kernel has chosen.
+    /// Configured address, with port 0 if the kernel chooses the port.
     pub(crate) address: SocketAddr,
     pub(crate) tcp: Vec<TcpListener>,
     pub(crate) quic: Option<QuicSockets>,
 }
 
-/// What a listener receives HTTP/3 on.
+/// HTTP/3 sockets of a listener.
 pub(crate) struct QuicSockets {
-    /// Of the process that they are for; `None` begins a new one.
+    /// Lineage of processes that the sockets belong to; `None` begins a new one.
     pub(crate) lineage: Option<Lineage>,
     pub(crate) sockets: Vec<QuicSocket>,
 }
 
-/// One of them.
+/// An HTTP/3 socket.
 pub(crate) struct QuicSocket {
     pub(crate) socket: UdpSocket,
-    /// For datagrams of connections that a process before has.
+    /// Forwards datagrams of connections of the predecessor.
     pub(crate) predecessor: Option<UnixDatagram>,
 }

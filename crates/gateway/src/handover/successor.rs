@@ -1,4 +1,4 @@
-//! The process that comes after this one.
+//! Successor process.
 
 use super::{Sockets, description::Description};
 use rustix::io::FdFlags;
@@ -20,34 +20,34 @@ use tokio::{
     time::timeout,
 };
 
-/// Says to the next process on which descriptor its predecessor speaks, and which process that is.
+/// Environment variable with the descriptor of the connection to the predecessor, and the predecessor's process id.
 pub(super) const PREDECESSOR: &str = "QUADRILLE_PREDECESSOR";
 
-/// What the next process says when it serves.
+/// Message of the successor when it is ready.
 pub(super) const READY: &[u8] = b"ready\n";
 
-/// Bytes of what is said of the sockets.
+/// Maximum size in bytes of the description of the sockets.
 pub(super) const MOST_DESCRIPTION: u64 = 4 << 20;
 
-/// How long it may take to serve.
+/// Time limit for becoming ready.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long it may take from closing its connection to its end.
+/// Time limit between the end of the connection and the end of the process.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// A process that has been started, and ended if it is dropped before it serves.
+/// A started successor process, which is killed if this is dropped before it is ready.
 pub(crate) struct Successor {
-    /// Until it serves.
+    /// The process, until it is ready.
     child: Option<Child>,
     stream: UnixStream,
     description: Vec<u8>,
 }
 
 impl Successor {
-    /// Starts what is now in the place of this process's program, with its arguments and these sockets.
+    /// Starts the program that is now at this process's path, with its arguments and these sockets.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// Fails if the process cannot be started.
     pub(crate) fn start(sockets: &Sockets) -> io::Result<Self> {
         let mut arguments = env::args_os();
         let program: OsString =
@@ -61,13 +61,14 @@ impl Successor {
         command.env(PREDECESSOR, format!("{} {}", theirs.as_raw_fd(), process::id()));
         let keep = move || {
             for &descriptor in &inherited {
-                // SAFETY: it is open as long as the caller has the sockets, which it has until the child has begun.
+                // SAFETY: the descriptor is open as long as the caller has the sockets, which it keeps until the
+                // child has started.
                 let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
                 rustix::io::fcntl_setfd(descriptor, FdFlags::empty())?;
             }
             Ok(())
         };
-        // SAFETY: between fork and exec it makes system calls only, and allocates nothing.
+        // SAFETY: between fork and exec the closure makes system calls only, and allocates nothing.
         unsafe { command.pre_exec(keep) };
         let child = command.spawn()?;
         ours.set_nonblocking(true)?;
@@ -76,10 +77,10 @@ impl Successor {
         Ok(Self { child: Some(child), stream: UnixStream::from_std(ours)?, description })
     }
 
-    /// Waits until it serves, and lets it live. Answers its process id.
+    /// Waits until the process is ready, and releases it. Returns its process id.
     ///
     /// # Errors
-    /// Says why it does not serve; then it is ended.
+    /// Returns the reason if it does not become ready; the process is then killed.
     pub(crate) async fn serves(mut self) -> io::Result<u32> {
         let mut said = [0; READY.len()];
         let conversation = async {
@@ -89,22 +90,22 @@ impl Successor {
         match timeout(PATIENCE, conversation).await {
             Ok(Ok(_)) if said == READY => {}
             Ok(_) => return Err(self.failure().await),
-            Err(_) => return Err(io::Error::other(format!("it does not serve after {PATIENCE:?}"))),
+            Err(_) => return Err(io::Error::other(format!("not ready after {PATIENCE:?}"))),
         }
         let Some(mut child) = self.child.take() else { return Err(self.failure().await) };
-        let pid = child.id().ok_or_else(|| io::Error::other("it has ended"))?;
-        // Nobody else reaps it while this process lives.
+        let pid = child.id().ok_or_else(|| io::Error::other("the process has ended"))?;
+        // This task reaps the process if it ends during the life of this one.
         drop(tokio::spawn(async move { child.wait().await }));
         Ok(pid)
     }
 
-    /// Why it has closed the connection.
+    /// Returns the reason why the process has closed the connection.
     async fn failure(&mut self) -> io::Error {
-        let Some(child) = &mut self.child else { return io::Error::other("it was not started") };
+        let Some(child) = &mut self.child else { return io::Error::other("the process was not started") };
         match timeout(LAST_WORDS, child.wait()).await {
-            Ok(Ok(status)) => io::Error::other(format!("it has ended: {status}")),
+            Ok(Ok(status)) => io::Error::other(format!("the process has ended: {status}")),
             Ok(Err(error)) => error,
-            Err(_) => io::Error::other("it does not say that it serves"),
+            Err(_) => io::Error::other("the process does not report readiness"),
         }
     }
 }
@@ -112,7 +113,7 @@ impl Successor {
 impl Drop for Successor {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended by itself.
+            // The process may have ended already.
             let _ = child.start_kill();
         }
     }

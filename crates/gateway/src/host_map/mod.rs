@@ -1,4 +1,4 @@
-//! What is configured by host name: `www.example.com`, or `*.example.com` for what lies below.
+//! Maps host names to values: `www.example.com`, or `*.example.com` for the names below.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,12 +7,12 @@ use std::collections::HashMap;
 #[derive(Clone, Debug)]
 pub(crate) struct HostMap<T> {
     exact: HashMap<String, T>,
-    /// By what follows `*.`.
+    /// Keys without the leading `*.`.
     wildcard: HashMap<String, T>,
 }
 
 impl<T> HostMap<T> {
-    /// The place of a name, `*.example.com` included; filled with `T::default()` if it is new.
+    /// Returns the value of a name, which may be `*.example.com`; inserts `T::default()` if the name is new.
     pub(crate) fn entry(&mut self, name: &str) -> &mut T
     where
         T: Default,
@@ -20,22 +20,22 @@ impl<T> HostMap<T> {
         self.place(name).or_default()
     }
 
-    /// Puts a value in the place of a name, unless there is one already.
+    /// Inserts a value for a name, unless it has one already.
     pub(crate) fn insert_first(&mut self, name: &str, value: T) {
         self.place(name).or_insert(value);
     }
 
-    /// Of exactly this name.
+    /// Returns the value of exactly this name.
     pub(crate) fn exact(&self, host: &str) -> Option<&T> {
         self.exact.get(host)
     }
 
-    /// Of the wildcard that stands for the first label of this name (RFC 6125 section 6.4.3).
+    /// Returns the value of the wildcard that stands for the first label of this name (RFC 6125 section 6.4.3).
     pub(crate) fn one_label_wildcard(&self, host: &str) -> Option<&T> {
         self.wildcard.get(host.split_once('.')?.1)
     }
 
-    /// Of the longest wildcard that fits, which may stand for several labels, as in Envoy's filter chains.
+    /// Returns the value of the longest matching wildcard, which may stand for several labels, as in Envoy's filter chains.
     pub(crate) fn longest_wildcard(&self, host: &str) -> Option<&T> {
         let dots = host.match_indices('.').filter(|(at, _)| *at > 0);
         dots.map(|(at, _)| &host[at + 1..]).find_map(|parent| self.wildcard.get(parent))

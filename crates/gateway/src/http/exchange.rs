@@ -1,18 +1,17 @@
-//! One request with its response: counted and logged when it is over.
+//! An exchange: one request with its response, counted and logged when it ends.
 
 use super::{
     ErrorPages, HttpConnection,
-    envoy_headers::ATTEMPT_COUNT,
-    replay::EndOfBody,
-    request::Request,
-    request_id::REQUEST_ID,
+    body::replay::EndOfBody,
+    request::{Request, request_id::REQUEST_ID},
+    response_fields::ResponseFields,
     trace::{Ended, Trace},
 };
 use crate::{
     telemetry::{access_log, metrics},
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
 };
-use http::{HeaderMap, HeaderValue, Method, Version, header};
+use http::{HeaderValue, Method, Version, header};
 use quadrille_config::model::{LocalReplies, LogField};
 use std::{
     net::SocketAddr,
@@ -20,40 +19,36 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// One request with its response. It is over when this is dropped.
+/// One request with its response. It ends when this is dropped.
 pub(super) struct Exchange {
     pub(super) http: Arc<HttpConnection>,
     pub(super) began: Instant,
-    /// Of the response that was sent; 0 before that.
+    /// Status of the response; 0 before it is sent.
     pub(super) status: u16,
-    /// Of its body, as sent.
+    /// Number of bytes of the response body that were sent.
     pub(super) bytes: usize,
     pub(super) upstream: Option<(Arc<Upstream>, ActiveRequest)>,
-    /// Counts as busy for as long as it is here.
+    /// Endpoint, which counts as busy while this exchange holds it.
     pub(super) server: Option<Server>,
     pub(super) error: Option<&'static str>,
-    /// Of the request, if it is on its way to a server.
+    /// End of the request body, while it is sent to an endpoint.
     pub(super) body: Option<EndOfBody>,
-    /// For whom the request was sent.
+    /// Address of the client that the request is from.
     pub(super) client: SocketAddr,
-    /// What the client reads of errors, where the configuration says it.
+    /// Error pages, if configured.
     pub(super) pages: Option<Arc<ErrorPages>>,
-    /// How answers of the gateway's own are written, where the configuration says it.
+    /// Rewriting of local responses, if configured.
     pub(super) replies: Option<Arc<LocalReplies>>,
-    /// If it is recorded.
+    /// Trace, if the request is sampled.
     pub(super) trace: Option<Box<Trace>>,
-    /// What the client is told of HTTP/3.
-    pub(super) alternative: Option<HeaderValue>,
-    /// What the client is told of the request's name.
-    pub(super) told_id: Option<HeaderValue>,
-    /// How often it was sent, if the client is told.
-    pub(super) told_attempts: Option<usize>,
-    /// From asking the last server to the header of its response, or to its failure.
+    /// Header fields for the response.
+    pub(super) fields: ResponseFields,
+    /// Time from sending the last attempt to its response header or failure.
     pub(super) upstream_took: Option<Duration>,
     line: Option<Box<Line>>,
 }
 
-/// What the access log tells of a request.
+/// Fields of the access log.
 struct Line {
     method: Method,
     host: String,
@@ -96,42 +91,27 @@ impl Exchange {
             pages: None,
             replies: None,
             trace: None,
-            alternative: None,
-            told_id: None,
-            told_attempts: None,
+            fields: ResponseFields::default(),
             upstream_took: None,
             line,
         })
     }
 
-    /// Who has logged in, for the log.
+    /// Sets the authenticated user for the log.
     pub(super) fn tell_user(&mut self, name: Arc<str>) {
         if let Some(line) = &mut self.line {
             line.user = Some(name);
         }
     }
 
-    /// Tells the client of HTTP/3, of the request's name and of attempts, in the place of what a server says of its own.
-    pub(super) fn tell_client(&mut self, headers: &mut HeaderMap) {
-        if let Some(alternative) = self.alternative.take() {
-            headers.insert(header::ALT_SVC, alternative);
-        }
-        if let Some(id) = self.told_id.take() {
-            headers.insert(REQUEST_ID, id);
-        }
-        if let Some(attempts) = self.told_attempts.take() {
-            headers.insert(ATTEMPT_COUNT, attempts.into());
-        }
-    }
-
-    /// Notes an error of the server's, or of the client's on the way there.
+    /// Records an error of the upstream, or of the client while its request is forwarded.
     pub(super) fn fail(&mut self, error: &ExchangeError, outcome: &'static str) {
         self.error = Some(error.label());
         let Some((upstream, _)) = &self.upstream else { return };
         if matches!(error, ExchangeError::TimedOut) {
             upstream.counters.timeouts.add();
         }
-        // Clients that leave are no errors of ours.
+        // A client that disconnects is not an error of the gateway.
         if !matches!(error, ExchangeError::Client(_)) {
             let server = self.server.as_ref().map(|server| &server.address);
             tracing::warn!(upstream = upstream.name(), ?server, %error, outcome);

@@ -1,80 +1,45 @@
-//! HTTP: requests are read, routed, answered or forwarded, and counted. hyper and h2 speak the protocol.
+//! HTTP: requests are read, routed, then forwarded or served with a local response, and counted. hyper, h2 and quiche
+//! implement the protocols.
+//!
+//! Rooms, in the way of a request; each imports only from those below it:
+//!
+//! | room | concern |
+//! |---|---|
+//! | [`client`] | connections of HTTP/1.1, HTTP/2 and HTTP/3 clients |
+//! | [`service`] | one request: admission, access, route, action |
+//! | [`forward`] | the exchange with an upstream: attempts, retries, mirrors |
+//! | [`response`] | local responses, response bodies, compression, tunnels |
+//! | [`exchange`], [`settings`] | accounting of one request; the settings of a filter chain |
+//! | [`filter`] | the access steps, and what a route checks beside them |
+//! | [`route`] | the routing table, header changes, rewrites, session affinity |
+//! | [`body`] | request bodies: read, buffered, replayed, mirrored |
+//! | [`rate_limit`], [`trace`], [`error`] | token buckets; spans; error pages and refusals |
+//! | [`request`] | the request's head and what is derived from it |
 
-mod access;
-mod access_step;
-mod answer;
-mod authority;
-mod authorization;
-mod basic_auth;
-mod client_body;
-mod compression;
-mod cors;
-mod descriptors;
-mod destination;
-mod ending;
-mod envoy_forwarding;
-mod envoy_headers;
-mod error_page;
-mod error_pages;
+mod body;
+mod client;
+mod error;
 mod exchange;
-mod fault;
-mod filter_chain;
+mod filter;
 mod forward;
-mod forwarded_certificate;
-mod forwarded_for;
-mod forwarded_headers;
-mod grpc_error;
-mod header_changes;
-mod header_spelling;
-mod hop_by_hop;
-mod http1;
-mod http2;
-mod http3;
-mod http3_head;
-mod informational;
-mod jwt;
-mod limited;
-mod local_reply;
-mod metadata;
-mod mirror;
-mod mirrored_body;
-mod outcome;
-mod path_normalization;
-mod quality;
 mod rate_limit;
-mod rate_limit_service;
-mod read_ahead;
-mod refusal;
-mod replay;
 mod request;
-mod request_id;
-mod request_size;
-mod request_view;
-mod response_body;
-mod retry;
-mod rewrite;
-mod router;
-#[cfg(test)]
-mod router_tests;
+mod response;
+mod response_fields;
+mod route;
 mod service;
-mod service_call;
-mod shared_stream;
-mod stickiness;
-mod stream_resets;
+mod settings;
 mod trace;
-mod trace_context;
-mod tunnel;
-mod upstream_limits;
-mod upstream_request;
-mod user;
 
-pub(crate) use access_step::Step as AccessStep;
-pub(crate) use basic_auth::{Authenticator, Authenticators};
-pub(crate) use error_pages::ErrorPages;
-pub(crate) use filter_chain::{HttpConnection, HttpFilterChain, HttpSettings};
-pub(crate) use jwt::KeyFetchers;
+pub(crate) use error::error_pages::ErrorPages;
+pub(crate) use filter::{
+    basic_auth::{Authenticator, Authenticators},
+    jwt::KeyFetchers,
+    step::Step as AccessStep,
+};
 pub(crate) use rate_limit::Limiters;
-pub(crate) use router::Router;
+pub(crate) use route::router::Router;
+pub(crate) use settings::{HttpConnection, HttpFilterChain, HttpSettings};
 
 use crate::{quic::Link, tls::ClientStream};
 use std::sync::Arc;
@@ -83,12 +48,12 @@ use std::sync::Arc;
 pub(crate) async fn serve(stream: ClientStream, http2: bool, connection: HttpConnection) {
     let connection = Arc::new(connection);
     match http2 {
-        true => Box::pin(http2::serve(stream, connection)).await,
-        false => Box::pin(http1::serve(stream, connection)).await,
+        true => Box::pin(client::http2::serve(stream, connection)).await,
+        false => Box::pin(client::http1::serve(stream, connection)).await,
     }
 }
 
-/// Serves a connection of HTTP/3 until it ends, or is to be closed.
+/// Serves an HTTP/3 connection until it ends or has to be closed.
 pub(crate) async fn serve_http3(link: &Link, connection: HttpConnection) {
-    Box::pin(http3::serve(link, Arc::new(connection))).await;
+    Box::pin(client::http3::serve(link, Arc::new(connection))).await;
 }

@@ -1,179 +1,135 @@
-//! What happens to a request: routed, then answered or forwarded.
+//! Request processing: admission, access, route, action.
 
 use super::{
-    HttpConnection, HttpSettings, access,
-    answer::Answer,
-    client_body::{ClientBody, TooLarge},
-    cors::{self, CrossOrigin},
-    envoy_forwarding, envoy_headers,
+    HttpConnection, HttpSettings,
+    body::client_body::{ClientBody, TooLarge},
+    error::refusal::Refusal,
     exchange::Exchange,
-    fault, forward, forwarded_certificate,
-    forwarded_for::Sender,
-    informational::Informational,
-    limited,
-    outcome::Outcome,
-    request::{self, Request},
-    request_id, request_size, request_view,
-    router::RouteLookup,
+    filter::{call::Call, cors::CrossOrigin, fault_injection, rate_limits, request_size, step},
+    forward,
+    request::{
+        self, Request, envoy_headers, forwarded_certificate, forwarded_for::Sender, request_id, request_view,
+    },
+    response::{answer::Answer, informational::Informational, outcome::Outcome},
+    route::router::{MatchedRoute, RouteLookup},
     trace,
 };
-use crate::telemetry::access::access_denied;
+use crate::telemetry::access_denied::access_denied;
 use http::Version;
 use http_body::Body;
-use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
+use quadrille_config::model::{Action, PathMatch, Redirect, Respond, Route};
 use std::sync::{Arc, atomic::Ordering};
 
 /// Serves a request.
 ///
-/// What is done before the future begins is not part of it: every request moves its future about.
+/// The code before the `async` block does not add to the size of the future, which is moved for every request.
 pub(super) fn serve<'a>(
     http: &'a Arc<HttpConnection>,
     request: http::Request<ClientBody>,
     informational: &'a Informational,
 ) -> impl Future<Output = Outcome> + use<'a> {
     let settings = http.chain.http();
-    let trusted = settings.as_ref().map(|settings| &settings.trusted_proxies);
-    let sender = Sender::of(http.connection.client, trusted, request.headers());
-    let early = http.connection.early.load(Ordering::Relaxed);
-    let (mut request, mut body) = request::split(request, early, sender);
-    let internal = settings.as_ref().is_some_and(|settings| receive(settings, http, &mut request));
-    let ids = settings.as_ref().and_then(|settings| settings.request_ids);
-    if let Some(ids) = ids {
-        let origin = if internal { ids.origin.of_internal_clients() } else { ids.origin };
-        request_id::give(&mut request.headers, origin, sender.stance);
-    }
-    let tracer = settings.as_ref().and_then(|settings| settings.tracer.as_ref());
-    let trace = tracer.and_then(|tracer| {
-        let edge = settings.as_ref().and_then(|settings| settings.envoy_headers.as_ref());
-        let outside = !internal && edge.is_some_and(|envoy| envoy.edge);
-        trace::begin(tracer, &mut request, &http.connection, outside)
-    });
-    let mut exchange = Exchange::begin(http, &request);
-    exchange.trace = trace;
-    if ids.is_some_and(|ids| ids.in_response) {
-        exchange.told_id = request.headers.get(request_id::REQUEST_ID).cloned();
-    }
-    if request.version < Version::HTTP_3 {
-        exchange.alternative = settings.as_ref().and_then(|settings| settings.alternative(&http.connection));
-    }
-    exchange.replies = settings.as_ref().and_then(|settings| settings.local_replies.clone());
-    exchange.pages = settings.as_ref().and_then(|settings| settings.error_pages.clone());
+    let (mut request, mut body, mut exchange) = receive(http, settings.as_deref(), request);
     async move {
-        if request.early && (!request.method.is_safe() || request.websocket) {
-            let late = "Too early; send it again once the handshake is complete.\n";
-            return Answer { request: &request, route: None, exchange }.text(425, late).into();
-        }
-        if let Some((status, problem)) = request.malformed {
-            return Answer { request: &request, route: None, exchange }.text(status, problem).into();
-        }
-        if request.websocket && !request.is_multiplexed() && !body.is_end_stream() {
-            // What follows the header belongs to the new protocol, or to nobody knows what.
-            let bodies = "A WebSocket handshake has no body.\n";
-            return Answer { request: &request, route: None, exchange }.text(400, bodies).into();
-        }
-        if !http.chain.may_serve(request_view::without_port(request.host())) {
-            // RFC 9110 section 15.5.20: the client comes again, by a connection of its own for this host.
-            let misdirected = "This host is served on connections of its own.\n";
-            return Answer { request: &request, route: None, exchange }.text(421, misdirected).into();
-        }
-        let Some(settings) = settings else {
-            // A reload has made it something else.
-            return Answer { request: &request, route: None, exchange }.status(500).into();
+        let admitted = admit(http, settings.as_ref(), &mut request, &body);
+        let settings = match admitted {
+            Ok(settings) => settings,
+            Err(response) => return response.send(Answer { request: &request, route: None, exchange }),
         };
-        if let Some(proof) = name_validation(&settings, request.uri.path()) {
-            let respond = Respond { content_type: "application/octet-stream".into(), ..Respond::text(proof) };
-            return Answer { request: &request, route: None, exchange }.respond(&respond).into();
-        }
-        if let Some((status, problem)) = request_size::exceeded(&request, &settings.limits) {
-            return Answer { request: &request, route: None, exchange }.text(status, problem).into();
-        }
-        if let Err(problem) = request.normalize(&settings.paths) {
-            return Answer { request: &request, route: None, exchange }.text(400, problem).into();
-        }
-        if let Err(refusal) = access::check(&settings, http, &mut request, &mut body).await {
-            tracing::debug!(client = %http.connection.client, reason = refusal.reason, "a request is not let in");
-            if let Some(what) = refusal.what {
-                access_denied(what);
+        let mut call = Call::new(&http.connection, &http.pool, &settings.router, &mut request, &mut body);
+        let lookup = match step::check(&settings.access, &mut call).await {
+            Ok(()) => call.into_lookup(),
+            Err(refusal) => return deny(http, refusal, Answer { request: &request, route: None, exchange }),
+        };
+        identify(&mut request, &mut exchange);
+        let matched = match &lookup {
+            Some(RouteLookup::Route(matched)) => matched,
+            Some(RouteLookup::NeedsTls) => {
+                let answer = Answer { request: &request, route: None, exchange };
+                return answer.redirect(&Redirect::https(), &PathMatch::any()).into();
             }
-            return Answer { request: &request, route: None, exchange }.refuse(refusal).into();
-        }
-        let looked_up = settings.router.find(&request.view(http.connection.tls));
-        if let Some(user) = request.user.take() {
-            user.change(&mut request.headers);
-            exchange.tell_user(user.name);
-        }
-        let route = match &looked_up {
-            Some(RouteLookup::Route(matched)) => Some(matched),
-            _ => None,
+            None => {
+                let answer = Answer { request: &request, route: None, exchange };
+                return answer.text(404, "No route for this host and path.\n").into();
+            }
         };
-        if let (Some(matched), Some(trace)) = (route, exchange.trace.take()) {
-            exchange.trace = trace.route(matched.route(), &mut request);
+        enter(matched, settings, &mut request, &mut exchange);
+        let route = matched.route();
+        if let Some(cors) = &route.cors {
+            match CrossOrigin::of(&request, cors) {
+                CrossOrigin::Preflight(headers) => {
+                    return Answer { request: &request, route: None, exchange }.preflight(headers).into();
+                }
+                CrossOrigin::Actual(headers) => exchange.fields.cors = Some(Box::new(headers)),
+            }
         }
-        if let Some(matched) = route
-            && let Some(Some(pages)) = matched.of(&settings.route_pages)
+        if let Err(refusal) = check_route(matched, settings, http, &request, &mut body) {
+            return Answer { request: &request, route: Some(matched), exchange }.refuse(refusal).into();
+        }
+        if let Some(fault) = &route.fault
+            && let Some(status) = Box::pin(fault_injection::inject(fault)).await
         {
-            exchange.pages = Some(Arc::clone(pages));
+            let answer = Answer { request: &request, route: Some(matched), exchange };
+            return answer.respond(&fault_injection::aborted(status)).into();
         }
-        let answer = Answer { request: &request, route, exchange };
-        match (&looked_up, route) {
-            (Some(RouteLookup::NeedsTls), _) => answer.redirect(&Redirect::https(), &PathMatch::any()).into(),
-            (_, None) => answer.text(404, "No route for this host and path.\n").into(),
-            (_, Some(matched)) => {
-                let route = matched.route();
-                let mut allowed = None;
-                match route.cors.as_ref().map(|cors| CrossOrigin::of(&request, cors)) {
-                    Some(CrossOrigin::Preflight(headers)) => {
-                        return Answer { route: None, ..answer }.preflight(headers).into();
-                    }
-                    Some(CrossOrigin::Actual(headers)) => allowed = Some(Box::new(headers)),
-                    None => {}
-                }
-                let limit = settings.limits.body_of(route.body_limit).filter(|_| !request.websocket);
-                let refusal = match limit.map(|limit| body.limit(limit)) {
-                    Some(Err(TooLarge)) => Some(request_size::too_large(&request)),
-                    _ if route.rate_limits.besides().is_empty() => None,
-                    _ => limited::check(matched.limiters(), Some(matched), http, &request).err(),
-                };
-                if let Some(refusal) = refusal {
-                    let mut refused = answer.refuse(refusal);
-                    if let Some(allowed) = allowed {
-                        cors::add(refused.headers_mut(), *allowed);
-                    }
-                    return refused.into();
-                }
-                if let Some(fault) = &route.fault
-                    && let Some(status) = Box::pin(fault::inject(fault)).await
-                {
-                    return answer.respond(&fault::aborted(status)).into();
-                }
-                let mut outcome = match &route.action {
-                    Action::Forward(to)
-                        if request.websocket && !to.websocket.unwrap_or(settings.websocket) =>
-                    {
-                        answer.status(403).into()
-                    }
-                    Action::Respond(respond) => answer.respond(respond).into(),
-                    Action::Redirect(redirect) => answer.redirect(redirect, &route.path).into(),
-                    Action::Forward(to) => {
-                        let exchange = answer.exchange;
-                        let asked = envoy_forwarding::as_asked(&request, to);
-                        let to = asked.as_deref().unwrap_or(to);
-                        forward::forward(&request, body, matched, to, exchange, informational).await
-                    }
-                };
-                if let (Some(allowed), Outcome::Response(response)) = (allowed, &mut outcome) {
-                    cors::add(response.headers_mut(), *allowed);
-                }
-                outcome.add_headers(&request.answer_headers);
-                outcome
+        let answer = Answer { request: &request, route: Some(matched), exchange };
+        match &route.action {
+            Action::Forward(to) if request.websocket && !to.websocket.unwrap_or(settings.websocket) => {
+                answer.status(403).into()
+            }
+            Action::Respond(respond) => answer.respond(respond).into(),
+            Action::Redirect(redirect) => answer.redirect(redirect, &route.path).into(),
+            Action::Forward(to) => {
+                let exchange = answer.exchange;
+                let requested = forward::as_asked(&request, to);
+                let to = requested.as_deref().unwrap_or(to);
+                forward::forward(&request, body, matched, to, exchange, informational).await
             }
         }
     }
 }
 
-/// Makes of the host, and of the headers about a client, what its gateway knows, where they are Envoy's. Whether the client
-/// is internal.
-fn receive(settings: &HttpSettings, http: &HttpConnection, request: &mut Request) -> bool {
+/// Converts a request, applies the listener's settings for headers about the client, and begins its exchange.
+fn receive(
+    http: &Arc<HttpConnection>,
+    settings: Option<&HttpSettings>,
+    request: http::Request<ClientBody>,
+) -> (Request, ClientBody, Box<Exchange>) {
+    let trusted = settings.map(|settings| &settings.trusted_proxies);
+    let sender = Sender::of(http.connection.client, trusted, request.headers());
+    let early = http.connection.early.load(Ordering::Relaxed);
+    let (mut request, body) = request::split(request, early, sender);
+    let Some(settings) = settings else {
+        let exchange = Exchange::begin(http, &request);
+        return (request, body, exchange);
+    };
+    let internal = adopt_headers(settings, http, &mut request);
+    if let Some(ids) = settings.request_ids {
+        let origin = if internal { ids.origin.of_internal_clients() } else { ids.origin };
+        request_id::give(&mut request.headers, origin, sender.stance);
+    }
+    let trace = settings.tracer.as_ref().and_then(|tracer| {
+        let outside = !internal && settings.envoy_headers.as_ref().is_some_and(|envoy| envoy.edge);
+        trace::begin(tracer, &mut request, &http.connection, outside)
+    });
+    let mut exchange = Exchange::begin(http, &request);
+    exchange.trace = trace;
+    exchange.replies = settings.local_replies.clone();
+    exchange.pages = settings.error_pages.clone();
+    let fields = &mut exchange.fields;
+    fields.defaults = settings.response_headers.clone();
+    if settings.request_ids.is_some_and(|ids| ids.in_response) {
+        fields.request_id = request.headers.get(request_id::REQUEST_ID).cloned();
+    }
+    if request.version < Version::HTTP_3 {
+        fields.alt_svc = settings.alternative(&http.connection);
+    }
+    (request, body, exchange)
+}
+
+/// Sets the host and the headers about the client as the listener requires, where they are compatible with Envoy. Returns
+/// whether the client is internal.
+fn adopt_headers(settings: &HttpSettings, http: &HttpConnection, request: &mut Request) -> bool {
     request.strip_port(settings.strip_port, http.connection.local.port());
     let Some(envoy) = &settings.envoy_headers else { return false };
     request.envoy_headers = envoy_headers::Use::of(envoy);
@@ -183,9 +139,115 @@ fn receive(settings: &HttpSettings, http: &HttpConnection, request: &mut Request
     envoy_headers::receive(envoy, internal_headers, &http.connection, &mut request.headers)
 }
 
-/// What a certificate authority that validates a name is answered (RFC 8555 section 8.3). Other requests for such paths go
-/// where all others go.
+/// A response to a request before the access steps.
+enum EarlyResponse {
+    /// An error with a short text.
+    Text(u16, &'static str),
+    /// An error whose text is the name of its status.
+    Status(u16),
+    /// The proof that a certificate authority requested (RFC 8555 section 8.3).
+    Proof(String),
+}
+
+impl EarlyResponse {
+    fn send(self, answer: Answer<'_>) -> Outcome {
+        match self {
+            Self::Text(status, text) => answer.text(status, text).into(),
+            Self::Status(status) => answer.status(status).into(),
+            Self::Proof(proof) => {
+                let content_type = "application/octet-stream".into();
+                answer.respond(&Respond { content_type, ..Respond::text(proof) }).into()
+            }
+        }
+    }
+}
+
+/// Checks that the request has a valid form and may use this connection, and normalizes its path.
+///
+/// # Errors
+/// Returns the response otherwise.
+fn admit<'a>(
+    http: &HttpConnection,
+    settings: Option<&'a Arc<HttpSettings>>,
+    request: &mut Request,
+    body: &ClientBody,
+) -> Result<&'a Arc<HttpSettings>, EarlyResponse> {
+    if request.early && (!request.method.is_safe() || request.websocket) {
+        let text = "Too early; send it again once the handshake is complete.\n";
+        return Err(EarlyResponse::Text(425, text));
+    }
+    if let Some((status, problem)) = request.malformed {
+        return Err(EarlyResponse::Text(status, problem));
+    }
+    if request.websocket && !request.is_multiplexed() && !body.is_end_stream() {
+        // The bytes after the header would belong to the new protocol, or their meaning is undefined.
+        return Err(EarlyResponse::Text(400, "A WebSocket handshake has no body.\n"));
+    }
+    if !http.chain.may_serve(request_view::without_port(request.host())) {
+        // The client retries on a separate connection for this host (RFC 9110 section 15.5.20).
+        return Err(EarlyResponse::Text(421, "This host requires a separate connection.\n"));
+    }
+    // Without settings, a reload changed the protocol of the chain.
+    let settings = settings.ok_or(EarlyResponse::Status(500))?;
+    if let Some(proof) = name_validation(settings, request.uri.path()) {
+        return Err(EarlyResponse::Proof(proof));
+    }
+    if let Some((status, problem)) = request_size::exceeded(request, &settings.limits) {
+        return Err(EarlyResponse::Text(status, problem));
+    }
+    request.normalize(&settings.paths).map_err(|problem| EarlyResponse::Text(400, problem))?;
+    Ok(settings)
+}
+
+/// Returns the response to a certificate authority that validates a name (RFC 8555 section 8.3); `None` for all other
+/// requests, also those for unknown tokens.
 fn name_validation(settings: &HttpSettings, path: &str) -> Option<String> {
     let answers = settings.answers.as_ref()?;
     answers.http(path.strip_prefix("/.well-known/acme-challenge/")?)
+}
+
+/// Responds to a request that an access step rejected.
+fn deny(http: &HttpConnection, refusal: Refusal, answer: Answer<'_>) -> Outcome {
+    tracing::debug!(client = %http.connection.client, reason = &*refusal.reason, "request denied");
+    if let Some(label) = refusal.counted_as {
+        access_denied(label);
+    }
+    answer.refuse(refusal).into()
+}
+
+/// Applies the authenticated user to the request and its exchange.
+fn identify(request: &mut Request, exchange: &mut Exchange) {
+    if let Some(user) = request.user.take() {
+        user.change(&mut request.headers);
+        exchange.tell_user(user.name);
+    }
+}
+
+/// Applies a matched route to the request and its exchange.
+fn enter(matched: &MatchedRoute, settings: &HttpSettings, request: &mut Request, exchange: &mut Exchange) {
+    if let Some(trace) = exchange.trace.take() {
+        exchange.trace = trace.route(matched.route(), request);
+    }
+    if let Some(Some(pages)) = matched.of(&settings.route_pages) {
+        exchange.pages = Some(Arc::clone(pages));
+    }
+}
+
+/// Checks the limits of the route.
+fn check_route(
+    matched: &MatchedRoute,
+    settings: &HttpSettings,
+    http: &HttpConnection,
+    request: &Request,
+    body: &mut ClientBody,
+) -> Result<(), Refusal> {
+    let route: &Route = matched.route();
+    let limit = settings.limits.body_of(route.body_limit).filter(|_| !request.websocket);
+    if let Some(Err(TooLarge)) = limit.map(|limit| body.limit(limit)) {
+        return Err(request_size::too_large(request));
+    }
+    if route.rate_limits.besides().is_empty() {
+        return Ok(());
+    }
+    rate_limits::check(matched.limiters(), Some(matched), &http.connection, request)
 }

@@ -6,7 +6,7 @@ use crate::{
     admin::Admin,
     handover::Inherited,
     listener::socket,
-    process::{descriptors, engine, signals::Signals, start_failure},
+    process::{engine, file_limits, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
     telemetry::{
         history::History,
@@ -14,7 +14,7 @@ use crate::{
         metrics::{self, EngineMetrics},
         status::StatusSnapshot,
     },
-    tls::remote_key,
+    tls::key::remote_key,
 };
 use quadrille_config::{
     Diagnostic,
@@ -33,20 +33,21 @@ use std::{
     },
 };
 
-/// Where a key server can be reached once it has started.
+/// Addresses of a key server that has started.
 #[derive(Clone, Debug)]
 pub struct KeyServerBound {
-    /// What it listens on, in the order of the settings, with real ports in place of 0.
+    /// Listening addresses, in the order of the settings, with actual ports in place of 0.
     pub listeners: Vec<String>,
-    /// The admin endpoint's address.
+    /// Address of the admin endpoint.
     pub admin: Option<SocketAddr>,
 }
 
-/// Serves until SIGTERM or SIGINT, then drains; SIGHUP, or a changed file, reads keys, policy and certificates again.
+/// Serves until SIGTERM or SIGINT, then drains; SIGHUP, or a changed file, reloads keys, policy and certificates.
 /// `on_ready` is called once all sockets listen.
 ///
 /// # Errors
-/// Whatever keeps the server from starting. Once it serves, mistakes only log, and what was served before goes on.
+/// All errors that prevent the server from starting. Later errors are only logged, and the previous state stays in
+/// service.
 pub fn serve_keys(model: KeyServer, on_ready: impl FnOnce(&KeyServerBound)) -> Result<(), Vec<Diagnostic>> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start_failure)?;
@@ -78,7 +79,7 @@ struct Running {
 
 impl Running {
     fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Diagnostic>> {
-        descriptors::raise_limit();
+        file_limits::raise_limit();
         let prometheus = metrics::install();
         let engine = engine::start(&model.engine, EngineMetrics)?;
         let contents = contents(&model);
@@ -108,7 +109,7 @@ impl Running {
         Ok((running, KeyServerBound { listeners, admin: address }))
     }
 
-    /// Each part by itself: a mistake in one leaves that part as it was.
+    /// Reloads each part separately: an error in one leaves that part unchanged.
     fn reload(&mut self, cause: &str) {
         let contents = contents(&self.model);
         let problems: Vec<Diagnostic> = [
@@ -142,14 +143,15 @@ impl Running {
         }
         tokio::select! {
             () = self.threads.drained() => tracing::info!("drained"),
-            () = tokio::time::sleep(limit) => tracing::warn!("time is up; closing the connections that are left"),
-            _ = signals.terminate.recv() => tracing::warn!("second signal; closing the connections that are left"),
-            _ = signals.interrupt.recv() => tracing::warn!("second signal; closing the connections that are left"),
+            () = tokio::time::sleep(limit) => tracing::warn!("drain timeout; closing remaining connections"),
+            _ = signals.terminate.recv() => tracing::warn!("second signal; closing remaining connections"),
+            _ = signals.interrupt.recv() => tracing::warn!("second signal; closing remaining connections"),
         }
     }
 }
 
-/// One event loop serves some hundred thousand operations a second; the compute threads need the other CPUs.
+/// Returns the number of event loops. One serves some hundred thousand operations a second; the compute threads need
+/// the other CPUs.
 fn event_loops(model: &KeyServer) -> NonZeroUsize {
     const CPUS_FOR_ONE: usize = 8;
     model.threads.unwrap_or_else(|| {
@@ -158,7 +160,7 @@ fn event_loops(model: &KeyServer) -> NonZeroUsize {
     })
 }
 
-/// At start everything must be right.
+/// Loads all parts at start, where every error is fatal.
 fn first_load(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
     let loads = [load_keys(server, model), load_policy(server, model), load_tls(server, model)];
     let problems: Vec<Diagnostic> = loads.into_iter().filter_map(Result::err).flatten().collect();
@@ -200,7 +202,7 @@ fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
     })
 }
 
-/// Opens all sockets, and accepts on them. Answers their addresses, and the files to remove in the end.
+/// Opens all sockets, and accepts connections on them. Returns their addresses, and the files to remove at the end.
 fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec<PathBuf>), Vec<Diagnostic>> {
     let (mut addresses, mut files) = (Vec::new(), Vec::new());
     for (listen, place) in &model.listen {
@@ -235,7 +237,7 @@ fn contents(model: &KeyServer) -> Contents {
     Contents::of_file(None).with_paths(std::iter::once(model.keys.0.as_path()).chain(files))
 }
 
-/// For the admin page: the settings, and which keys are served.
+/// Returns the settings and the served keys for the admin page.
 fn show(model: &KeyServer, keys: &Keys) -> Value {
     let listen = model.listen.iter().map(|(listen, _)| match listen {
         Listen::Tcp(address) => address.to_string(),

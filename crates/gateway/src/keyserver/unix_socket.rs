@@ -1,4 +1,4 @@
-//! A key server's socket for users of this machine, and who may connect to it.
+//! Unix socket of a key server, and its permissions.
 
 use quadrille_config::model::{Problem, UnixAccess};
 use std::{
@@ -12,19 +12,19 @@ use std::{
     ptr,
 };
 
-/// Why there is no socket.
+/// Errors of [`bind`].
 pub(super) enum BindError {
     Socket(io::Error),
     Group(io::Error),
 }
 
-/// Takes the place of a socket that nobody listens on any more. Without a policy that says which users are served, only
-/// this one may connect; with one, whoever is in the socket's group, unless the settings say otherwise.
+/// Binds the socket, and replaces one without a listener. Unless the settings specify otherwise, the current user may
+/// connect; with a policy, which lists the users that are served, also members of the socket's group.
 pub(super) fn bind(path: &Path, access: &UnixAccess, has_policy: bool) -> Result<UnixListener, BindError> {
     let group = access.group.as_deref().map(group_id).transpose().map_err(BindError::Group)?;
     let mode = access.mode.unwrap_or(if has_policy { 0o660 } else { 0o600 });
     let socket = open(path).map_err(BindError::Socket)?;
-    // Until here the umask holds: the group that comes may not connect before it is there.
+    // The umask restricts access until here: the previous group may not connect before the group is set.
     chown(path, None, group).map_err(BindError::Group)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(BindError::Socket)?;
     Ok(socket)
@@ -40,19 +40,19 @@ fn open(path: &Path) -> io::Result<UnixListener> {
     UnixListener::bind(path)
 }
 
-/// The number of a group, which may be given as one.
+/// Returns the id of a group, given by name or number.
 fn group_id(name: &str) -> io::Result<u32> {
     if let Ok(number) = name.parse() {
         return Ok(number);
     }
     let c_name = CString::new(name)?;
-    // What a group's members take, who are not asked for; larger groups are read with more.
+    // Initial size; also holds the group's members, which are not used. Large groups require a larger buffer.
     let mut buffer = vec![0; 16 * 1024];
     loop {
         // SAFETY: all zeros are a valid `group`: numbers and null pointers.
         let mut entry: libc::group = unsafe { std::mem::zeroed() };
         let mut found = ptr::null_mut();
-        // SAFETY: the name ends with a zero, the buffer has the length that is given, and all outlive the call.
+        // SAFETY: the name is NUL-terminated, the buffer has the given length, and all outlive the call.
         let status = unsafe {
             libc::getgrnam_r(c_name.as_ptr(), &mut entry, buffer.as_mut_ptr(), buffer.len(), &mut found)
         };
@@ -66,7 +66,7 @@ fn group_id(name: &str) -> io::Result<u32> {
 }
 
 impl BindError {
-    /// What to tell whoever starts the server.
+    /// Returns the problem to report when the server starts.
     pub(super) fn problem(&self, path: &Path) -> Problem {
         let (error, remedy) = match self {
             Self::Socket(error) => (error, socket_remedy(error)),
@@ -78,8 +78,8 @@ impl BindError {
 
 fn socket_remedy(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::AddrInUse => "another process listens there, or a file of another kind is in the way",
-        io::ErrorKind::NotFound => "make its directory first",
+        io::ErrorKind::AddrInUse => "another process listens on it, or it is not a socket",
+        io::ErrorKind::NotFound => "create its directory first",
         io::ErrorKind::PermissionDenied => "choose a directory that this user may write to",
         _ => "choose another path",
     }

@@ -1,4 +1,5 @@
-//! From a socket to a filter chain: one task for each connection, on the event loop that accepted it.
+//! Accepting connections: from a socket to a filter chain. Each connection has one task, on the event loop that
+//! accepted it.
 
 use super::{
     acceptor::Acceptor,
@@ -15,7 +16,7 @@ use super::{
 use crate::{
     admission::InTurn,
     connection::Connection,
-    process::descriptors,
+    process::file_limits,
     telemetry::metrics,
     tls::{
         Transport,
@@ -32,7 +33,7 @@ use std::{
 };
 use tokio::net::TcpStream;
 
-/// Accepts until the listener closes, and then what the kernel had already accepted.
+/// Accepts connections until the listener closes, and then those that the kernel has accepted already.
 pub(crate) async fn accept_all(active: Arc<ActiveListener>, mut acceptor: Acceptor, worker: Worker) {
     let mut closing = active.closing.subscribe();
     loop {
@@ -57,18 +58,18 @@ pub(crate) async fn accept_all(active: Arc<ActiveListener>, mut acceptor: Accept
                     }
                 }
             },
-            // Not `changed`: the drain may have begun before this task did.
+            // Unlike `changed`, this also sees a drain that began before this task.
             () = async { drop(closing.wait_for(|&closing| closing).await) } => break,
         }
     }
-    // The kernel is asked itself: tokio only knows of connections that it was told of before this turn of its loop.
+    // Accepts directly: tokio only knows of connections reported before this turn of its loop.
     let socket = acceptor.into_inner();
     while let Ok((tcp, peer)) = socket.accept() {
         take(tcp, peer, &active, &worker, None);
     }
 }
 
-/// Keeps a connection, or turns it away: then it has cost no place in the event loop.
+/// Spawns a task for a connection, or closes it before it is registered with the event loop.
 fn take(
     tcp: net::TcpStream,
     peer: SocketAddr,
@@ -79,7 +80,7 @@ fn take(
     worker.admission.measure();
     let kept = tcp.set_nonblocking(true).and_then(|()| {
         if is_turned_away(&tcp, peer, active, worker) {
-            // Reset at once, so that nothing of it is left to wait for the client.
+            // Resets the connection at once, so that the kernel keeps no state that waits for the client.
             SockRef::from(&tcp).set_linger(Some(Duration::ZERO))?;
             return Ok(None);
         }
@@ -88,7 +89,7 @@ fn take(
     match kept {
         Ok(Some(tcp)) => spawn(tcp, peer, active, worker, permit),
         Ok(None) => metrics::handshake_failed("refused"),
-        Err(error) => tracing::warn!(%error, "a connection is lost"),
+        Err(error) => tracing::warn!(%error, "connection lost"),
     }
 }
 
@@ -108,9 +109,9 @@ fn is_turned_away(
         })
 }
 
-/// Waits rather than spin; false if there are no file descriptors.
+/// Delays the next attempt instead of spinning. Returns false if file descriptors are exhausted.
 async fn cannot_accept(error: &io::Error, worker: &Worker) -> bool {
-    if descriptors::are_exhausted(error) {
+    if file_limits::are_exhausted(error) {
         return false;
     }
     if worker.descriptors.warning.is_due() {
@@ -120,7 +121,7 @@ async fn cannot_accept(error: &io::Error, worker: &Worker) -> bool {
     true
 }
 
-/// Counts one open connection for as long as it lives.
+/// Guard that counts one open connection.
 pub(super) struct OpenConnection(Arc<ActiveListener>);
 
 impl OpenConnection {
@@ -205,14 +206,14 @@ fn accepting_chain(
     AcceptingChain { listener, chain, config, protocols, addresses, quic_closing: None }
 }
 
-/// A connection of which nothing has been read.
+/// A connection from which nothing has been read.
 struct Newcomer {
     peer: SocketAddr,
     redirection: Option<Redirection>,
     began: Instant,
 }
 
-/// A connection of which it is known how it is served.
+/// A connection whose filter chain is known.
 struct MatchedConnection {
     chain: Arc<FilterChain>,
     config: Arc<ChainConfig>,
@@ -221,7 +222,7 @@ struct MatchedConnection {
     addresses: Addresses,
 }
 
-/// Reads as much as it takes to know the chain.
+/// Reads as much as is needed to determine the filter chain.
 async fn match_filter_chain(
     tcp: TcpStream,
     active: &Arc<ActiveListener>,
@@ -284,8 +285,8 @@ async fn find_filter_chain(
     Ok((Arc::clone(chain), protocols, addresses))
 }
 
-/// Looks at what the client says first, as far as that matters. One that has not said enough in time may go on as one
-/// without TLS, of whom nothing is known.
+/// Inspects the client's first bytes as far as `look` requires. If they are incomplete at the timeout, the connection
+/// may continue as one without TLS and without known properties.
 async fn inspect(
     transport: &mut Transport,
     look: Look,
@@ -293,7 +294,7 @@ async fn inspect(
     continues: bool,
 ) -> Result<ClientHelloInfo, ConnectionError> {
     if look.is_nothing() {
-        // No clock for what takes no time.
+        // Avoids a timer where nothing is awaited.
         return Ok(ClientHelloInfo::default());
     }
     let looking = async {
@@ -313,7 +314,8 @@ async fn inspect(
     }
 }
 
-/// Where the client connected to: known beforehand unless the listener is on all addresses.
+/// Returns the address that the client connected to; it is known in advance unless the listener is bound to all
+/// addresses.
 fn local_address(tcp: &TcpStream, listening: SocketAddr) -> io::Result<SocketAddr> {
     if listening.ip().is_unspecified() || listening.port() == 0 { tcp.local_addr() } else { Ok(listening) }
 }

@@ -1,5 +1,5 @@
-//! A listening socket of one event loop. What it accepts becomes a part of the event loop only if it is kept, and what
-//! the kernel can drop is never accepted.
+//! Listening socket of one event loop. An accepted connection is registered with the event loop only if it is kept,
+//! and connections that the kernel can drop are not accepted at all.
 
 use super::{filter_chain::ActiveListener, packet_filter};
 use crate::admission::EventLoop;
@@ -12,36 +12,36 @@ use std::{
 };
 use tokio::io::{Interest, unix::AsyncFd};
 
-/// While the kernel drops connections, it is asked this often whether it still has to.
+/// Interval at which the set of dropped networks is reviewed while the kernel drops connections.
 const REVIEWED_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) struct Acceptor {
     socket: AsyncFd<TcpListener>,
     admission: Arc<EventLoop>,
-    /// Networks whose connections the kernel drops, and of which time they are.
+    /// Networks whose connections the kernel drops, as of `version`.
     dropped: Vec<IpAddr>,
     version: u64,
     reviewed: Instant,
 }
 
 impl Acceptor {
-    /// On this thread's runtime.
+    /// Registers the socket with this thread's runtime.
     ///
     /// # Errors
-    /// If the event loop cannot watch the socket.
+    /// Returns an error if the event loop cannot register the socket.
     pub(crate) fn new(socket: TcpListener, admission: &Arc<EventLoop>) -> io::Result<Self> {
-        // A process before this one may have left its filter on it.
+        // A previous process may have left its filter attached.
         let _ = SockRef::from(&socket).detach_filter();
-        // SAFETY: a listening socket keeps its descriptor until it is dropped, and nobody closes that before.
+        // SAFETY: a listening socket keeps its descriptor until it is dropped, and it is not closed before.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
         let (admission, version) = (Arc::clone(admission), admission.shut_out_version());
         Ok(Self { socket, admission, dropped: Vec::new(), version, reviewed: Instant::now() })
     }
 
-    /// The next connection, in blocking mode. May be dropped without losing any.
+    /// Returns the next connection, in blocking mode. Cancel safe.
     ///
     /// # Errors
-    /// Those of accept(2).
+    /// Returns the errors of accept(2).
     pub(super) async fn accept(&mut self, listener: &ActiveListener) -> io::Result<(TcpStream, SocketAddr)> {
         loop {
             self.review(listener);
@@ -55,7 +55,7 @@ impl Acceptor {
         }
     }
 
-    /// Without the event loop.
+    /// Removes the socket from the event loop.
     pub(super) fn into_inner(self) -> TcpListener {
         if !self.dropped.is_empty() {
             let _ = SockRef::from(self.socket.get_ref()).detach_filter();
@@ -63,7 +63,7 @@ impl Acceptor {
         self.socket.into_inner()
     }
 
-    /// Lets the kernel drop the connections of those who are shut out now.
+    /// Updates the packet filter to the networks that are shut out now.
     fn review(&mut self, listener: &ActiveListener) {
         let version = self.admission.shut_out_version();
         let is_due = !self.dropped.is_empty() && self.reviewed.elapsed() >= REVIEWED_EVERY;
@@ -83,8 +83,8 @@ impl Acceptor {
         };
         match changed {
             Ok(()) => self.dropped = networks,
-            // They are turned away when they have been accepted.
-            Err(error) => tracing::debug!(%error, "the kernel refuses the packet filter"),
+            // Their connections are rejected after the accept instead.
+            Err(error) => tracing::debug!(%error, "the kernel rejects the packet filter"),
         }
     }
 }

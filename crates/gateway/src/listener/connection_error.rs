@@ -1,4 +1,4 @@
-//! Why connections come to nothing, as metrics, statistics and the log call it.
+//! Reasons for failed connections, with their labels in metrics, statistics and the log.
 
 use super::{filter_chain::FilterChain, protocol_detection::NotTls, proxy_protocol::ProxyHeaderError};
 use crate::{
@@ -14,7 +14,7 @@ use boring::{
 use boring_sys as ffi;
 use std::{error::Error, fmt::Debug, net::SocketAddr};
 
-/// Why a connection came to nothing.
+/// Reason for a failed connection.
 pub(super) enum ConnectionError {
     Timeout,
     Closed,
@@ -26,13 +26,13 @@ pub(super) enum ConnectionError {
     BadCertificate(String),
     Rejected(ClientRejection),
     Refused(Refusal),
-    /// None: a certificate authority has validated a name, and that is all that such a connection is for.
+    /// No failure: a certificate authority has validated a name, which is the only purpose of the connection.
     NameValidation,
     Tls(String),
 }
 
 impl ConnectionError {
-    /// Counts it for the chain, and logs it.
+    /// Counts the failure for the chain, and logs it.
     pub(super) fn record(self, peer: SocketAddr, chain: &FilterChain) {
         if let Self::NameValidation = self {
             return tracing::info!(client = %peer, "a certificate authority has validated a name");
@@ -57,24 +57,24 @@ impl ConnectionError {
         self.log(peer);
     }
 
-    /// Counts it for the process, and logs it.
+    /// Counts the failure for the process, and logs it.
     pub(super) fn log(self, peer: SocketAddr) {
         let (label, detail) = match self {
-            Self::Timeout => ("timeout", "the client took too long".to_owned()),
-            Self::Closed => ("closed", "the client left during the handshake".to_owned()),
-            Self::NoChain => ("no_chain", "no chain of the listener accepts such a connection".to_owned()),
+            Self::Timeout => ("timeout", "timed out waiting for the client".to_owned()),
+            Self::Closed => ("closed", "the client disconnected during the handshake".to_owned()),
+            Self::NoChain => ("no_chain", "no filter chain matches the connection".to_owned()),
             Self::ProxyHeader(error) => (error.label(), error.to_string()),
             Self::NotTls(error) => (error.label(), error.to_string()),
             Self::Key(KeyFailure::ClientLeft) => {
-                ("closed", "the client left while its private-key operation waited".to_owned())
+                ("closed", "the client disconnected while its private-key operation was queued".to_owned())
             }
-            Self::Key(KeyFailure::Shed) => ("shed", "too many private-key operations wait".to_owned()),
+            Self::Key(KeyFailure::Shed) => ("shed", "too many private-key operations are queued".to_owned()),
             Self::Key(KeyFailure::Remote(failure)) => ("key_server", failure.to_string()),
             Self::Key(KeyFailure::Failed) => ("key", "the private-key operation failed".to_owned()),
             Self::NameValidation => return,
             Self::Refused(refusal) => ("refused", refusal.label().to_owned()),
             Self::Rejected(ClientRejection::Name) => {
-                ("tls", "the client's certificate has no accepted name".to_owned())
+                ("tls", "the client's certificate does not contain an accepted name".to_owned())
             }
             Self::Rejected(ClientRejection::Pin) => {
                 ("tls", "the client's certificate is not pinned".to_owned())
@@ -82,11 +82,11 @@ impl ConnectionError {
             Self::NoCertificate(reason) | Self::BadCertificate(reason) | Self::Tls(reason) => ("tls", reason),
         };
         metrics::handshake_failed(label);
-        tracing::debug!(client = %peer, reason = label, detail, "the handshake has failed");
+        tracing::debug!(client = %peer, reason = label, detail, "handshake failed");
     }
 }
 
-/// Why BoringSSL has given up a handshake.
+/// Returns the reason for which BoringSSL has aborted a handshake.
 pub(super) fn classify<S: Debug>(error: &tokio_boring::HandshakeError<S>) -> ConnectionError {
     if let Some(refusal) = error.ssl().and_then(HandshakeState::client_rejection) {
         return ConnectionError::Rejected(refusal);
@@ -97,7 +97,7 @@ pub(super) fn classify<S: Debug>(error: &tokio_boring::HandshakeError<S>) -> Con
     let reason = error.to_string();
     match (error.ssl().and_then(HandshakeState::key_result), error.code()) {
         (Some(Err(failure)), _) => ConnectionError::Key(failure),
-        // The connection has failed, or ended where a message was due.
+        // The connection has failed, or was closed where a message was due.
         (_, Some(ErrorCode::SYSCALL | ErrorCode::ZERO_RETURN)) => ConnectionError::Closed,
         _ if has_reason(error, ffi::SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) => {
             ConnectionError::NoCertificate(reason)
@@ -109,9 +109,9 @@ pub(super) fn classify<S: Debug>(error: &tokio_boring::HandshakeError<S>) -> Con
     }
 }
 
-/// Why a handshake of QUIC has come to nothing.
+/// Returns the reason for which a QUIC handshake has failed.
 pub(super) fn classify_quic(ssl: &SslRef, closed: Closed) -> ConnectionError {
-    /// Of TLS, as QUIC carries them (RFC 9001 section 4.8, RFC 8446 section 6).
+    /// TLS alerts, as carried by QUIC (RFC 9001 section 4.8, RFC 8446 section 6).
     const ALERTS: std::ops::RangeInclusive<u64> = 0x100..=0x1ff;
     const CERTIFICATE_REQUIRED: u64 = 116;
     const OF_CERTIFICATES: std::ops::RangeInclusive<u64> = 42..=48;
@@ -128,18 +128,18 @@ pub(super) fn classify_quic(ssl: &SslRef, closed: Closed) -> ConnectionError {
         Closed::ByClient => ConnectionError::Closed,
         Closed::Here(code) if ALERTS.contains(&code) => match code - ALERTS.start() {
             CERTIFICATE_REQUIRED => {
-                ConnectionError::NoCertificate("the client shows no certificate".to_owned())
+                ConnectionError::NoCertificate("the client did not send a certificate".to_owned())
             }
             alert if OF_CERTIFICATES.contains(&alert) => ConnectionError::BadCertificate(format!(
-                "the client's certificate is refused (alert {alert})"
+                "the client's certificate was rejected (alert {alert})"
             )),
-            alert => ConnectionError::Tls(format!("TLS has failed (alert {alert})")),
+            alert => ConnectionError::Tls(format!("TLS handshake failed (alert {alert})")),
         },
-        Closed::Here(code) => ConnectionError::Tls(format!("QUIC has failed (error {code:#x})")),
+        Closed::Here(code) => ConnectionError::Tls(format!("QUIC handshake failed (error {code:#x})")),
     }
 }
 
-/// Whether an error of BoringSSL's protocol code has this reason.
+/// Returns whether an error of BoringSSL's SSL library has this reason.
 fn has_reason(error: &dyn Error, reason: i32) -> bool {
     let mut source = error.source();
     while let Some(cause) = source {

@@ -1,7 +1,7 @@
-//! What an event loop does when file descriptors run short: it accepts nobody, and closes its idle connections, oldest
-//! first, until some are free again.
+//! Eviction of idle connections when file descriptors are nearly exhausted: the event loop accepts no connections,
+//! and closes its idle ones, oldest first, until descriptors are free again.
 
-use crate::{connection::Connection, process::descriptors::Descriptors, telemetry::metrics};
+use crate::{connection::Connection, process::file_limits::Descriptors, telemetry::metrics};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -9,16 +9,17 @@ use std::{
 };
 use tokio::task::AbortHandle;
 
-/// Who was served a moment ago comes again.
+/// Minimum idle time of a closed connection; a client that was served more recently is likely to send another
+/// request.
 const LEAST_IDLE: Duration = Duration::from_secs(1);
 
-/// Connections that are closed at a time.
+/// Number of connections closed at a time.
 const AT_A_TIME: usize = 16;
 
-/// Between two looks at whether descriptors have come free.
+/// Interval between checks for free descriptors.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// The open connections of an event loop.
+/// Open connections of an event loop.
 #[derive(Default)]
 pub(crate) struct OpenConnections(Mutex<Places>);
 
@@ -28,15 +29,15 @@ struct Places {
     open: HashMap<u64, Arc<Place>>,
 }
 
-/// A connection among those that are open.
+/// An open connection.
 #[derive(Default)]
 pub(crate) struct Place {
     task: OnceLock<AbortHandle>,
-    /// Once it is known that HTTP is spoken: of other connections nobody knows whether they are idle.
+    /// Set once the protocol is known to be HTTP. Other connections are not known to be idle.
     http: OnceLock<Arc<Connection>>,
 }
 
-/// Keeps a connection among those that are open.
+/// Guard that registers a connection as open.
 pub(crate) struct OccupiedPlace {
     all: Arc<OpenConnections>,
     number: u64,
@@ -44,7 +45,7 @@ pub(crate) struct OccupiedPlace {
 }
 
 impl OpenConnections {
-    /// One more.
+    /// Registers a connection.
     pub(super) fn enter(self: &Arc<Self>) -> OccupiedPlace {
         let place = Arc::new(Place::default());
         let mut places = self.places();
@@ -54,8 +55,8 @@ impl OpenConnections {
         OccupiedPlace { all: Arc::clone(self), number, place }
     }
 
-    /// Closes those that have been idle for longest; how many there were. To be called on their event loop, so that none
-    /// of them runs meanwhile.
+    /// Closes the connections that have been idle longest; returns their number. To be called on their event loop, so
+    /// that they do not run meanwhile.
     fn close_oldest_idle(&self, now: Instant) -> usize {
         let places = self.places();
         let mut idle: Vec<_> =
@@ -73,17 +74,17 @@ impl OpenConnections {
 }
 
 impl Place {
-    /// The task that serves it.
+    /// Sets the task that serves the connection.
     pub(super) fn is_served_by(&self, task: AbortHandle) {
         let _ = self.task.set(task);
     }
 
-    /// HTTP is spoken on it.
+    /// Sets the HTTP state of the connection.
     pub(super) fn speaks_http(&self, connection: &Arc<Connection>) {
         let _ = self.http.set(Arc::clone(connection));
     }
 
-    /// Since when nobody has asked for anything.
+    /// Returns since when the connection is idle.
     fn idle_since(&self) -> Option<Instant> {
         let clock = &self.http.get()?.clock;
         clock.idle_since().filter(|_| clock.header_due().is_none())
@@ -96,7 +97,7 @@ impl Drop for OccupiedPlace {
     }
 }
 
-/// Returns once clients may have file descriptors again.
+/// Returns once file descriptors are free for clients again.
 pub(super) async fn make_room(open: &OpenConnections, descriptors: &Descriptors) {
     metrics::accepting_paused();
     loop {
@@ -105,7 +106,7 @@ pub(super) async fn make_room(open: &OpenConnections, descriptors: &Descriptors)
         if descriptors.warning.is_due() {
             tracing::warn!(
                 closed,
-                "file descriptors run short: no connections are accepted, idle ones are closed"
+                "file descriptors nearly exhausted: accepting no connections, closing idle ones"
             );
         }
         tokio::time::sleep(AGAIN).await;
@@ -136,7 +137,7 @@ mod tests {
         connections[0].1.clock.begin_request();
         connections[1].1.clock.begin_header();
         let unknown = all.enter();
-        assert_eq!(all.close_oldest_idle(Instant::now()), 0, "all were served a moment ago");
+        assert_eq!(all.close_oldest_idle(Instant::now()), 0, "all were served recently");
         assert_eq!(all.close_oldest_idle(Instant::now() + 2 * LEAST_IDLE), AT_A_TIME);
         tokio::task::yield_now().await;
         let closed: Vec<_> = connections.iter().map(|(_, _, task)| task.is_finished()).collect();

@@ -1,4 +1,4 @@
-//! A listener with its filter chains: what a reload swaps, and what stays.
+//! Listeners with their filter chains: the state that a reload swaps, and the state that it retains.
 
 use super::retained_sockets::RetainedSockets;
 use crate::{
@@ -27,40 +27,40 @@ use std::{
 };
 use tokio::sync::{Notify, Semaphore, watch};
 
-/// One listener for as long as its socket is open.
+/// A listener, for as long as its socket is open.
 pub(crate) struct ActiveListener {
-    /// The address that was asked for.
+    /// Configured address.
     pub(crate) address: SocketAddr,
-    /// The same with the port that the kernel has chosen, where it was to choose one.
+    /// Bound address; the port differs from `address` where the kernel has chosen it.
     pub(crate) bound: SocketAddr,
-    /// Whether it has sockets of TCP. One without may share its address with one that has.
+    /// Whether it has TCP sockets. A listener without may share its address with one that has.
     tcp: bool,
-    /// Whether it has sockets at all.
+    /// Whether it has sockets.
     has_sockets: bool,
     config: ArcSwap<ListenerConfig>,
-    /// Connections that may still be accepted.
+    /// Permits for open connections.
     pub(crate) connections: Arc<Semaphore>,
-    /// Handshakes that may still begin.
+    /// Permits for handshakes in progress.
     pub(crate) handshakes: Arc<Semaphore>,
     /// Becomes true when no more connections are to be accepted.
     pub(crate) closing: watch::Sender<bool>,
-    /// Whether event loops have its UDP sockets, and how they are told to close them.
+    /// Set while event loops have UDP sockets of the listener; closes them.
     quic: Mutex<Option<watch::Sender<bool>>>,
     retained_sockets: Mutex<RetainedSockets>,
     pub(crate) counters: ListenerCounters,
 }
 
-/// What a reload swaps.
+/// Configuration that a reload swaps.
 pub(crate) struct ListenerConfig {
     pub(crate) model: Listener,
-    /// In the model's order, the one for the others last.
+    /// The filter chains in the model's order, the default chain last.
     pub(crate) chains: Vec<Arc<FilterChain>>,
     pub(crate) matcher: FilterChainMatcher,
-    /// What connections over QUIC start with, if any of the chains serves them.
+    /// Settings for new QUIC connections, if any of the chains serves them.
     pub(crate) quic: Option<Arc<QuicStart>>,
 }
 
-/// One chain for as long as its listener has it: connections that it has accepted see what a reload changes of it.
+/// A filter chain, for as long as its listener has it. Its connections see the changes of a reload.
 pub(crate) struct FilterChain {
     name: String,
     accepts: ChainMatch,
@@ -70,32 +70,32 @@ pub(crate) struct FilterChain {
     pub(crate) counters: ChainCounters,
 }
 
-/// A chain as it is served.
+/// Configuration of a filter chain.
 pub(crate) struct ChainConfig {
-    /// `None` is plain text.
+    /// TLS settings; `None` for plaintext.
     pub(crate) tls: Option<Arc<ChainTls>>,
-    /// TLS of HTTP/3, if that is served.
+    /// TLS settings of HTTP/3, if it is served.
     pub(crate) quic: Option<Arc<QuicTls>>,
     pub(crate) handler: Handler,
-    /// Who may connect.
+    /// Rules for clients that may connect.
     pub(crate) access: Vec<AccessRules>,
     pub(crate) timeouts: Timeouts,
     pub(crate) sampling: Arc<Sampling>,
 }
 
-/// What happens to a connection's bytes.
+/// Handler of a connection's bytes.
 pub(crate) enum Handler {
     Http(Arc<HttpSettings>),
     Tcp(TcpSettings),
 }
 
-/// A chain that is to be served.
+/// A filter chain prepared for activation.
 pub(crate) struct PreparedChain {
     pub(crate) chain: Arc<FilterChain>,
     pub(crate) config: Arc<ChainConfig>,
 }
 
-/// What is to be served on a listener.
+/// A listener prepared for activation.
 pub(crate) struct PreparedListener {
     pub(crate) model: Listener,
     pub(crate) chains: Vec<PreparedChain>,
@@ -104,7 +104,7 @@ pub(crate) struct PreparedListener {
 }
 
 impl ChainConfig {
-    /// Whether clients that one has let in may stay under the other.
+    /// Returns whether both request client certificates alike, so that authenticated clients may stay connected.
     fn asks_clients_the_same(&self, other: &Self) -> bool {
         match (&self.tls, &other.tls) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.asks_clients_the_same(other),
@@ -112,12 +112,12 @@ impl ChainConfig {
         }
     }
 
-    /// Whether clients that `before` has let in without being asked may be strangers here.
+    /// Returns whether clients that `before` accepted without a certificate may be unauthenticated here.
     fn asks_clients_more_than(&self, before: &Self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.asks_clients()) && !self.asks_clients_the_same(before)
     }
 
-    /// Whether a client that one has let in could have come through the other.
+    /// Returns whether a client accepted by one could have been accepted by the other.
     fn protects_the_same(&self, other: &Self) -> bool {
         match (&self.tls, &other.tls) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.protects_the_same(other),
@@ -125,7 +125,7 @@ impl ChainConfig {
         }
     }
 
-    /// Whether a chain with this TLS and these contents knows the same names.
+    /// Returns whether a chain with this TLS and handler serves the same names.
     pub(crate) fn same_names(&self, tls: Option<&Arc<ChainTls>>, handler: &Handler) -> bool {
         let same_tls = match (&self.tls, tls) {
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
@@ -156,7 +156,7 @@ impl FilterChain {
         &self.name
     }
 
-    /// Whether it is the same chain, whatever is served on it.
+    /// Returns whether it is the same chain, regardless of its configuration.
     pub(crate) fn has_identity(&self, name: &str, accepts: &ChainMatch) -> bool {
         self.name == name && self.accepts == *accepts
     }
@@ -165,24 +165,24 @@ impl FilterChain {
         self.config.load_full()
     }
 
-    /// Tells its connections to end when they can.
+    /// Requests its connections to drain.
     fn remove(&self) {
         self.removed.store(true, Ordering::Release);
         self.removal.notify_waiters();
     }
 }
 
-/// A chain as one of its connections knows it.
+/// A filter chain from the viewpoint of one of its connections.
 pub(crate) struct AcceptingChain {
     pub(crate) listener: Arc<ActiveListener>,
     pub(crate) chain: Arc<FilterChain>,
-    /// What the chain was when it accepted the connection.
+    /// Configuration at the time the connection was accepted.
     pub(crate) config: Arc<ChainConfig>,
-    /// What the client has offered by ALPN, where it was looked at to find the chain.
+    /// ALPN protocols offered by the client, if they were inspected to find the chain.
     pub(crate) protocols: Vec<String>,
-    /// Where the connection comes from and where it was going.
+    /// Source and destination of the connection.
     pub(crate) addresses: Addresses,
-    /// Over QUIC: becomes true when the listener serves no HTTP/3 any more.
+    /// Becomes true when the listener stops serving HTTP/3; set for QUIC only.
     pub(crate) quic_closing: Option<watch::Receiver<bool>>,
 }
 
@@ -230,7 +230,7 @@ impl HttpFilterChain for AcceptingChain {
 }
 
 impl PreparedListener {
-    /// Puts it in the place of what its chains have served.
+    /// Swaps the configuration of the chains.
     fn activate(self) -> ListenerConfig {
         let chains = self.chains.into_iter().map(|PreparedChain { chain, config }| {
             let before = chain.config.swap(config);
@@ -248,7 +248,7 @@ impl PreparedListener {
 }
 
 impl ListenerConfig {
-    /// Called on an event-loop thread that will have its handshakes.
+    /// Prepares an event-loop thread for handshakes of this listener.
     pub(crate) fn warm(&self) {
         let tls = self.chains.iter().find_map(|chain| chain.config().tls.clone());
         if let Some(tls) = tls {
@@ -256,8 +256,8 @@ impl ListenerConfig {
         }
     }
 
-    /// Whether the address that a connection comes from is the client's, and all that is served is TLS handshakes with a
-    /// deadline: then clients may be refused before anything is read.
+    /// Returns whether the source address of a connection is the client's, and all chains serve TLS with a handshake
+    /// deadline. Clients may then be rejected before anything is read.
     pub(crate) fn knows_clients_by_address(&self) -> bool {
         let has_deadline = |chain: &Arc<FilterChain>| {
             let config = chain.config.load();
@@ -266,7 +266,7 @@ impl ListenerConfig {
         self.model.proxy_protocol != ProxyProtocolIn::Required && self.chains.iter().all(has_deadline)
     }
 
-    /// Whether every full handshake waits for a compute thread.
+    /// Returns whether every full handshake waits for a compute thread.
     pub(crate) fn waits_for_compute(&self) -> bool {
         let waits = |chain: &Arc<FilterChain>| {
             chain.config.load().tls.as_ref().is_some_and(|tls| tls.waits_for_compute())
@@ -274,7 +274,7 @@ impl ListenerConfig {
         self.chains.iter().all(waits)
     }
 
-    /// How long it may take to know which chain a connection belongs to.
+    /// Returns the time limit for finding the chain of a connection.
     pub(crate) fn inspection(&self) -> Duration {
         match &self.model.chains[..] {
             [only] if self.matcher.only_chain().is_some() => only.timeouts.handshake,
@@ -302,8 +302,8 @@ impl ActiveListener {
         }
     }
 
-    /// Those of `running` that these listeners of a configuration retain, in their order. Several may have the same address
-    /// if the kernel chooses the port: they are kept in their order.
+    /// Returns the listeners of `running` that these configured listeners retain, in their order. Several may have
+    /// the same address if the kernel chooses the port; these keep their order.
     pub(crate) fn retained<'a>(
         running: &[Arc<Self>],
         listeners: impl Iterator<Item = &'a Listener>,
@@ -325,12 +325,12 @@ impl ActiveListener {
         self.config.load_full()
     }
 
-    /// Whether it has sockets; otherwise others hand connections over to it.
+    /// Returns whether it has sockets; otherwise other listeners hand connections over to it.
     pub(crate) fn is_bound(&self) -> bool {
         self.has_sockets
     }
 
-    /// Serves this from now on; connections of chains that are not in it end when they can.
+    /// Swaps the configuration; connections of chains that are not in it drain.
     pub(crate) fn update(&self, prepared: PreparedListener) {
         let before = self.config();
         let config = prepared.activate();
@@ -342,7 +342,7 @@ impl ActiveListener {
         self.config.store(Arc::new(config));
     }
 
-    /// What has been counted.
+    /// Returns the statistics.
     pub(crate) fn statistics(&self) -> ListenerStatistics {
         let config = self.config();
         let name = &config.model.name;
@@ -358,30 +358,30 @@ impl ActiveListener {
         }
     }
 
-    /// Whether it has UDP sockets.
+    /// Returns whether it has UDP sockets.
     pub(crate) fn has_quic(&self) -> bool {
         self.quic().is_some()
     }
 
-    /// It has UDP sockets from now on.
+    /// Records that UDP sockets were opened.
     pub(crate) fn open_quic(&self) {
         *self.quic() = Some(watch::Sender::new(false));
     }
 
-    /// Retains what event loops get, for a process that comes after this one.
+    /// Retains duplicates of the event loops' sockets for a successor process.
     pub(crate) fn retain(&self, sockets: RetainedSockets) {
         self.retained_sockets().add(sockets);
     }
 
-    /// Its sockets, for a process that comes after this one, and what [`Self::hand_over`] takes then.
+    /// Returns its sockets for a successor process, and the sockets that [`Self::hand_over`] takes then.
     ///
     /// # Errors
-    /// If descriptors run out.
+    /// Returns an error if file descriptors are exhausted.
     pub(crate) fn share(&self) -> io::Result<(ListenerSockets, Vec<UnixDatagram>)> {
         self.retained_sockets().share(self.address)
     }
 
-    /// The next process serves.
+    /// Hands the sockets over: the successor process serves.
     pub(crate) fn hand_over(&self, ends: Vec<UnixDatagram>) {
         self.retained_sockets().hand_over(ends);
         self.close();
@@ -391,7 +391,7 @@ impl ActiveListener {
         self.retained_sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No more connections over QUIC; those that there are are told to go.
+    /// Stops accepting QUIC connections; open ones are requested to close.
     pub(crate) fn close_quic(&self) {
         self.retained_sockets().forget_quic();
         if let Some(closing) = self.quic().take() {
@@ -400,7 +400,8 @@ impl ActiveListener {
         }
     }
 
-    /// Becomes true, or nobody's, when no more connections over QUIC are to be accepted.
+    /// Returns a receiver that becomes true when QUIC connections are no longer accepted; without QUIC, it is true
+    /// already.
     pub(crate) fn quic_closing(&self) -> watch::Receiver<bool> {
         self.quic().as_ref().map_or_else(|| watch::Sender::new(true).subscribe(), watch::Sender::subscribe)
     }
@@ -409,16 +410,16 @@ impl ActiveListener {
         self.quic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No more connections; those that there are end when they can.
+    /// Stops accepting connections; open ones drain.
     pub(crate) fn close(&self) {
-        // The kernel resets what waits in a socket only when it is closed for good.
+        // The kernel resets connections waiting in a socket only when its last descriptor is closed.
         *self.retained_sockets() = RetainedSockets::default();
         self.closing.send_replace(true);
         self.close_quic();
         self.discourage();
     }
 
-    /// Connections end when they can, and those that still come after their first request.
+    /// Drains open connections; connections accepted later are closed after their first request.
     pub(crate) fn discourage(&self) {
         for chain in &self.config().chains {
             chain.remove();

@@ -10,8 +10,9 @@ use crate::{
     connection::{ClientCertificate, Connection},
     telemetry::{metrics, sampling},
     tls::{
-        ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, acme_challenge, early_data,
-        key_exchange, session_clock,
+        ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport,
+        handshake::{acme_challenge, early_data, key_exchange},
+        resumption::session_clock,
     },
 };
 use boring::ssl::{NameType, SslRef};
@@ -24,7 +25,7 @@ use std::{
 use tokio::io::AsyncWriteExt;
 use tokio_boring::{SslStream, SslStreamBuilder};
 
-/// Completes the TLS handshake, and does its accounting.
+/// Completes the TLS handshake, and records it.
 pub(super) async fn accept(
     mut transport: Transport,
     tls: &ChainTls,
@@ -53,7 +54,7 @@ pub(super) async fn accept(
     Ok((stream, connection))
 }
 
-/// Does the accounting of a handshake that has succeeded; what is known of the connection.
+/// Records a completed handshake; returns the connection's properties.
 pub(super) fn complete(
     ssl: &mut SslRef,
     chain: &FilterChain,

@@ -1,4 +1,4 @@
-//! The sockets of a listener that a configuration brings: TCP's, and UDP's for HTTP/3.
+//! Sockets opened for the listeners of a configuration: TCP, and UDP for HTTP/3.
 
 use super::{
     filter_chain::{ActiveListener, PreparedListener},
@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-/// Sockets of a listener, one of each kind for each event loop, or none.
+/// Sockets of a listener: for each kind, one per event loop, or none.
 #[derive(Default)]
 pub(crate) struct OpenedSockets {
     pub(crate) tcp: Vec<TcpListener>,
@@ -26,10 +26,10 @@ pub(crate) struct OpenedSockets {
 }
 
 impl OpenedSockets {
-    /// What each of these listeners needs besides what it has.
+    /// Opens the sockets that each of these listeners needs in addition to those retained.
     ///
     /// # Errors
-    /// Every socket that cannot be opened.
+    /// Returns a diagnostic for every socket that cannot be opened.
     pub(crate) fn open_all(
         listeners: &[PreparedListener],
         retained: &[Option<Arc<ActiveListener>>],
@@ -56,7 +56,7 @@ impl OpenedSockets {
         inherited: &mut Inherited,
     ) -> Result<Self, Diagnostic> {
         let failed = |error: io::Error| {
-            Diagnostic::new(&model.place, format!("cannot take {} over: {error}", model.address))
+            Diagnostic::new(&model.place, format!("cannot take over {}: {error}", model.address))
         };
         let mut opened = Self::default();
         if !model.bound {
@@ -87,7 +87,7 @@ impl OpenedSockets {
                 Some((quic::shards(sockets.collect(), lineage, &keys)?, lineage))
             });
             let ((shards, handles), lineage) = shards.ok_or_else(|| {
-                Diagnostic::new(&model.place, "there are no random bytes for QUIC's keys, or no descriptors")
+                Diagnostic::new(&model.place, "no random bytes for QUIC keys, or no file descriptors")
             })?;
             opened.quic = shards;
             opened.retained.quic = Some((lineage, handles));
@@ -95,7 +95,7 @@ impl OpenedSockets {
         Ok(opened)
     }
 
-    /// The address that they have, in place of the one that was asked for.
+    /// Returns the address that the sockets are bound to; `asked` if there is no socket.
     pub(crate) fn bound(&self, asked: SocketAddr) -> SocketAddr {
         let tcp = self.tcp.first().and_then(|socket| socket.local_addr().ok());
         tcp.or_else(|| self.quic.first()?.address()).unwrap_or(asked)

@@ -1,14 +1,14 @@
-//! A filter that lets the kernel drop the first packet of connections from some networks. Who is dropped costs no
-//! socket, no descriptor and no turn of the event loop.
+//! Packet filter by which the kernel drops the first packet of connections from some networks. A dropped connection
+//! costs no socket, no descriptor and no turn of the event loop.
 
 use socket2::SockFilter;
 use std::net::IpAddr;
 
-/// One connection in so many passes: it shows that they still come.
+/// One in this number of connections passes, which shows that the flood continues.
 const PASSES_ONE_IN: u32 = 16;
 
-/// Classic BPF (linux/filter.h). Offsets count from the TCP header; these count from the IP header, or name what is no
-/// part of the packet.
+/// Offsets of classic BPF (linux/filter.h). Plain offsets count from the TCP header; these count from the IP header,
+/// or name metadata that is not part of the packet.
 const NETWORK_HEADER: u32 = 0u32.wrapping_sub(0x10_0000);
 const PROTOCOL: u32 = 0u32.wrapping_sub(0x1000);
 const RANDOM: u32 = PROTOCOL + 56;
@@ -25,13 +25,13 @@ const DROP: u32 = 0;
 const TCP_FLAGS: u32 = 13;
 const SYN: u32 = 0x02;
 const SYN_AND_ACK: u32 = 0x12;
-/// ETH_P_IP.
+/// `ETH_P_IP`.
 const IPV4: u32 = 0x0800;
 const IPV4_SOURCE: u32 = NETWORK_HEADER + 12;
 const IPV6_SOURCE: u32 = NETWORK_HEADER + 8;
 
-/// Drops what begins a connection from one of these networks, /24 or /56, of which there may be 48 at most. Connections
-/// that are accepted inherit it, and it never concerns them: they have begun.
+/// Builds a filter that drops the SYN of connections from these networks, /24 or /56, of which there may be at most
+/// 48. Accepted connections inherit the filter without effect, as their SYN has passed.
 pub(super) fn program(networks: &[IpAddr]) -> Vec<SockFilter> {
     let ipv4 = networks.iter().filter_map(|network| match network {
         IpAddr::V4(network) => Some(network.to_bits()),
@@ -74,7 +74,7 @@ pub(super) fn program(networks: &[IpAddr]) -> Vec<SockFilter> {
     program
 }
 
-/// Of one IPv6 network.
+/// Instructions per IPv6 network.
 const IPV6_STEPS: usize = 5;
 
 fn step(code: u16, operand: u32) -> SockFilter {
@@ -85,7 +85,7 @@ fn steps(count: usize) -> u8 {
     u8::try_from(count).unwrap_or(u8::MAX)
 }
 
-/// Skips so many steps, depending on whether what was loaded is this.
+/// Skips instructions, depending on whether the loaded value equals `value`.
 fn jump(value: u32, if_equal: u8, otherwise: u8) -> SockFilter {
     SockFilter::new(JUMP_IF_EQUAL, if_equal, otherwise, value)
 }
@@ -100,7 +100,7 @@ mod tests {
         time::Duration,
     };
 
-    /// How many of so many connections from this address arrive.
+    /// Returns the number of connection attempts from this address that arrive.
     fn arriving(listener: &TcpListener, from: IpAddr, attempts: usize) -> usize {
         let to = listener.local_addr().expect("an address");
         let arrives = |_: &usize| {
@@ -129,7 +129,7 @@ mod tests {
             filter(&listener, &networks);
             assert_eq!(arriving(&listener, address("127.0.8.1"), 50), 50);
             let arrived = arriving(&listener, address("127.0.7.99"), 200);
-            assert!((1..50).contains(&arrived), "{arrived} of 200, and not one in sixteen");
+            assert!((1..50).contains(&arrived), "{arrived} of 200 arrived instead of one in sixteen");
         }
         SockRef::from(&listener).detach_filter().expect("no filter");
         assert_eq!(arriving(&listener, address("127.0.7.99"), 50), 50);
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn ipv6_too() {
         let Ok(listener) = TcpListener::bind("[::1]:0") else {
-            let _ = writeln!(std::io::stderr(), "SKIPPED: a filter for IPv6, which is not here");
+            let _ = writeln!(std::io::stderr(), "SKIPPED: IPv6 packet filter (no IPv6 here)");
             return;
         };
         let others: Vec<_> =
@@ -147,6 +147,6 @@ mod tests {
         assert_eq!(arriving(&listener, address("::1"), 50), 50);
         filter(&listener, &[&others[..], &[address("::")]].concat());
         let arrived = arriving(&listener, address("::1"), 200);
-        assert!((1..50).contains(&arrived), "{arrived} of 200, and not one in sixteen");
+        assert!((1..50).contains(&arrived), "{arrived} of 200 arrived instead of one in sixteen");
     }
 }

@@ -1,10 +1,10 @@
-//! What a client speaks, seen by its first bytes: TLS, plain HTTP where TLS is due, HTTP/1 or HTTP/2.
+//! Protocol detection by the client's first bytes: TLS, plain HTTP where TLS is expected, HTTP/1 or HTTP/2.
 
 use crate::tls::Transport;
 use std::{fmt, io};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Why TLS does not begin.
+/// Reason for which a TLS handshake does not begin.
 #[derive(Debug)]
 pub(crate) enum NotTls {
     Closed(io::Error),
@@ -13,7 +13,7 @@ pub(crate) enum NotTls {
 }
 
 impl NotTls {
-    /// The reason in metrics.
+    /// Returns the reason's label in metrics.
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::Closed(_) => "closed",
@@ -26,15 +26,15 @@ impl NotTls {
 impl fmt::Display for NotTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Closed(error) => write!(f, "the client left: {error}"),
-            Self::PlainHttp => f.write_str("the client spoke plain HTTP"),
-            Self::OtherProtocol => f.write_str("the first byte is not that of a TLS handshake"),
+            Self::Closed(error) => write!(f, "the client disconnected: {error}"),
+            Self::PlainHttp => f.write_str("the client sent plain HTTP"),
+            Self::OtherProtocol => f.write_str("the first byte is not the type of a TLS handshake record"),
         }
     }
 }
 
-/// Reads what the client begins with, and leaves it there. TLS begins with a handshake record (RFC 8446 section 5.1).
-/// Browsers that were pointed at the wrong scheme are told so.
+/// Checks without consuming it that the client's first byte begins a handshake record (RFC 8446 section 5.1). Sends
+/// an error response to browsers that use plain HTTP.
 pub(crate) async fn expect_tls(transport: &mut Transport) -> Result<(), NotTls> {
     const HANDSHAKE: u8 = 22;
     if transport.waiting().is_empty() {
@@ -50,8 +50,8 @@ pub(crate) async fn expect_tls(transport: &mut Transport) -> Result<(), NotTls> 
     }
 }
 
-/// Whether a client without TLS begins with the preface of HTTP/2 (RFC 9113 section 3.3); `None` if it leaves before
-/// that is clear.
+/// Returns whether a client without TLS starts with the HTTP/2 preface (RFC 9113 section 3.3); `None` if it
+/// disconnects before that is decided.
 pub(crate) async fn detect_http2(transport: &mut Transport) -> Option<bool> {
     loop {
         let waiting = transport.waiting();
@@ -66,8 +66,8 @@ pub(crate) async fn detect_http2(transport: &mut Transport) -> Option<bool> {
     }
 }
 
-/// The version of HTTP with which a client without TLS begins, by its name in ALPN; `None` is anything else. Reads what
-/// the client begins with, and leaves it there.
+/// Returns the ALPN name of the HTTP version that a client without TLS starts with; `None` for any other protocol.
+/// Consumes nothing.
 pub(crate) async fn http_version(transport: &mut Transport) -> io::Result<Option<&'static str>> {
     loop {
         match beginning(transport.waiting()) {
@@ -82,11 +82,11 @@ pub(crate) async fn http_version(transport: &mut Transport) -> io::Result<Option
 enum Beginning {
     Http(&'static str),
     Other,
-    /// More is needed.
+    /// More bytes are needed.
     Unclear,
 }
 
-/// The longest request line that is waited for.
+/// Maximum length of a request line that is waited for.
 const LONGEST_REQUEST_LINE: usize = 16 * 1024;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -117,7 +117,7 @@ fn beginning(bytes: &[u8]) -> Beginning {
     }
 }
 
-/// RFC 9110 section 5.6.2.
+/// Returns whether the byte is allowed in a token (RFC 9110 section 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
@@ -130,7 +130,7 @@ async fn answer_plain_http(transport: &mut Transport) -> io::Result<()> {
     );
     transport.write_all(answer.as_bytes()).await?;
     transport.shutdown().await?;
-    // Closing with unread bytes would reset the connection, and the client might never see the answer.
+    // Closing with unread bytes would reset the connection, and the client might not receive the response.
     let mut rest = [0; 4096];
     for _ in 0..16 {
         if transport.read(&mut rest).await? == 0 {

@@ -1,4 +1,4 @@
-//! The PROXY protocol: the header in which a load balancer announces the client.
+//! PROXY protocol: the header in which a load balancer announces the client.
 
 use crate::tls::Transport;
 use ppp::{HeaderResult, PartialResult, v1, v2};
@@ -8,24 +8,24 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-/// Who is connected to whom.
+/// Source and destination of a connection.
 #[derive(Debug)]
 pub(crate) struct Ends {
     pub(crate) client: SocketAddr,
     pub(crate) local: SocketAddr,
 }
 
-/// Why there is no header.
+/// Reason for a missing header.
 #[derive(Debug)]
 pub(crate) enum ProxyHeaderError {
     Closed(io::Error),
     Malformed,
-    /// The peer is none of those that may announce clients.
+    /// The peer is not a trusted proxy.
     Untrusted,
 }
 
 impl ProxyHeaderError {
-    /// The reason in metrics.
+    /// Returns the reason's label in metrics.
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::Closed(_) => "closed",
@@ -37,17 +37,17 @@ impl ProxyHeaderError {
 impl fmt::Display for ProxyHeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Closed(error) => write!(f, "the client left: {error}"),
+            Self::Closed(error) => write!(f, "the client disconnected: {error}"),
             Self::Malformed => f.write_str("the connection does not begin with a PROXY header"),
-            Self::Untrusted => f.write_str("the peer is none of the trusted proxies"),
+            Self::Untrusted => f.write_str("the peer is not a trusted proxy"),
         }
     }
 }
 
-/// More than any header of either version with sane TLVs.
+/// Maximum length of a header: more than any header of either version with sane TLVs.
 const LONGEST_PROXY_HEADER: usize = 4096;
 
-/// Reads the header, and takes it off the stream. Without addresses in it, `client` and `local` stand.
+/// Reads and consumes the header. If it contains no addresses, `client` and `local` apply.
 pub(crate) async fn read(
     transport: &mut Transport,
     client: SocketAddr,
@@ -79,7 +79,8 @@ pub(crate) async fn read(
     }
 }
 
-/// The parser takes a v1 line that ends behind a space for a wrong one: it sees whole lines only.
+/// Returns whether a v1 line is incomplete. The parser rejects one that ends after a space, as it expects whole
+/// lines.
 fn is_part_of_line(bytes: &[u8]) -> bool {
     const LONGEST_LINE: usize = 107;
     bytes.starts_with(b"PROXY ")
@@ -87,13 +88,14 @@ fn is_part_of_line(bytes: &[u8]) -> bool {
         && !bytes.windows(2).any(|pair| pair == b"\r\n")
 }
 
-/// The parser waits for fields that are missing, even behind the end of a v1 line.
+/// Returns whether more bytes can complete the header. The parser waits for missing fields even after the end of a v1
+/// line.
 fn may_become_header(bytes: &[u8]) -> bool {
     let text = bytes.starts_with(b"PROXY");
     bytes.len() <= LONGEST_PROXY_HEADER && !(text && bytes.windows(2).any(|pair| pair == b"\r\n"))
 }
 
-/// `None` for `UNKNOWN`: the real peer stands.
+/// Returns the announced addresses; `None` for `UNKNOWN`, where the connection's addresses apply.
 fn v1_addresses(header: &v1::Header<'_>) -> Option<(SocketAddr, SocketAddr)> {
     let pair = |source: IpAddr, source_port, destination: IpAddr, destination_port| {
         (SocketAddr::new(source, source_port), SocketAddr::new(destination, destination_port))
@@ -115,7 +117,8 @@ fn v1_addresses(header: &v1::Header<'_>) -> Option<(SocketAddr, SocketAddr)> {
     }
 }
 
-/// `None` for `LOCAL`, as of a balancer's own health check: the real peer stands.
+/// Returns the announced addresses; `None` for `LOCAL`, as in a load balancer's health check, where the connection's
+/// addresses apply.
 fn v2_addresses(header: &v2::Header<'_>) -> Option<(SocketAddr, SocketAddr)> {
     match (header.command, header.addresses) {
         (v2::Command::Proxy, v2::Addresses::IPv4(ip)) => Some((
@@ -139,6 +142,6 @@ mod tests {
         let line = b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n";
         assert!((6..line.len()).all(|length| is_part_of_line(&line[..length])));
         assert!(!is_part_of_line(line) && !is_part_of_line(b"\r\n\r\n\0"));
-        assert!(!is_part_of_line(&[b"PROXY ", &[b'1'; 101][..]].concat()), "too long for one");
+        assert!(!is_part_of_line(&[b"PROXY ", &[b'1'; 101][..]].concat()), "too long for a line");
     }
 }

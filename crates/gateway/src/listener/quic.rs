@@ -1,4 +1,4 @@
-//! A listener's connections over QUIC: which are taken, and how each is served.
+//! QUIC connections of a listener: admission, handshake and serving.
 
 use super::{
     accept::{OpenConnection, Permit},
@@ -24,30 +24,30 @@ use std::{
 };
 use tokio::{sync::watch, time::timeout};
 
-/// Clients of one event loop whose handshakes are under way without proof of their addresses. Beyond, a client comes twice:
-/// a flood from addresses that are made up costs no handshakes, and others a round trip.
+/// Maximum number of handshakes in progress on one event loop without address validation. Beyond it, clients are sent
+/// a Retry: a flood from spoofed addresses costs no handshakes, and other clients one round trip.
 const MOST_UNPROVEN: usize = 64;
 
-/// For what a connection that is over still has to say.
+/// Time for a closed connection to send its remaining packets.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// Has an event loop's connections until the listener closes and they are gone.
+/// Serves an event loop's connections until the listener closes and they have ended.
 pub(crate) async fn serve_datagrams(active: Arc<ActiveListener>, endpoint: Endpoint, worker: Worker) {
     let mut closing = active.quic_closing();
     let host = Listening { active, worker, closing: closing.clone(), unproven: Arc::default() };
     endpoint.run(host, async move { drop(closing.wait_for(|&closing| closing).await) }).await;
 }
 
-/// A listener on one event loop.
+/// QUIC state of a listener on one event loop.
 struct Listening {
     active: Arc<ActiveListener>,
     worker: Worker,
     closing: watch::Receiver<bool>,
-    /// One reference for each client that has not proved its address, and ours.
+    /// One reference for each client whose address is not validated, and our own.
     unproven: Arc<()>,
 }
 
-/// A connection that was taken, with everything that it counts in.
+/// An accepted connection with its permits and counters.
 struct Admitted {
     active: Arc<ActiveListener>,
     newcomer: Arc<Newcomer>,
@@ -57,23 +57,23 @@ struct Admitted {
     handshaking: (Permit, Option<Arc<()>>),
 }
 
-/// A client that says by its ClientHello which chain it belongs to.
+/// A client whose filter chain is found by its ClientHello.
 struct Newcomer {
     listener: Arc<ListenerConfig>,
     admission: Arc<EventLoop>,
     addresses: Addresses,
     began: Instant,
-    /// Once it has said so; `None` if there is no chain for it.
+    /// Set once the ClientHello was read; `None` if no chain matches.
     found: OnceLock<Option<Found>>,
 }
 
-/// The chain of a connection.
+/// Filter chain of a connection.
 #[derive(Clone)]
 struct Found {
     chain: Arc<FilterChain>,
     config: Arc<ChainConfig>,
     tls: Arc<QuicTls>,
-    /// What the client has offered by ALPN, where it was looked at.
+    /// ALPN protocols offered by the client, if they were inspected.
     protocols: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl ChainFinder for Newcomer {
 }
 
 impl Newcomer {
-    /// By the same rules as for clients of TCP: a chain without HTTP/3 is not passed over for one that has it.
+    /// Finds the chain by the rules for TCP: a matching chain without HTTP/3 is not skipped for one with HTTP/3.
     fn find_chain(&self, hello: &[u8]) -> Result<Found, Alert> {
         let matcher = &self.listener.matcher;
         let (index, protocols) = match matcher.only_chain() {
@@ -110,7 +110,7 @@ impl Newcomer {
         self.found.get()?.as_ref()
     }
 
-    /// Counts and logs what it has come to.
+    /// Counts and logs a failed connection.
     fn record(&self, failure: ConnectionError, active: &ActiveListener) {
         let only = || self.listener.chains.get(self.listener.matcher.only_chain()?);
         let chain = self.chain().map(|found| &found.chain).or_else(only);
@@ -136,7 +136,7 @@ impl Host for Listening {
         let active = &self.active;
         let listener = active.config();
         let start = listener.quic.as_ref()?;
-        // Whoever is shut out is, by any protocol; who asks for which handshake is not known yet.
+        // Shut-out clients are rejected for all protocols; the kind of handshake is not known yet.
         let is_proven = arrival.before_retry.is_some();
         let is_shut_out = is_proven
             && self.worker.admission.is_overloaded()
@@ -165,11 +165,11 @@ impl Host for Listening {
         let mut connection = match start.accept(arrival, Arc::clone(&newcomer) as Arc<dyn ChainFinder>) {
             Ok(connection) => connection,
             Err(error) => {
-                tracing::warn!(%error, "a connection is lost");
+                tracing::warn!(%error, "connection lost");
                 return None;
             }
         };
-        // Which handshakes are measured is the same for all chains.
+        // The sampling of measured handshakes is the same for all chains.
         let chain = listener.chains.first().map(|chain| chain.config());
         let marks = chain.and_then(|chain| chain.sampling.begin(connection.as_mut(), began));
         let unproven = (!is_proven).then(|| Arc::clone(&self.unproven));
@@ -195,7 +195,7 @@ impl Host for Listening {
     }
 }
 
-/// A connection that the endpoint finds for as long as somebody serves it.
+/// Guard that keeps a connection registered with the endpoint while it is served.
 struct Registered<'a>(&'a Link);
 
 impl Drop for Registered<'_> {
@@ -204,7 +204,7 @@ impl Drop for Registered<'_> {
     }
 }
 
-/// Serves a connection until it is over, or is to be closed, which it is then.
+/// Serves a connection until it ends or is to be closed, and closes it.
 async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
     let Admitted { active, newcomer, ends, open, closing, handshaking } = admitted;
     let shaken = shake_hands(link, &newcomer).await;
@@ -226,7 +226,7 @@ async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
     }
     let Some(Found { chain, config, protocols, .. }) = newcomer.chain().cloned() else { return };
     let (began, addresses) = (newcomer.began, newcomer.addresses);
-    // What it was found among may be another configuration's soon.
+    // A reload may replace the listener's configuration that it refers to.
     drop(newcomer);
     metrics::quic_handshake();
     let marks = link.take_marks();
@@ -249,13 +249,13 @@ async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
     drop(open);
 }
 
-/// Why a handshake is over without being complete.
+/// Reason for which a handshake has ended incomplete.
 enum Failure {
     Closed(Closed),
     Timeout,
 }
 
-/// The handshake: the listener limits the time until the chain is known, and then the chain does.
+/// Completes the handshake. The listener's time limit applies until the chain is known, and then the chain's.
 async fn shake_hands(link: &Link, newcomer: &Newcomer) -> Result<(), Failure> {
     let since = |limit: Duration| limit.saturating_sub(newcomer.began.elapsed());
     let known = poll_fn(|context| match link.poll_handshake(context) {

@@ -1,5 +1,5 @@
-//! Connections that the machine's packet filter has redirected here: where they were going, and which listener takes
-//! them.
+//! Connections redirected here by the machine's packet filter: their original destination, and the listener that
+//! takes them.
 
 use super::filter_chain::ActiveListener;
 use arc_swap::ArcSwap;
@@ -12,7 +12,7 @@ use std::{
 };
 use tokio::net::TcpStream;
 
-/// The listeners of a process, as redirected connections find them.
+/// Listeners of a process by address, for redirected connections.
 #[derive(Default)]
 pub(crate) struct Destinations(ArcSwap<ByAddress>);
 
@@ -20,27 +20,27 @@ pub(crate) struct Destinations(ArcSwap<ByAddress>);
 struct ByAddress {
     /// Listeners without sockets.
     unbound: HashMap<SocketAddr, Arc<ActiveListener>>,
-    /// Where the others have theirs.
+    /// Bound addresses of the other listeners.
     bound: Vec<SocketAddr>,
 }
 
-/// Where a redirected connection was going.
+/// Original destination of a redirected connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Redirection {
     pub(super) destination: SocketAddr,
-    /// Whether a listener of this process is there: what is sent there would come back for ever.
+    /// Whether the destination is a listener of this process; forwarding there would loop forever.
     is_own: bool,
 }
 
 impl Redirection {
-    /// Where servers may be looked for.
+    /// Returns the destination, if connections may be forwarded to it.
     pub(super) fn server(&self) -> Option<SocketAddr> {
         (!self.is_own).then_some(self.destination)
     }
 }
 
 impl Destinations {
-    /// From now on these listeners.
+    /// Replaces the listeners.
     pub(crate) fn set(&self, listeners: &[Arc<ActiveListener>]) {
         let mut found = ByAddress::default();
         for listener in listeners {
@@ -52,7 +52,7 @@ impl Destinations {
         self.0.store(Arc::new(found));
     }
 
-    /// Where a connection to this listener was going, if it was redirected, and the listener that takes it.
+    /// Returns the listener that takes a connection, and its original destination if it was redirected.
     pub(super) fn arrive(
         &self,
         tcp: &TcpStream,
@@ -75,10 +75,10 @@ impl Destinations {
 }
 
 impl ByAddress {
-    /// The listener without sockets at this address, or at its port of all addresses.
+    /// Returns the listener without sockets at this address, or at its port on all addresses.
     fn taker(&self, destination: SocketAddr) -> Option<&Arc<ActiveListener>> {
         let at = |ip: IpAddr| self.unbound.get(&SocketAddr::new(ip, destination.port()));
-        // On `::` are both families, as where there are sockets.
+        // `::` includes both families, as for bound sockets.
         let v4 = || at(Ipv4Addr::UNSPECIFIED.into()).filter(|_| destination.is_ipv4());
         at(destination.ip()).or_else(v4).or_else(|| at(Ipv6Addr::UNSPECIFIED.into()))
     }
@@ -92,7 +92,7 @@ impl ByAddress {
     }
 }
 
-/// Asks the kernel. Connections that were not redirected have none.
+/// Queries the kernel for the original destination; `None` if the connection was not redirected.
 fn original_destination(tcp: &TcpStream) -> Option<SocketAddr> {
     let local = canonical(tcp.local_addr().ok()?);
     let socket = SockRef::from(tcp);
@@ -104,12 +104,12 @@ fn original_destination(tcp: &TcpStream) -> Option<SocketAddr> {
     (original != local).then_some(original)
 }
 
-/// Without scope and flow, so that addresses can be compared.
+/// Removes scope and flow label, so that addresses can be compared.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Only addresses of this machine can be bound.
+/// Returns whether an address belongs to this machine: only those can be bound.
 fn is_of_this_machine(ip: IpAddr) -> bool {
     ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
 }
@@ -124,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn what_would_come_back_is_known() {
+    fn own_destinations_are_detected() {
         assert!(own("0.0.0.0:15001", "127.0.0.1:15001"));
         assert!(own("[::]:15001", "127.0.0.2:15001"));
         assert!(own("[::]:15001", "[::1]:15001"));
-        assert!(own("192.0.2.1:15001", "192.0.2.1:15001"), "whoever has that address");
+        assert!(own("192.0.2.1:15001", "192.0.2.1:15001"), "a bound address is this process's own");
         assert!(!own("0.0.0.0:15001", "127.0.0.1:15006"));
-        // A documentation address (RFC 5737) is another machine's.
+        // A documentation address (RFC 5737) belongs to another machine.
         assert!(!own("0.0.0.0:15001", "192.0.2.1:15001"));
         assert!(!own("127.0.0.1:15001", "127.0.0.2:15001"));
     }

@@ -1,4 +1,4 @@
-//! Sockets that a listener retains of those that event loops have, for a process that comes after this one.
+//! Duplicates of the event loops' sockets that a listener retains for a successor process.
 
 use crate::{
     handover::{ListenerSockets, QuicSocket, QuicSockets},
@@ -10,7 +10,7 @@ use std::{
     os::unix::net::UnixDatagram,
 };
 
-/// TCP's, and the handles of UDP's.
+/// TCP sockets, and handles of UDP sockets.
 #[derive(Default)]
 pub(crate) struct RetainedSockets {
     pub(super) tcp: Vec<TcpListener>,
@@ -18,21 +18,21 @@ pub(crate) struct RetainedSockets {
 }
 
 impl RetainedSockets {
-    /// Of sockets that were opened later.
+    /// Adds sockets that were opened later.
     pub(super) fn add(&mut self, more: Self) {
         self.tcp.extend(more.tcp);
         self.quic = more.quic.or(self.quic.take());
     }
 
-    /// HTTP/3's are closed.
+    /// Drops the sockets of HTTP/3.
     pub(super) fn forget_quic(&mut self) {
         self.quic = None;
     }
 
-    /// For the next process. What it does not take on then stays as it is.
+    /// Duplicates the sockets for a successor process. Sockets that it does not take over are unaffected.
     ///
     /// # Errors
-    /// If descriptors run out.
+    /// Returns an error if file descriptors are exhausted.
     pub(super) fn share(&self, address: SocketAddr) -> io::Result<(ListenerSockets, Vec<UnixDatagram>)> {
         let tcp = self.tcp.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?;
         let mut ends = Vec::new();
@@ -48,11 +48,11 @@ impl RetainedSockets {
         Ok((ListenerSockets { address, tcp, quic }, ends))
     }
 
-    /// The next process has them: datagrams come from there.
+    /// Records that the successor process has the sockets: datagrams arrive from there.
     pub(super) fn hand_over(&mut self, ends: Vec<UnixDatagram>) {
         self.tcp.clear();
         for (handle, end) in self.quic.take().into_iter().flat_map(|(_, handles)| handles).zip(ends) {
-            // Whoever does not listen any more has no connections.
+            // A shard that has stopped listening has no connections.
             let _ = handle.successor.send(end);
         }
     }

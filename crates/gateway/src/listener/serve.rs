@@ -1,4 +1,4 @@
-//! What happens to a connection of which it is known how it is served: HTTP, or TCP to an upstream.
+//! Serving of matched connections: HTTP, or TCP to an upstream.
 
 use super::{
     eviction::{OpenConnections, Place},
@@ -11,9 +11,9 @@ use crate::{
     admission::EventLoop,
     connection::Connection,
     http::{self, HttpConnection},
-    process::descriptors::Descriptors,
+    process::file_limits::Descriptors,
     tcp,
-    telemetry::access::access_denied,
+    telemetry::access_denied::access_denied,
     tls::{ClientStream, Inner, Transport},
     upstream::ConnectionPool,
 };
@@ -21,31 +21,31 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 use tokio_boring::SslStream;
 
-/// While draining: from the end of the handshake to the first byte of the request.
+/// Time limit from the end of the handshake to the first byte of the request while draining.
 const FIRST_REQUEST: Duration = Duration::from_secs(5);
 
-/// While draining: for a client without TLS that has not said anything yet.
+/// Time limit for the first byte of a client without TLS while draining.
 const LAST_FIRST_BYTES: Duration = Duration::from_secs(1);
 
-/// What every connection of one event loop shares.
+/// State shared by all connections of one event loop.
 #[derive(Clone)]
 pub(crate) struct Worker {
     pub(crate) pool: Arc<ConnectionPool>,
-    /// The connections themselves.
+    /// Open connections, for eviction.
     pub(crate) open: Arc<OpenConnections>,
-    /// Of the process.
+    /// File descriptors of the process.
     pub(crate) descriptors: Arc<Descriptors>,
-    /// Of the process.
+    /// Listeners of the process, for redirected connections.
     pub(crate) destinations: Arc<Destinations>,
-    /// Who may have a handshake.
+    /// Admission control.
     pub(crate) admission: Arc<EventLoop>,
     /// Becomes true when the process drains.
     pub(crate) shutdown: watch::Receiver<bool>,
-    /// Held by every connection; a drain is over when nobody holds it.
+    /// Held by every connection; a drain is complete when no connection holds it.
     pub(crate) _alive: tokio::sync::mpsc::Sender<()>,
 }
 
-/// Serves a connection whose handshake is done.
+/// Serves a connection whose handshake is complete.
 pub(super) async fn serve_tls(
     tls: SslStream<Transport>,
     connection: Connection,
@@ -93,13 +93,13 @@ pub(super) async fn serve_plain(
     }
 }
 
-/// Waits for a client without TLS to say something, and tells whether it is HTTP/2; `None` if it says nothing.
+/// Waits for the first bytes of a client without TLS, and returns whether they are HTTP/2; `None` if none arrive.
 async fn detect_http2(transport: &mut Transport, idle: Duration, worker: &Worker) -> Option<bool> {
     let mut shutdown = worker.shutdown.clone();
     let patience = async {
         tokio::select! {
             () = tokio::time::sleep(idle) => {}
-            // In a drain, a client has a while for its one request.
+            // A drain allows the client limited time for its one request.
             () = async {
                 drop(shutdown.wait_for(|&draining| draining).await);
                 tokio::time::sleep(LAST_FIRST_BYTES).await;
@@ -124,19 +124,19 @@ async fn serve_http(
     http::serve(stream, http2, HttpConnection { connection, chain: Arc::new(chain), pool }).await;
 }
 
-/// Whether the rules of the chain let this client connect.
+/// Returns whether the access rules of the chain allow this client to connect.
 pub(super) fn may_connect(config: &ChainConfig, connection: &Connection) -> bool {
     match access::admits_connection(&config.access, connection) {
         Ok(()) => true,
         Err(reason) => {
-            tracing::debug!(client = %connection.client, reason, "a connection is not let in");
+            tracing::debug!(client = %connection.client, reason, "connection denied");
             access_denied("connection");
             false
         }
     }
 }
 
-/// A connection that comes late in a drain has a while for its one request, and no more.
+/// Shares the connection's state. A connection accepted during a drain has limited time for one request.
 pub(super) fn shared(mut connection: Connection, worker: &Worker) -> Arc<Connection> {
     if *worker.shutdown.borrow() {
         connection.clock.shorten_idle(FIRST_REQUEST);

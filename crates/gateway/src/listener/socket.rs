@@ -1,4 +1,4 @@
-//! Listening sockets: one for each event loop, so that the kernel spreads connections (SO_REUSEPORT).
+//! Listening sockets: one per event loop, so that the kernel distributes connections (`SO_REUSEPORT`).
 
 use quadrille_config::{
     Diagnostic,
@@ -10,18 +10,18 @@ use std::{
     net::{SocketAddr, TcpListener},
 };
 
-/// The kernel cuts this to net.core.somaxconn.
+/// Listen backlog; the kernel limits it to net.core.somaxconn.
 const BACKLOG: i32 = 65_535;
 
-/// One socket for each of `count` event loops.
+/// Binds one socket for each of `count` event loops.
 pub(crate) fn bind_all(
     address: SocketAddr,
     place: &Place,
     count: usize,
 ) -> Result<Vec<TcpListener>, Diagnostic> {
     let explain = |error| Diagnostic::new(place, explain(address, &error));
-    // SO_REUSEPORT would let a second gateway share the port unnoticed. So the first socket has the port for itself until
-    // it listens, and only then may others have it too: of two processes at the same moment, one gets it.
+    // With SO_REUSEPORT from the start, a second gateway could share the port unnoticed. The first socket therefore
+    // binds exclusively and shares the port only once it listens: of two processes at the same moment, one succeeds.
     let first = bind(address, false).map_err(explain)?;
     SockRef::from(&first).set_reuse_port(true).map_err(explain)?;
     let address = first.local_addr().map_err(explain)?;
@@ -29,7 +29,7 @@ pub(crate) fn bind_all(
     std::iter::once(Ok(first)).chain(others).collect()
 }
 
-/// One socket that shares its port with nobody.
+/// Binds one socket with exclusive use of its port.
 pub(crate) fn bind_one(address: SocketAddr, place: &Place) -> Result<TcpListener, Diagnostic> {
     bind(address, false).map_err(|error| Diagnostic::new(place, explain(address, &error)))
 }
@@ -42,7 +42,7 @@ fn bind(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
         socket.set_only_v6(!address.ip().is_unspecified())?;
     }
     socket.set_nonblocking(true)?;
-    // Accepted sockets inherit it: one system call less for each connection.
+    // Accepted sockets inherit it, which saves a system call per connection.
     socket.set_tcp_nodelay(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
@@ -53,8 +53,8 @@ fn explain(address: SocketAddr, error: &io::Error) -> Problem {
     let remedy = match error.kind() {
         io::ErrorKind::AddrInUse => {
             format!(
-                "another process listens there; find it with: ss -ltnp 'sport = :{}' (if it is a Quadrille that a new one \
-                 is to replace, send that SIGUSR2)",
+                "another process listens there; find it with: ss -ltnp 'sport = :{}' (if it is a Quadrille \
+                 to be replaced by this one, send it SIGUSR2)",
                 address.port()
             )
         }

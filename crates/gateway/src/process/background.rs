@@ -1,21 +1,21 @@
-//! Work beside the event loops that yields to them.
+//! Background work that yields to the event loops.
 
 use std::{io, thread};
 use tokio::{runtime::Handle, sync::oneshot};
 
-/// How much smaller such work's claim to a CPU is than an event loop's: one to ten where both want the same CPU. One
-/// that nobody else wants it has for itself.
+/// Scheduling weight of a background thread relative to an event loop: one to ten where both compete for a CPU. An
+/// idle CPU is used fully.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
-/// Nanoseconds for which it keeps a CPU, at least, before it is taken away. Kernels before 6.12 choose that themselves.
+/// Minimum time slice in nanoseconds. Kernels before 6.12 choose it themselves.
 #[cfg(target_os = "linux")]
 const SLICE: u64 = 100_000;
 
-/// Runs `work` on a thread of its own, from which tasks can be spawned as from here.
+/// Runs `work` on a separate thread, in the context of the current runtime.
 ///
 /// # Errors
-/// There is no thread, or it panicked.
+/// Fails if the thread cannot be started, or panics.
 pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     let (done, result) = oneshot::channel();
     let runtime = Handle::current();
@@ -24,21 +24,21 @@ pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
         let _entered = runtime.enter();
         let _ = done.send(work());
     })?;
-    result.await.map_err(|_| io::Error::other("it panicked"))
+    result.await.map_err(|_| io::Error::other("the thread panicked"))
 }
 
-/// Makes the calling thread yield to those that serve clients, until it ends.
+/// Lowers the priority of the calling thread below that of the event loops, until it ends.
 pub fn lower_priority() {
-    // Elsewhere threads have no priorities of their own.
+    // Other systems have no priorities of single threads.
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: plain numbers, all of which may be zero; the policy's is SCHED_OTHER.
+        // SAFETY: the struct consists of plain numbers, all of which may be zero; zero as policy is SCHED_OTHER.
         let mut wanted: libc::sched_attr = unsafe { std::mem::zeroed() };
         wanted.size = u32::try_from(size_of::<libc::sched_attr>()).unwrap_or(0);
         wanted.sched_nice = NICE;
         wanted.sched_runtime = SLICE;
-        // SAFETY: the attributes are there to be read; 0 is the calling thread. Where it is not allowed, all threads
-        // stay equal.
+        // SAFETY: the attributes are valid for reads; 0 is the calling thread. Where the call is not permitted, all
+        // threads keep the same priority.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
     }
 }

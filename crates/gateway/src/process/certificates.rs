@@ -1,4 +1,4 @@
-//! The thread that orders certificates and renews them, while the configuration has any that are ordered.
+//! The thread that orders and renews certificates, while the configuration contains orders.
 
 use super::background;
 use crate::telemetry::metrics;
@@ -8,16 +8,16 @@ use quadrille_resumption::Records;
 use std::{io, sync::Arc, thread};
 use tokio::sync::{mpsc, watch};
 
-/// Events that wait for the gateway, which takes them between reloads.
+/// Capacity of the queue of events to the gateway, which processes them between reloads.
 const QUEUE: usize = 64;
 
-/// This process's orders.
+/// Certificate orders of this process.
 pub(crate) struct Certificates {
     plans: watch::Sender<Option<Plan>>,
     answers: Arc<Answers>,
     on_demand: Arc<OnDemand>,
     events: mpsc::Receiver<Event>,
-    /// Until the thread has started.
+    /// The runner, until its thread has started.
     runner: Option<Runner>,
 }
 
@@ -31,25 +31,25 @@ impl Certificates {
         Self { plans, answers, on_demand, events, runner }
     }
 
-    /// What listeners answer those who validate names.
+    /// Returns the responses of listeners to ACME challenges.
     pub(crate) fn answers(&self) -> Arc<Answers> {
         Arc::clone(&self.answers)
     }
 
-    /// Where listeners tell which names clients want that no certificate is for.
+    /// Returns the queue of names for which clients requested a certificate that does not exist.
     pub(crate) fn on_demand(&self) -> Arc<OnDemand> {
         Arc::clone(&self.on_demand)
     }
 
-    /// Makes the directory in which certificates appear, so that it can be watched.
+    /// Creates the directory of issued certificates, so that it can be watched.
     pub(crate) fn prepare(model: &Gateway) -> Result<(), Vec<Diagnostic>> {
         let Some(plan) = Plan::of(model) else { return Ok(()) };
         let opened = StateDirectory::open(&plan.acme.state);
         opened.map(drop).map_err(|error| vec![Diagnostic::new(&plan.acme.place, error.to_string())])
     }
 
-    /// Orders what this model wants from now on, with keys that these key servers make where it says so, and shares it
-    /// with the fleet.
+    /// Orders the certificates of this model from now on, with keys on these key servers where the model requires it,
+    /// and shares them with the fleet.
     pub(crate) fn follow(&mut self, model: &Gateway, key_servers: &KeyServers, fleet: Option<&Records>) {
         let plan = Plan::of(model);
         let plan = plan.map(|plan| plan.with_key_servers(key_servers).shared_with(fleet.cloned()));
@@ -57,7 +57,7 @@ impl Certificates {
             && let Some(runner) = self.runner.take()
             && let Err(error) = start(runner)
         {
-            tracing::error!(%error, "no certificate can be ordered: there is no thread for it");
+            tracing::error!(%error, "cannot start the thread that orders certificates");
         }
         self.plans.send_if_modified(|known| {
             let changed = *known != plan;
@@ -66,7 +66,7 @@ impl Certificates {
         });
     }
 
-    /// Resolves when there is a new certificate in its file.
+    /// Resolves when a new certificate was written to its file.
     pub(crate) async fn installed(&mut self) {
         loop {
             match self.events.recv().await {
@@ -85,7 +85,7 @@ impl Certificates {
     }
 }
 
-/// Keys are made on it, and it computes signatures of its own: beside the event loops.
+/// Starts the thread, which also generates keys and computes signatures, outside the event loops.
 fn start(runner: Runner) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     thread::Builder::new().name("acme".to_owned()).spawn(move || {

@@ -1,8 +1,8 @@
-//! Whether two values are the same, as a number that can be kept in their place.
+//! Digests to compare values for equality.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 
-/// The same for equal values, for as long as this process runs. It tells configurations apart, and keeps no enemy out.
+/// Hashes a value; equal values have equal digests while this process runs. Not resistant to deliberate collisions.
 pub(crate) fn digest(value: &(impl Hash + ?Sized)) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }

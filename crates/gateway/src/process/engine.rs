@@ -1,4 +1,4 @@
-//! The engine, as the settings want it.
+//! The engine, according to the settings.
 
 use super::{start_failure, start_problem};
 use crate::telemetry::metrics;
@@ -9,7 +9,7 @@ use quadrille_config::{
 use quadrille_engine::{Backend, Engine, Gpu, Observer, Policy, Scalar, Settings, Unobserved};
 use std::{io, num::NonZeroUsize};
 
-/// Starts the engine of a serving process, and says how it computes.
+/// Starts the engine of a serving process, and logs its backend.
 pub(crate) fn start(settings: &EngineSettings, observer: impl Observer) -> Result<Engine, Vec<Diagnostic>> {
     let (backend, absence) = backend(settings.backend).map_err(start_problem)?;
     let settings = resolved(settings).map_err(start_failure)?;
@@ -28,7 +28,7 @@ pub(crate) fn start(settings: &EngineSettings, observer: impl Observer) -> Resul
     Ok(engine)
 }
 
-/// What computes, and why no GPU does.
+/// Opens the backend; also returns the reason why no GPU is used.
 fn backend(choice: BackendChoice) -> Result<(Box<dyn Backend>, Option<String>), Problem> {
     let fastest = || quadrille_engine::fastest().map_err(|error| Problem::from(error.to_string()));
     let behind = |gpu: Gpu| Ok::<_, Problem>((gpu.behind(fastest()?), None));
@@ -41,7 +41,7 @@ fn backend(choice: BackendChoice) -> Result<(Box<dyn Backend>, Option<String>), 
             Ok(gpu) => behind(gpu),
             Err(reason) => {
                 let message = format!("the engine's backend is `gpu`: {reason}");
-                Err(Problem::new(message, "`backend: auto` (`--backend auto`) does without"))
+                Err(Problem::new(message, "`backend: auto` (`--backend auto`) needs no GPU"))
             }
         },
         BackendChoice::Lanes => Ok((fastest()?, Some(OFF.to_owned()))),
@@ -51,12 +51,12 @@ fn backend(choice: BackendChoice) -> Result<(Box<dyn Backend>, Option<String>), 
 
 const OFF: &str = "switched off";
 
-/// An engine that only checks what a configuration names.
+/// Starts an engine that is used only to check a configuration.
 pub(crate) fn idle() -> io::Result<Engine> {
     Engine::start(resolved(&EngineSettings::default())?, Scalar, Unobserved)
 }
 
-/// As many as are wanted, or one for each CPU.
+/// Returns the configured number of threads, or the number of CPUs.
 pub(crate) fn compute_threads(settings: &EngineSettings) -> io::Result<NonZeroUsize> {
     settings.threads.map_or_else(std::thread::available_parallelism, Ok)
 }
@@ -69,7 +69,7 @@ fn resolved(settings: &EngineSettings) -> io::Result<Settings> {
     Ok(Settings { policy, threads, yields: Settings::YIELDS, capacity, key_exchange })
 }
 
-/// `rsa2048 8 at once, from 2 on; ...`.
+/// Formats the batch sizes: `rsa2048 8 at once, from 2 on; ...`.
 fn summary(engine: &Engine) -> String {
     let batched = engine.batched().into_iter();
     let each = batched.map(|(key_type, batching)| {

@@ -1,10 +1,14 @@
-//! What every serving process has: the engine, signals, and threads that yield to the event loops.
+//! Parts of every serving process: engine, signals, and background threads.
+//!
+//! - `engine`: the engine of the process.
+//! - `certificates`, `staples`: the threads for ACME and OCSP; `background`: work that yields to the event loops.
+//! - `signals`, `file_limits`, `digest`: signals, file descriptors, digests for comparison.
 
 pub(crate) mod background;
 pub(crate) mod certificates;
-pub(crate) mod descriptors;
 pub(crate) mod digest;
 pub(crate) mod engine;
+pub(crate) mod file_limits;
 pub(crate) mod signals;
 pub(crate) mod staples;
 
@@ -13,12 +17,12 @@ use quadrille_config::{
     model::{Origin, Place, Problem},
 };
 
-/// What keeps a process from starting, though nothing is wrong with its configuration.
+/// Returns the diagnostic of an error that prevents the start, though the configuration is valid.
 pub(crate) fn start_failure(error: std::io::Error) -> Vec<Diagnostic> {
     start_problem(error.to_string().into())
 }
 
-/// The same, where it may be known what to do about it.
+/// Returns the diagnostic of such an error with its remedy, if known.
 pub(crate) fn start_problem(Problem { message, remedy }: Problem) -> Vec<Diagnostic> {
     let problem = Problem { message: format!("cannot start: {message}"), remedy };
     vec![Diagnostic::new(&Place::whole(Origin::Process), problem)]

@@ -1,21 +1,21 @@
-//! Signals that a serving process obeys.
+//! Signals that a serving process handles.
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that a serving process obeys.
+/// Handlers of the signals.
 pub(crate) struct Signals {
     pub(crate) hangup: Signal,
-    /// Asks for log files to be opened anew.
+    /// Reopens log files.
     pub(crate) reopen: Signal,
-    /// Asks for another process in the place of this one.
+    /// Starts a successor process.
     pub(crate) replace: Signal,
     pub(crate) terminate: Signal,
     pub(crate) interrupt: Signal,
 }
 
 impl Signals {
-    /// Takes them over from now on.
+    /// Installs the handlers.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             hangup: signal(SignalKind::hangup())?,

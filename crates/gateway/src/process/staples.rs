@@ -6,10 +6,10 @@ use quadrille_ocsp::{Failure, Runner, Staple};
 use std::{io, sync::Arc, thread};
 use tokio::sync::watch;
 
-/// What this process staples.
+/// OCSP responses stapled by this process.
 pub(crate) struct Staples {
     wanted: watch::Sender<Vec<Arc<Staple>>>,
-    /// Until the thread has started.
+    /// The runner, until its thread has started.
     runner: Option<Runner>,
 }
 
@@ -19,13 +19,13 @@ impl Staples {
         Self { wanted, runner: Some(Runner::new(followed, count)) }
     }
 
-    /// Keeps these fresh from now on.
+    /// Keeps these OCSP responses up to date from now on.
     pub(crate) fn follow(&mut self, staples: Vec<Arc<Staple>>) {
         if !staples.is_empty()
             && let Some(runner) = self.runner.take()
             && let Err(error) = start(runner)
         {
-            tracing::error!(%error, "no OCSP response can be fetched: there is no thread for it");
+            tracing::error!(%error, "cannot start the thread that fetches OCSP responses");
         }
         self.wanted.send_replace(staples);
     }
@@ -35,7 +35,7 @@ fn count(result: Result<(), &Failure>) {
     metrics::ocsp_fetch(result.map_or_else(Failure::name, |()| "good"));
 }
 
-/// Signatures are verified on it: beside the event loops.
+/// Starts the thread, which also verifies signatures, outside the event loops.
 fn start(runner: Runner) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     thread::Builder::new().name("ocsp".to_owned()).spawn(move || {

@@ -1,46 +1,47 @@
-//! The limit of what is sent to an address that has not been validated (RFC 9000 section 8.1).
+//! Anti-amplification limit for addresses that have not been validated (RFC 9000 section 8.1).
 //!
-//! quiche keeps it for packets, but does not count what it fills a datagram up with that has an Initial packet. A
-//! ServerHello that goes ahead of its signature is mostly that, and with it up to 3.9 times of what had come was sent.
+//! quiche enforces it for packets, but does not count the padding of datagrams that contain an Initial packet. A
+//! ServerHello sent ahead of its signature is mostly padding, so that up to 3.9 times the bytes received were sent.
 
-/// Of what has come, so much may be sent.
+/// Limit of sent bytes, as a multiple of the bytes received.
 const FACTOR: u64 = 3;
 
-/// The datagrams of one connection whose client has not proven its address, in bytes.
+/// Bytes of a connection whose client address is not validated.
 #[derive(Clone, Copy, Default)]
 struct Datagrams {
     received: u64,
     sent: u64,
 }
 
-/// What the limit of one connection is made from, as long as there is one.
+/// State of the limit, while it applies.
 pub(super) struct Amplification(Option<Datagrams>);
 
 impl Amplification {
-    /// Of a connection whose client has proven its address by a token, or has not.
+    /// Creates the limit; a client whose address a token has validated has none.
     pub(super) fn new(is_proven: bool) -> Self {
         Self((!is_proven).then(Datagrams::default))
     }
 
-    /// A datagram of this size has come.
+    /// Counts a received datagram.
     pub(super) fn receives(&mut self, size: usize) {
         if let Some(datagrams) = &mut self.0 {
             datagrams.received += size as u64;
         }
     }
 
-    /// A datagram of this size leaves.
+    /// Counts a sent datagram.
     pub(super) fn sends(&mut self, size: usize) {
         if let Some(datagrams) = &mut self.0 {
             datagrams.sent += size as u64;
         }
     }
 
-    /// How large the next datagram may be.
+    /// Returns the maximum size of the next datagram.
     pub(super) fn room(&mut self, quic: &quiche::Connection) -> usize {
         let Some(Datagrams { received, sent }) = self.0 else { return usize::MAX };
         let limit = received.saturating_mul(FACTOR);
-        // It has sent more than quiche lets it before a packet proves the address, or has completed the handshake.
+        // quiche has sent more than it allows before validation, or the handshake is complete: the address is
+        // validated.
         if quic.is_established() || quic.stats().sent_bytes > limit {
             self.0 = None;
             return usize::MAX;

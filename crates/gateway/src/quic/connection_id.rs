@@ -1,62 +1,62 @@
-//! Connection ids that the gateway gives out (RFC 9000 section 5.1).
+//! Connection IDs issued by the gateway (RFC 9000 section 5.1).
 //!
-//! They name the event loop that has the connection, so that a datagram which the kernel has given to another one (its
-//! client has moved) finds its way; and which of the processes that follow each other has it, for when the sockets are the
-//! next one's already. Nobody else can read that from them, or tell two ids of one connection from those of two: the number
-//! is masked by a keyed hash of the rest, which is random.
+//! An ID names the event loop of the connection, so that a datagram that the kernel delivers to another event loop
+//! (its client has migrated) is passed on. It also names the process generation, for datagrams that arrive when the
+//! sockets belong to the successor process. Third parties cannot read this, nor link two IDs of one connection: the
+//! number is masked by a keyed hash of the rest, which is random.
 
 use quiche::ConnectionId;
 use siphasher::sip::SipHasher24;
 
-/// Bytes.
+/// Length of an ID in bytes.
 pub(super) const LENGTH: usize = 16;
 const RANDOM: usize = LENGTH - 2;
 
-/// Generations are counted with so many bits, and event loops with the others of 16.
+/// Bits of the process generation; the remaining ones of 16 are the event loop.
 const GENERATION_BITS: u32 = 6;
 const GENERATIONS: u16 = 1 << GENERATION_BITS;
 
-/// How many processes before this one may still have connections.
+/// Number of previous processes that may still have connections.
 const ANCESTORS: u16 = 3;
 
-/// Makes ids, and reads those that it has made.
+/// Creates IDs, and decodes its own.
 #[derive(Debug)]
 pub(super) struct ConnectionIds {
     lineage: Lineage,
     mask: SipHasher24,
 }
 
-/// What processes that hand their sockets on to each other have in common. It guards no secret: who knows it can tell which
-/// event loop has a connection.
+/// Identity shared by processes that hand their sockets on to each other. It protects no secret: a holder can tell
+/// the event loop of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Lineage {
     mask: [u8; 16],
-    /// Counts the processes, and begins again at some point.
+    /// Generation of the process; it wraps around.
     generation: u16,
 }
 
-/// Who has a connection.
+/// Owner of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     /// This event loop of this process.
     EventLoop(u16),
-    /// A process before this one, which hands its sockets on.
+    /// A previous process, which has handed its sockets on.
     Predecessor,
-    /// A process after this one, which has the sockets already.
+    /// A successor process, which has the sockets already.
     Successor,
-    /// Nobody who is known: the id was not made here.
+    /// Unknown: the ID was not issued here.
     Unknown,
 }
 
 impl Lineage {
-    /// A first process. `None` if there are no random bytes.
+    /// Creates the identity of a first process. Returns `None` if there are no random bytes.
     pub(crate) fn new() -> Option<Self> {
         let mut mask = [0; 16];
         boring::rand::rand_bytes(&mut mask).ok()?;
         Some(Self { mask, generation: 0 })
     }
 
-    /// The process after this one.
+    /// Returns the identity of the successor process.
     pub(crate) fn next(self) -> Self {
         Self { generation: (self.generation + 1) % GENERATIONS, ..self }
     }
@@ -68,10 +68,10 @@ impl ConnectionIds {
         Self { lineage: Lineage { generation: lineage.generation % GENERATIONS, ..lineage }, mask }
     }
 
-    /// A new id for a connection of this event loop.
+    /// Creates an ID for a connection of this event loop.
     pub(super) fn make(&self, event_loop: u16) -> ConnectionId<'static> {
         let mut id = [0; LENGTH];
-        // Without random bytes there is no TLS either; a repeated id is found out where it is registered.
+        // Without random bytes TLS fails too; a repeated ID is detected when it is registered.
         let _ = boring::rand::rand_bytes(&mut id[..RANDOM]);
         let named = (event_loop << GENERATION_BITS) | self.lineage.generation;
         let masked = named ^ self.mask(&id[..RANDOM]);
@@ -79,7 +79,7 @@ impl ConnectionIds {
         ConnectionId::from_vec(id.to_vec())
     }
 
-    /// Whose connection an id names, of so many event loops. An id that was not made here names any.
+    /// Returns the owner of the connection with this ID. An ID that was not issued here yields an arbitrary one.
     pub(super) fn home(&self, id: &[u8], event_loops: usize) -> Home {
         let Some((random, masked)) = id.split_at_checked(RANDOM) else { return Home::Unknown };
         let Ok(masked) = masked.try_into() else { return Home::Unknown };
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_names_its_event_loop_and_shows_it_to_nobody() {
+    fn an_id_names_its_event_loop_and_conceals_it() {
         let ids = ids();
         let mut shown = std::collections::HashSet::new();
         for event_loop in [0, 1, 7, 1023] {
@@ -121,7 +121,7 @@ mod tests {
                 shown.insert(id[RANDOM..].to_vec());
             }
         }
-        assert!(shown.len() > 300, "what is shown does not repeat: {}", shown.len());
+        assert!(shown.len() > 300, "the visible part does not repeat: {}", shown.len());
         assert_eq!(ids.home(&[1; LENGTH - 1], 1024), Home::Unknown);
         assert_eq!(ids.home(&ids.make(7), 7), Home::Unknown);
     }
@@ -130,7 +130,7 @@ mod tests {
     fn ids_of_others_are_hardly_ever_taken_for_ones_of_this_line() {
         let ids = ids();
         let known = (0..10_000).filter(|_| ids.home(&self::ids().make(0), 16) != Home::Unknown);
-        // 7 generations of 64, 16 event loops of 1024: one in 585.
+        // There are 7 of 64 generations and 16 of 1024 event loops: one in 585.
         assert!(known.count() < 60);
     }
 
@@ -147,6 +147,6 @@ mod tests {
         assert_eq!(homes[..3], [Home::Predecessor; 3]);
         assert_eq!(homes[3..60], [Home::Unknown; 57]);
         assert_eq!(homes[60..63], [Home::Successor; 3]);
-        assert_eq!((homes[63], lineage), (Home::EventLoop(3), first), "numbers begin again");
+        assert_eq!((homes[63], lineage), (Home::EventLoop(3), first), "numbers wrap around");
     }
 }

@@ -1,7 +1,7 @@
-//! An event loop's end of a listener's QUIC: to whom a datagram belongs, and what becomes of those that belong to nobody.
+//! QUIC endpoint of an event loop: dispatches datagrams to connections, and handles those without one.
 //!
-//! What nobody has asked for costs little: a header is read, and at most one datagram goes back, smaller than what has come
-//! (RFC 9000 section 8.1). Under load, a new client proves its address first, which costs a token.
+//! An unsolicited datagram costs little: a header is parsed, and at most one datagram is sent, smaller than the one
+//! received (RFC 9000 section 8.1). Under load, a new client has to validate its address first, which costs a token.
 
 use super::{
     connection_id::{self, ConnectionIds, Home},
@@ -24,22 +24,22 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-/// A client's first datagram is at least as large (RFC 9000 section 14.1).
+/// Minimum size of a client's first datagram (RFC 9000 section 14.1).
 const LEAST_INITIAL: usize = 1200;
 
-/// Bytes of a stateless reset. What is shorter is not answered: it may be one itself.
+/// Size of a stateless reset. Shorter datagrams do not trigger one, as they may be resets themselves.
 const RESET: usize = 42;
-/// An event loop sends so many in a second, and leaves others to their timeouts.
+/// Maximum number of stateless resets per second and event loop; other clients time out.
 const MOST_RESETS: u32 = 200;
 
-/// How often an endpoint that closes looks whether its connections are gone.
+/// Interval at which a closing endpoint checks whether its connections have ended.
 const CLOSING_LOOK: Duration = Duration::from_millis(50);
 
-/// One event loop's end, with what others hand over to it.
+/// QUIC endpoint of an event loop, with the datagrams that others hand over.
 pub(crate) struct Endpoint {
     end: End,
     incoming: mpsc::Receiver<HandedOver>,
-    /// Until it was used.
+    /// Set until the handover has occurred.
     successor: Option<oneshot::Receiver<net::UnixDatagram>>,
 }
 
@@ -49,41 +49,41 @@ struct End {
     ids: Arc<ConnectionIds>,
     tokens: Arc<RetryTokens>,
     resets: Arc<ResetTokens>,
-    /// Stateless resets of this second, and the second.
+    /// Current second, and the number of stateless resets sent in it.
     reset: Cell<(u64, u32)>,
     table: Table<Link>,
     outgoing: Arc<[mpsc::Sender<HandedOver>]>,
     predecessor: Option<net::UnixDatagram>,
 }
 
-/// Whose connections they are.
+/// Handler of new connections.
 pub(crate) trait Host {
-    /// What the host has to know about a connection that it serves.
+    /// State that the host attaches to a connection.
     type Admitted;
 
-    /// Whether a client has to prove its address before anything is done for it.
+    /// Returns whether a client has to validate its address first.
     fn asks_for_proof(&self) -> bool;
 
-    /// Takes a new connection, or has it ignored.
+    /// Accepts a new connection, or returns `None` to ignore it.
     fn admit(&mut self, arrival: &Arrival<'_>) -> Option<Opening<Self::Admitted>>;
 
-    /// Serves it, in a task of its own.
+    /// Serves the connection in a separate task.
     fn serve(&mut self, link: Link, admitted: Self::Admitted);
 }
 
-/// A connection that was taken.
+/// A connection that was accepted.
 pub(crate) struct Opening<T> {
     pub(crate) connection: quiche::Connection,
-    /// Where its handshake is measured, if it is.
+    /// Measurement of the handshake, if it is sampled.
     pub(crate) marks: Option<Marks>,
     pub(crate) admitted: T,
 }
 
 impl Endpoint {
-    /// On this thread's runtime.
+    /// Registers the socket with this thread's runtime.
     ///
     /// # Errors
-    /// If the event loop cannot watch the socket.
+    /// Returns an error if the event loop cannot register the socket.
     pub(crate) fn new(shard: Shard) -> io::Result<Self> {
         let Shard { socket, index, ids, tokens, resets, incoming, outgoing, predecessor, successor } = shard;
         if let Some(predecessor) = &predecessor {
@@ -95,7 +95,7 @@ impl Endpoint {
         Ok(Self { end, incoming, successor: Some(successor) })
     }
 
-    /// Has the host's connections until it closes and they are gone.
+    /// Serves the host's connections until it closes and they have ended.
     pub(crate) async fn run(self, mut host: impl Host, closing: impl Future<Output = ()>) {
         let (mut buffers, mut closing, mut closed) = (Buffers::default(), pin!(closing), false);
         let Self { end, mut incoming, mut successor } = self;
@@ -107,8 +107,8 @@ impl Endpoint {
                         end.take(datagram, ends, !closed, &mut host);
                     },
                     Err(error) => {
-                        // Such as that a client cannot be reached, which its connection finds out.
-                        tracing::debug!(%error, "a datagram could not be received");
+                        // For example an unreachable client, which its connection detects.
+                        tracing::debug!(%error, "cannot receive a datagram");
                         tokio::task::yield_now().await;
                     }
                 },
@@ -131,7 +131,7 @@ impl Endpoint {
     }
 }
 
-/// The end on which another process sends what is this one's, once it has the socket.
+/// Returns the socket on which the successor process forwards datagrams, once it has the UDP socket.
 async fn handed_over(successor: &mut Option<oneshot::Receiver<net::UnixDatagram>>) -> Option<UnixDatagram> {
     let datagrams = match successor {
         Some(receiver) => receiver.await,
@@ -141,19 +141,19 @@ async fn handed_over(successor: &mut Option<oneshot::Receiver<net::UnixDatagram>
     UnixDatagram::from_std(datagrams.ok()?).ok()
 }
 
-/// The length of the next message; 0 if there is none.
+/// Returns the length of the next message.
 async fn receive(from: Option<&UnixDatagram>, message: &mut [u8]) -> usize {
     let Some(from) = from else { return std::future::pending().await };
     match from.recv(message).await {
         Ok(length) if length > 0 => length,
-        // The other process has ended.
+        // The successor process has ended.
         _ => std::future::pending().await,
     }
 }
 
 impl End {
-    /// A datagram from the network. A client's own first id may look like one of ours by chance: then another event loop takes
-    /// the connection, or, while a process before this one drains, none until the client tries again.
+    /// Dispatches a datagram from the network. A client's own first ID may look like one of ours by chance: then
+    /// another event loop takes the connection, or, while a previous process drains, none until the client retries.
     fn take(&self, datagram: &mut [u8], ends: Ends, open: bool, host: &mut impl Host) {
         let Ok(header) = Header::from_slice(datagram, connection_id::LENGTH) else {
             return metrics::datagram_dropped("malformed");
@@ -170,14 +170,15 @@ impl End {
                     metrics::datagram_dropped("too_many");
                 }
             }
-            // It has come here while sockets change hands: a stateless reset would end what lives elsewhere.
+            // The sockets are being handed over: a stateless reset would end a connection that another process
+            // serves.
             Home::Successor => metrics::datagram_dropped("unknown_connection"),
             Home::Predecessor if self.is_forwarded(datagram, ends) => {}
             _ => self.take_unknown(&header, datagram, ends, open, host),
         }
     }
 
-    /// Sends a datagram to the process before this one; false if that is gone.
+    /// Forwards a datagram to the previous process; returns false if it has ended.
     fn is_forwarded(&self, datagram: &[u8], ends: Ends) -> bool {
         let Some(predecessor) = &self.predecessor else { return false };
         match forwarded::send(predecessor, datagram, ends) {
@@ -190,7 +191,7 @@ impl End {
         }
     }
 
-    /// A datagram that is for this event loop, if for any.
+    /// Handles a datagram for this event loop.
     fn take_own(&self, datagram: &mut [u8], ends: Ends, open: bool, host: &mut impl Host) {
         let Ok(header) = Header::from_slice(datagram, connection_id::LENGTH) else { return };
         match self.table.find(&header.dcid) {
@@ -219,7 +220,7 @@ impl End {
         }
     }
 
-    /// A client begins.
+    /// Handles the first datagram of a client.
     fn take_first(&self, header: &Header<'_>, datagram: &mut [u8], ends: Ends, host: &mut impl Host) {
         let token = header.token.as_deref().filter(|token| !token.is_empty());
         let original = token.and_then(|token| self.tokens.open(unix_now().as_secs(), ends.client, token));
@@ -237,7 +238,7 @@ impl End {
         let ids = Ids { table, maker, resets, event_loop, local, registered: Vec::new() };
         let transmission = Transmission::new(Arc::clone(&self.socket), original.is_some());
         let link = Link::new(connection, transmission, ids, marks);
-        // What the client sends before it knows the connection's id carries its own.
+        // Until the client receives the connection's ID, its datagrams carry its own.
         if link.register(&id) {
             link.register(&header.dcid);
             link.receive(datagram, ends);
@@ -245,9 +246,9 @@ impl End {
         }
     }
 
-    /// Tells a client that nobody knows its connection: this gateway was started again
-    /// (RFC 9000 section 10.3). What goes back is shorter than what has come, so that two who know nothing of each other
-    /// come to an end, and looks like any other datagram.
+    /// Sends a stateless reset for an unknown connection, as after a restart (RFC 9000 section 10.3). It is shorter
+    /// than the datagram received, so that two endpoints do not reset each other forever, and looks like any other
+    /// datagram.
     fn reset(&self, header: &Header<'_>, received: usize, ends: Ends) {
         let second = unix_now().as_secs();
         let sent = match self.reset.get() {
@@ -261,24 +262,24 @@ impl End {
             return metrics::datagram_dropped("unknown_connection");
         };
         self.reset.set((second, sent + 1));
-        // A short header with its fixed bit (RFC 9000 section 17.3.1).
+        // Sets a short header with its fixed bit (RFC 9000 section 17.3.1).
         out[0] = out[0] & 0x3f | 0x40;
         out[RESET - size_of::<u128>()..].copy_from_slice(&token.to_be_bytes());
         metrics::stateless_reset();
         let _ = self.socket.send(ends, &out, RESET);
     }
 
-    /// Version negotiation (RFC 9000 section 6).
+    /// Sends a version negotiation packet (RFC 9000 section 6).
     fn negotiate_version(&self, header: &Header<'_>, ends: Ends) {
         let mut out = [0; 128];
-        // Ids of other versions may be longer than any answer is worth.
+        // IDs of other versions may be longer than the buffer; they get no response.
         if let Ok(length) = quiche::negotiate_version(&header.scid, &header.dcid, &mut out) {
             metrics::version_negotiated();
             let _ = self.socket.send(ends, &out[..length], length);
         }
     }
 
-    /// Has the client come again with a token (RFC 9000 section 8.1.2).
+    /// Sends a Retry with a token (RFC 9000 section 8.1.2).
     fn ask_for_proof(&self, header: &Header<'_>, ends: Ends) {
         let mut out = [0; 512];
         let Some(token) = self.tokens.seal(unix_now().as_secs(), ends.client, &header.dcid) else { return };

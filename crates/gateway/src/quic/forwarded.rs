@@ -1,6 +1,7 @@
-//! Datagrams from one process to the one before it, which has their connections, while both serve the same sockets.
+//! Forwarding of datagrams to the previous process, which has their connections, while both use the same sockets.
 //!
-//! Each carries where it has come from and where to: family, address, scope and port of both, in network order.
+//! Each message begins with the source and destination: family, address, scope and port of both, in network byte
+//! order.
 
 use super::socket::Ends;
 use std::{
@@ -9,22 +10,23 @@ use std::{
     os::unix::net::UnixDatagram,
 };
 
-/// Bytes of an address.
+/// Length of an encoded address.
 const ADDRESS: usize = 1 + 16 + 4 + 2;
 
-/// Bytes before a datagram.
+/// Length of the header before a datagram.
 const HEADER: usize = 2 * ADDRESS;
 
 const IPV4: u8 = 4;
 const IPV6: u8 = 6;
 
-/// The most that a datagram takes on the way.
+/// Maximum length of a message.
 pub(super) const LARGEST: usize = HEADER + 65_535;
 
-/// Sends a datagram on.
+/// Forwards a datagram.
 ///
 /// # Errors
-/// If there is nobody any more, or no room; then it is lost, as networks lose datagrams.
+/// Returns an error if the receiver has ended, or its buffer is full; the datagram is then lost, as it may be on a
+/// network.
 pub(super) fn send(to: &UnixDatagram, datagram: &[u8], ends: Ends) -> io::Result<()> {
     let mut message = Vec::with_capacity(HEADER + datagram.len());
     write(&mut message, ends.client);
@@ -33,7 +35,7 @@ pub(super) fn send(to: &UnixDatagram, datagram: &[u8], ends: Ends) -> io::Result
     to.send(&message).map(drop)
 }
 
-/// A datagram, and its ends; `None` if nobody here has sent it like this.
+/// Decodes a datagram with its source and destination; `None` if the message is invalid.
 pub(super) fn read(message: &mut [u8]) -> Option<(&mut [u8], Ends)> {
     let (header, datagram) = message.split_at_mut_checked(HEADER)?;
     let (client, local) = header.split_at(ADDRESS);

@@ -1,8 +1,7 @@
-//! What a gateway proves to its clients by, before and after there is a connection: the root of the keys of its Retry tokens
-//! (RFC 9000 section 8.1.2) and stateless resets (section 10.3).
+//! Root of the keys of Retry tokens (RFC 9000 section 8.1.2) and stateless resets (section 10.3).
 //!
-//! The gateways of a fleet have it in common, and take each other's Retry tokens. One that was started again has it still, and
-//! tells clients whose connections it had that these are gone.
+//! The gateways of a fleet share it, and accept each other's Retry tokens. A restarted gateway still has it, and
+//! sends stateless resets for its former connections.
 
 use boring::{
     hash::{MessageDigest, hmac_sha256},
@@ -12,19 +11,19 @@ use quadrille_resumption::FleetSecret;
 use std::net::{IpAddr, SocketAddr};
 use zeroize::Zeroizing;
 
-/// Of all QUIC listeners of a process.
+/// Keys of all QUIC listeners of a process.
 #[derive(Clone)]
 pub(crate) struct QuicKeys {
     root: Zeroizing<[u8; 32]>,
 }
 
-/// Makes the tokens by which clients know that a connection is gone.
+/// Key of stateless reset tokens.
 pub(super) struct ResetTokens {
     key: Zeroizing<[u8; 32]>,
 }
 
 impl QuicKeys {
-    /// Those of a fleet, or of this process alone. `None` if there are no random bytes.
+    /// Derives the keys of a fleet, or creates those of this process. Returns `None` if there are no random bytes.
     pub(crate) fn new(fleet: Option<&FleetSecret>) -> Option<Self> {
         if let Some(fleet) = fleet {
             return Some(Self { root: fleet.key_for(b"quic") });
@@ -50,9 +49,10 @@ impl QuicKeys {
 }
 
 impl ResetTokens {
-    /// The token of a connection id: whoever has the key can tell it again, and nobody else. `local` is where the connection's
-    /// datagrams come to: another gateway of the fleet, asked for the same id, must not tell the token of a connection
-    /// that lives here (RFC 9000 section 21.11). Without memory there is none.
+    /// Returns the stateless reset token of a connection ID, which only a holder of the key can compute. `local` is
+    /// the destination of the connection's datagrams: another gateway of the fleet that receives the same ID must not
+    /// disclose the token of a connection that is live here (RFC 9000 section 21.11). Returns `None` if memory is
+    /// exhausted.
     pub(super) fn of(&self, local: SocketAddr, id: &[u8]) -> Option<u128> {
         let ip = match local.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),

@@ -1,11 +1,11 @@
-//! One QUIC connection, within reach of all who have to do with it: the endpoint, which has its datagrams, the task that
-//! serves it, and the bodies of its requests, wherever they are read.
+//! Handle of a QUIC connection, shared by the endpoint, which dispatches its datagrams, the task that serves it, and
+//! the bodies of its requests.
 
 use super::{
     Code, connection_id::ConnectionIds, keys::ResetTokens, socket::Ends, stream_state::StreamState,
     table::Table, transmission::Transmission,
 };
-use crate::{connection::Alarm, telemetry::sampling, tls::session_clock::SessionClock};
+use crate::{connection::Alarm, telemetry::sampling, tls::resumption::session_clock::SessionClock};
 use boring::ssl::SslRef;
 use quadrille_handshake_timing::Marks;
 use quiche::RecvInfo;
@@ -17,46 +17,47 @@ use std::{
     time::Instant,
 };
 
-/// A connection. Clones are the same one.
+/// Handle of a connection. Clones refer to the same connection.
 #[derive(Clone)]
 pub(crate) struct Link(Arc<Mutex<State>>);
 
 pub(super) struct State {
     pub(super) quic: quiche::Connection,
-    /// Once HTTP/3 may be spoken.
+    /// HTTP/3 state, once HTTP/3 may be used.
     pub(super) http: Option<quiche::h3::Connection>,
-    /// Requests under way.
+    /// Requests in progress.
     pub(super) streams: HashMap<u64, StreamState>,
-    /// Something was read or written that the peer has to be told of.
+    /// Whether the connection has to be driven, because data was read or written.
     pub(super) dirty: bool,
-    /// The driver is at work, and looks by itself.
+    /// Whether the driver is running, so that it need not be woken.
     in_turn: bool,
     ids: Ids,
     clock: SessionClock,
-    /// Of the handshake, if it is measured: what carries its messages counts to them, as sockets do for TCP.
+    /// Measurement of the handshake, if it is sampled: the packets that carry its messages count, as sockets do for
+    /// TCP.
     marks: Option<Marks>,
     transmission: Transmission,
     driver: Option<Waker>,
     alarm: Alarm,
 }
 
-/// Under which ids the endpoint finds the connection.
+/// Connection IDs in the endpoint's table.
 pub(super) struct Ids {
     pub(super) table: Table<Link>,
     pub(super) maker: Arc<ConnectionIds>,
     pub(super) resets: Arc<ResetTokens>,
     pub(super) event_loop: u16,
-    /// Where its datagrams come to.
+    /// Destination of its datagrams.
     pub(super) local: SocketAddr,
     pub(super) registered: Vec<Box<[u8]>>,
 }
 
-/// Why a connection is over.
+/// Reason for which a connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closed {
-    /// The client has closed it, or has gone.
+    /// The client has closed it, or has disappeared.
     ByClient,
-    /// TLS, QUIC or HTTP has failed here, or has ended it, with this code (RFC 9000 section 20).
+    /// TLS, QUIC or HTTP has failed or ended it here, with this code (RFC 9000 section 20).
     Here(u64),
 }
 
@@ -67,7 +68,7 @@ impl Link {
         ids: Ids,
         marks: Option<Marks>,
     ) -> Self {
-        // Callbacks of BoringSSL may run before a task drives the connection, and need one.
+        // Callbacks of BoringSSL require a waker, and may run before a task drives the connection.
         quic.as_mut().set_task_waker(Some(Waker::noop().clone()));
         Self(Arc::new(Mutex::new(State {
             quic,
@@ -84,7 +85,7 @@ impl Link {
         })))
     }
 
-    /// One more id of it; false if another connection has that.
+    /// Registers another ID; returns false if another connection has it.
     pub(super) fn register(&self, id: &[u8]) -> bool {
         let mut state = self.state();
         let is_new = state.ids.table.insert(id, self.clone());
@@ -94,7 +95,7 @@ impl Link {
         is_new
     }
 
-    /// A datagram has come.
+    /// Processes a received datagram.
     pub(super) fn receive(&self, datagram: &mut [u8], ends: Ends) {
         let mut state = self.state();
         let State { quic, clock, marks, transmission, .. } = &mut *state;
@@ -104,18 +105,18 @@ impl Link {
         if let Err(error) = received
             && error != quiche::Error::Done
         {
-            tracing::debug!(client = %ends.client, %error, "a QUIC connection has failed");
+            tracing::debug!(client = %ends.client, %error, "QUIC connection failed");
         }
         state.wake_driver();
     }
 
-    /// The task that drives the connection begins a turn, which ends when it is driven.
+    /// Marks the start of a turn of the driving task; it ends with [`Self::poll_drive`].
     pub(crate) fn begin_turn(&self) {
         self.state().in_turn = true;
     }
 
-    /// Moves the connection on: timers, what there is to send, new connection ids. Ready when it is over, and nobody needs
-    /// to be told any more. Whoever polls this is woken when there is more to do.
+    /// Drives the connection: timers, transmission, new connection IDs. Becomes ready when it has ended and nothing
+    /// remains to be sent. The polling task is woken when there is more to do.
     pub(crate) fn poll_drive(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         state.attach(context);
@@ -131,7 +132,7 @@ impl Link {
         }
     }
 
-    /// Ready when requests may be read: the handshake is complete, or early data is let in.
+    /// Becomes ready when requests may be read: the handshake is complete, or early data is accepted.
     pub(crate) fn poll_handshake(&self, context: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         let driven = self.poll_drive(context);
         let state = self.state();
@@ -144,36 +145,36 @@ impl Link {
         driven.map(|()| Err(Closed::ByClient))
     }
 
-    /// Whether the client has yet to prove that what it sends is no copy.
+    /// Returns whether the client's data is early data, which may be replayed.
     pub(crate) fn is_early(&self) -> bool {
         !self.state().quic.is_established()
     }
 
-    /// Says that it is alive, so that a client which waits for an answer does not forget it.
+    /// Sends a PING, so that a client waiting for a response does not time out.
     pub(crate) fn ping(&self) {
         let mut state = self.state();
         let _ = state.quic.send_ack_eliciting();
         state.wake_driver();
     }
 
-    /// What was measured of the handshake, which is over.
+    /// Takes the measurement of the completed handshake.
     pub(crate) fn take_marks(&self) -> Option<Marks> {
         self.state().marks.take()
     }
 
-    /// Looks at its TLS.
+    /// Calls `look` with the TLS state.
     pub(crate) fn with_tls<T>(&self, look: impl FnOnce(&mut SslRef) -> T) -> T {
         look(self.state().quic.as_mut())
     }
 
-    /// Ends it; what was not sent by then is lost.
+    /// Closes the connection; unsent data is lost.
     pub(crate) fn close(&self, code: Code) {
         let mut state = self.state();
         let _ = state.quic.close(true, code.value(), b"");
         state.wake_driver();
     }
 
-    /// Nobody finds it any more. To be called when it is over.
+    /// Removes the connection from the endpoint's table. To be called when it has ended.
     pub(crate) fn forget(&self) {
         let mut state = self.state();
         state.end_streams();
@@ -188,7 +189,7 @@ impl Link {
 }
 
 impl State {
-    /// Why it is over, if it is.
+    /// Returns the reason for which the connection has ended, if it has.
     pub(super) fn closed(&self) -> Option<Closed> {
         if let Some(error) = self.quic.local_error() {
             return Some(Closed::Here(error.error_code));
@@ -197,7 +198,7 @@ impl State {
         gone.then_some(Closed::ByClient)
     }
 
-    /// Something was read or written outside of a turn of the driver's.
+    /// Wakes the driver after data was read or written outside of its turn.
     pub(super) fn touch(&mut self) {
         if !std::mem::replace(&mut self.dirty, true) && !self.in_turn {
             self.wake_driver();
@@ -210,7 +211,7 @@ impl State {
         }
     }
 
-    /// Has this task woken, by BoringSSL's callbacks too.
+    /// Makes this task the driver, also for BoringSSL's callbacks.
     fn attach(&mut self, context: &Context<'_>) {
         if self.driver.as_ref().is_none_or(|driver| !driver.will_wake(context.waker())) {
             self.driver = Some(context.waker().clone());
@@ -236,7 +237,7 @@ impl State {
         }
     }
 
-    /// Wakes who can write again, and who need not any more: of a stream that the client has stopped nobody else tells.
+    /// Wakes the writers that can continue, and those whose stream was stopped, which is not reported otherwise.
     fn wake_writers(&mut self) {
         let Self { quic, streams, .. } = self;
         while let Some(id) = quic.stream_writable_next() {
@@ -249,12 +250,12 @@ impl State {
         }
     }
 
-    /// The connection is over, and with it all of them.
+    /// Resets all streams at the end of the connection.
     fn end_streams(&mut self) {
         self.streams.values_mut().filter(|stream| !stream.reset).for_each(StreamState::reset);
     }
 
-    /// Gives the client as many connection ids as it takes, so that it can move (RFC 9000 section 5.1.1).
+    /// Issues as many connection IDs as the client allows, so that it can migrate (RFC 9000 section 5.1.1).
     fn renew_ids(&mut self, link: &Link) {
         while let Some(retired) = self.quic.retired_scid_next() {
             self.ids.registered.retain(|id| id[..] != retired[..]);

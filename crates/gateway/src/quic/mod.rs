@@ -1,13 +1,20 @@
-//! QUIC (RFC 9000) below HTTP/3: sockets, connection ids, address validation, and connections, which quiche drives.
+//! QUIC (RFC 9000) below HTTP/3: sockets, connection IDs, address validation, and connections, driven by quiche.
 //!
 //! ```text
-//!  socket ── endpoint ──── table of connection ids ──── link ── request streams ── http::http3
-//!  (one for     │  new ones, by whoever hosts them         │
+//!  socket ── endpoint ──── table of connection ids ──── link ── request streams ── http::client::http3
+//!  (one for     │  new ones, accepted by the host         │
 //!  each loop)   └─ datagrams of other loops' connections   └─ datagrams, in bursts
 //! ```
 //!
 //! quiche neither reads sockets nor starts tasks: every event loop of the gateway has its own endpoint, and every
-//! connection one task on it, as those of TCP have.
+//! connection one task on it, as with TCP.
+//!
+//! - `socket`, `shard`: UDP sockets, and the division of a listener between event loops.
+//! - `endpoint`: dispatch by the `table` of connection IDs; `connection_id` names the event loop.
+//! - `retry_token`, `amplification`: unvalidated addresses; `keys`: the root of derived keys.
+//! - `forwarded`: datagrams of connections that the previous process has.
+//! - `link`, `transmission`: a connection under quiche, and its output.
+//! - `requests`, `streams`, `stream_state`, `priority`: requests of HTTP/3.
 
 mod amplification;
 mod connection_id;
@@ -34,7 +41,7 @@ pub(crate) use shard::{Shard, ShardHandle, shards};
 pub(crate) use socket::bind_all;
 pub(crate) use streams::{RequestBytes, ResponseStream, StreamError};
 
-/// Why a stream or a connection is ended (RFC 9114 section 8.1).
+/// Error code of a stream or connection (RFC 9114 section 8.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     NoError = 0x100,

@@ -1,32 +1,32 @@
-//! Which responses a client wants first (RFC 9218).
+//! Response priorities (RFC 9218).
 
 use quiche::h3::{self, Header, NameValue};
 
-/// What a client says of a response: the less urgent wait, and of those that are as urgent, incremental ones share the
-/// way, while the others go one after another.
+/// Priority of a response: less urgent responses wait. Of equally urgent ones, incremental responses share the
+/// bandwidth, while others are sent one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Priority {
-    /// 0 is the most urgent, 7 the least.
+    /// Urgency: 0 is the highest, 7 the lowest.
     urgency: u8,
     incremental: bool,
 }
 
 impl Default for Priority {
-    /// Of which nothing was said (RFC 9218 section 4).
+    /// Returns the default priority (RFC 9218 section 4).
     fn default() -> Self {
         Self { urgency: 3, incremental: false }
     }
 }
 
 impl Priority {
-    /// What a request's header says; `None` if it says nothing.
+    /// Returns the priority in a request's header; `None` if it has no priority.
     pub(super) fn of_header(head: &[Header]) -> Option<Self> {
         let field = head.iter().rfind(|field| field.name() == b"priority")?;
         Some(Self::read(field.value()))
     }
 
-    /// The value of such a field, or of a frame that says it later. What is not understood says nothing: it is the client
-    /// alone who would have wanted it.
+    /// Parses the value of a priority field or PRIORITY_UPDATE frame. Unknown or invalid parameters are ignored: they
+    /// affect only this client.
     pub(super) fn read(value: &[u8]) -> Self {
         let mut read = Self::default();
         for member in value.split(|&byte| byte == b',') {
@@ -41,15 +41,15 @@ impl Priority {
         read
     }
 
-    /// Has it hold for a stream whose response has begun; before, it begins with it.
+    /// Applies it to a stream whose response has begun; otherwise the response begins with it.
     pub(super) fn apply(self, quic: &mut quiche::Connection, stream: u64) {
-        /// Where urgencies begin among what else a connection sends; as quiche has it for responses.
+        /// First urgency value of responses among a connection's streams, as in quiche.
         const MOST_URGENT: u8 = 124;
-        // A stream that is over needs none.
+        // Fails for a closed stream, which does not need a priority.
         let _ = quic.stream_priority(stream, MOST_URGENT + self.urgency, self.incremental);
     }
 
-    /// As a response begins with it.
+    /// Returns the priority for the start of a response.
     pub(super) fn of_response(self) -> h3::Priority {
         h3::Priority::new(self.urgency, self.incremental)
     }

@@ -1,4 +1,4 @@
-//! HTTP/3's side of a connection (RFC 9114): which requests have come, and how it is told to end.
+//! HTTP/3 connection (RFC 9114): incoming requests, and GOAWAY.
 
 use super::{
     Code,
@@ -9,11 +9,11 @@ use super::{
 use quiche::h3::{self, Event, Header};
 use std::task::Poll;
 
-/// The largest id that a client's stream can have: it says that the connection will end, and refuses nothing yet (RFC 9114
-/// section 5.2).
+/// Maximum ID of a client's stream: a GOAWAY with it announces the end of the connection, and does not reject any
+/// request yet (RFC 9114 section 5.2).
 const ANY_STREAM: u64 = (1 << 62) - 4;
 
-/// A request that has come.
+/// A received request.
 pub(crate) struct Received {
     pub(crate) head: Vec<Header>,
     pub(crate) body: RequestBytes,
@@ -21,7 +21,7 @@ pub(crate) struct Received {
 }
 
 impl Link {
-    /// Begins to speak HTTP/3, with headers of so many bytes at most. False if the connection is over.
+    /// Starts HTTP/3 with this limit of header bytes. Returns false if the connection has ended.
     pub(crate) fn begin_http(&self, header_limit: u32) -> bool {
         let mut state = self.state();
         let Ok(mut config) = h3::Config::new() else { return false };
@@ -31,7 +31,7 @@ impl Link {
         state.http.is_some()
     }
 
-    /// The next request; `None` once the connection is over. Between requests it reads what belongs to others.
+    /// Returns the next request; `None` once the connection has ended. Also processes events of requests in progress.
     /// To be polled by the task that drives the connection.
     pub(crate) fn poll_request(&self) -> Poll<Option<Received>> {
         let mut state = self.state();
@@ -46,8 +46,8 @@ impl Link {
                 Ok(event) => event,
                 Err(h3::Error::Done) => return Poll::Pending,
                 Err(error) => {
-                    tracing::debug!(%error, "an HTTP/3 connection has failed");
-                    // quiche has closed it already, if it was for what the client has sent.
+                    tracing::debug!(%error, "HTTP/3 connection failed");
+                    // quiche has closed it already if the client's data is the reason.
                     let _ = state.quic.close(true, Code::InternalError.value(), b"");
                     return Poll::Ready(None);
                 }
@@ -66,18 +66,18 @@ impl Link {
                 (Event::Data, Some(stream)) => stream.wake_reader(),
                 (Event::Finished, Some(stream)) => stream.finish(),
                 (Event::Reset(_), Some(stream)) => stream.reset(),
-                // Of streams that nobody is interested in any more.
+                // Events of streams that are no longer in use.
                 _ => {}
             }
         }
     }
 
-    /// Whether something was read or written since it was last driven, so that there may be more to read.
+    /// Returns whether data was read or written since the last drive, so that there may be more to read.
     pub(crate) fn has_moved(&self) -> bool {
         std::mem::take(&mut self.state().dirty)
     }
 
-    /// Tells the client to come again by another connection. False if there is no room for that now.
+    /// Sends GOAWAY. Returns false if there is no room for it now.
     pub(crate) fn say_goodbye(&self) -> bool {
         let mut state = self.state();
         let State { quic, http: Some(http), .. } = &mut *state else { return true };
@@ -87,8 +87,8 @@ impl Link {
     }
 }
 
-/// What an event says of the priority of a request, which may be under way already. A frame about one that has not come yet
-/// waits for it, and counts for more than its header.
+/// Returns the priority that an event sets for a request in progress. A frame about a request that has not arrived
+/// yet is kept, and takes precedence over its header.
 fn said_priority(http: &mut h3::Connection, id: u64, event: &Event, is_under_way: bool) -> Option<Priority> {
     let mut update = || http.take_last_priority_update(id).ok().map(|value| Priority::read(&value));
     match event {

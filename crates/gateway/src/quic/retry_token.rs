@@ -1,21 +1,21 @@
-//! Tokens by which a client proves that it is where it says (RFC 9000 section 8.1.2), so that a flood from addresses that
-//! are not its sender's costs no handshake. Nothing is remembered of whom they were given to.
+//! Retry tokens for address validation (RFC 9000 section 8.1.2), so that a flood from spoofed addresses causes no
+//! handshakes. They require no state.
 
 use boring::symm::{self, Cipher};
 use quiche::ConnectionId;
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
 
-/// Seconds in which a client must come back: several times of what any path takes.
+/// Lifetime of a token in seconds: several times the round trip of any path.
 const LIFETIME: u64 = 15;
 
 const NONCE: usize = 12;
 const TAG: usize = 16;
 const TIME: usize = 8;
 
-/// Makes tokens, and reads those of the same key.
+/// Seals tokens, and opens those of the same key.
 pub(super) struct RetryTokens {
-    /// AES-256-GCM.
+    /// AES-256-GCM key.
     key: Zeroizing<[u8; 32]>,
 }
 
@@ -24,7 +24,7 @@ impl RetryTokens {
         Self { key }
     }
 
-    /// A token for a client that has called its connection `original`; `now` in seconds.
+    /// Seals a token for a client with the original destination connection ID `original`; `now` is in seconds.
     pub(super) fn seal(&self, now: u64, client: SocketAddr, original: &[u8]) -> Option<Vec<u8>> {
         let mut nonce = [0; NONCE];
         boring::rand::rand_bytes(&mut nonce).ok()?;
@@ -35,7 +35,7 @@ impl RetryTokens {
         Some([&nonce[..], &sealed, &tag].concat())
     }
 
-    /// What the client with this token has called its connection; `None` if it was not given to it just now.
+    /// Returns the original destination connection ID; `None` if the token was not recently issued to this client.
     pub(super) fn open(&self, now: u64, client: SocketAddr, token: &[u8]) -> Option<ConnectionId<'static>> {
         let (nonce, rest) = token.split_at_checked(NONCE)?;
         let (sealed, tag) = rest.split_at_checked(rest.len().checked_sub(TAG)?)?;
@@ -43,7 +43,7 @@ impl RetryTokens {
         let cipher = Cipher::aes_256_gcm();
         let opened = symm::decrypt_aead(cipher, &*self.key, Some(nonce), &place, sealed, tag);
         if opened.is_err() {
-            // BoringSSL's error queue is the thread's, and somebody else would find this there.
+            // BoringSSL's error queue belongs to the thread, and another caller would read this error.
             drop(boring::error::ErrorStack::get());
         }
         let opened = opened.ok()?;
@@ -55,7 +55,7 @@ impl RetryTokens {
     }
 }
 
-/// Where a client is: its port too, because behind one address there may be many.
+/// Encodes the client's address including its port, because many clients may share an address.
 fn place(client: SocketAddr) -> Vec<u8> {
     let port = client.port().to_be_bytes();
     match client.ip().to_canonical() {

@@ -1,5 +1,5 @@
-//! A listener's QUIC, divided between the event loops: the kernel chooses by address which of them gets a datagram, and
-//! whoever gets one of another's connection hands it over.
+//! QUIC of a listener, divided between event loops: the kernel selects one by address, and an event loop that
+//! receives a datagram of another's connection hands it over.
 
 use super::{
     connection_id::{ConnectionIds, Lineage},
@@ -14,48 +14,48 @@ use std::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-/// Datagrams that may be on their way to an event loop; what is more is lost, as networks lose it.
+/// Maximum number of datagrams on their way to an event loop; further ones are lost, as they may be on a network.
 const MOST_ON_THE_WAY: usize = 1024;
 
-/// What one event loop has of it.
+/// QUIC state of one event loop.
 pub(crate) struct Shard {
     pub(super) socket: UdpSocket,
-    /// Among the event loops.
+    /// Index of the event loop.
     pub(super) index: u16,
     pub(super) ids: Arc<ConnectionIds>,
     pub(super) tokens: Arc<RetryTokens>,
     pub(super) resets: Arc<ResetTokens>,
     pub(super) incoming: mpsc::Receiver<HandedOver>,
-    /// Of all event loops.
+    /// Senders to all event loops.
     pub(super) outgoing: Arc<[mpsc::Sender<HandedOver>]>,
-    /// Where datagrams go whose connections a process before this one has.
+    /// Socket to the previous process, for datagrams of its connections.
     pub(super) predecessor: Option<UnixDatagram>,
-    /// From where datagrams come once a process after this one has the socket.
+    /// Receives the socket from which datagrams arrive once the successor process has the UDP socket.
     pub(super) successor: oneshot::Receiver<UnixDatagram>,
 }
 
 impl Shard {
-    /// Where its datagrams come to.
+    /// Returns the address of its socket.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.socket.local_addr().ok()
     }
 }
 
-/// What is kept of a shard to hand its socket over to another process.
+/// Handle of a shard, kept for handing its socket over to the successor process.
 pub(crate) struct ShardHandle {
     pub(crate) socket: UdpSocket,
-    /// Takes the end on which that process sends what is still this one's.
+    /// Sends the socket on which that process forwards datagrams of this one's connections.
     pub(crate) successor: oneshot::Sender<UnixDatagram>,
 }
 
-/// A datagram that another event loop has received.
+/// A datagram received by another event loop.
 pub(super) struct HandedOver {
     pub(super) datagram: Vec<u8>,
     pub(super) ends: Ends,
 }
 
-/// One for each socket, with where the datagrams of a process before go. `None` if there is no memory for keys, or no
-/// descriptor.
+/// Creates a shard for each socket, with the socket to the previous process. Returns `None` if memory for keys or
+/// file descriptors are exhausted.
 pub(crate) fn shards(
     sockets: Vec<(UdpSocket, Option<UnixDatagram>)>,
     lineage: Lineage,

@@ -1,5 +1,5 @@
-//! UDP sockets: one for each event loop, so that the kernel spreads clients (SO_REUSEPORT), with many datagrams to a system
-//! call where it can (GSO, GRO).
+//! UDP sockets: one per event loop, so that the kernel distributes clients (`SO_REUSEPORT`), with many datagrams per
+//! system call where possible (GSO, GRO).
 
 use quadrille_config::{
     Diagnostic,
@@ -13,19 +13,19 @@ use std::{
 };
 use tokio::io::Interest;
 
-/// What the kernel holds for an event loop that is busy, in bytes; it may allow less.
+/// Size of socket buffers in bytes; the kernel may allow less.
 const BUFFER: usize = 2 << 20;
 
-/// The largest that a datagram can be, and the largest that the kernel makes of several.
+/// Maximum size of a datagram, and of several coalesced by the kernel.
 const LARGEST: usize = 65_535;
 
-/// How many buffers are read into by one system call.
+/// Number of buffers filled by one system call.
 const BUFFERS: usize = if BATCH_SIZE < 8 { BATCH_SIZE } else { 8 };
 
-/// One socket for each of `count` event loops.
+/// Binds one socket for each of `count` event loops.
 ///
 /// # Errors
-/// Says for the configuration why there is none.
+/// Returns a diagnostic for the configuration.
 pub(crate) fn bind_all(
     address: SocketAddr,
     place: &Place,
@@ -35,15 +35,16 @@ pub(crate) fn bind_all(
         let message = format!("cannot serve HTTP/3 on {address} over UDP: {error}");
         let remedy = match error.kind() {
             io::ErrorKind::AddrInUse => {
-                "another process has the port, or connections of before a reload; see: ss -lunp"
+                "another process or connections from before a reload use the port; see: ss -lunp"
             }
             _ => "choose another address, or `http3: off`",
         };
         Diagnostic::new(place, Problem::new(message, remedy))
     };
-    // SO_REUSEPORT would let a second gateway share the port unnoticed, so the first has it for itself at first.
+    // With SO_REUSEPORT from the start, a second gateway could share the port unnoticed; the first socket binds
+    // exclusively.
     let first = bind(address, false).map_err(explain)?;
-    // Where the kernel chooses the port, it chooses once.
+    // A port chosen by the kernel is used for all sockets.
     let address = first.local_addr().map_err(explain)?;
     SockRef::from(&first).set_reuse_port(true).map_err(explain)?;
     let others = (1..count).map(|_| bind(address, true).map_err(explain));
@@ -57,28 +58,28 @@ fn bind(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
         socket.set_only_v6(!address.ip().is_unspecified())?;
     }
     socket.set_nonblocking(true)?;
-    // Less is no reason not to serve.
+    // A smaller buffer is not an error.
     let _ = socket.set_recv_buffer_size(BUFFER);
     let _ = socket.set_send_buffer_size(BUFFER);
     socket.bind(&address.into())?;
     Ok(socket.into())
 }
 
-/// A socket of an event loop.
+/// UDP socket of an event loop.
 pub(super) struct DatagramSocket {
     socket: tokio::net::UdpSocket,
     offload: UdpSocketState,
     local: SocketAddr,
 }
 
-/// Where a datagram has come from, and where to.
+/// Source and destination of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub(super) client: SocketAddr,
     pub(super) local: SocketAddr,
 }
 
-/// Memory to read into, and what was read.
+/// Receive buffers, and the datagrams in them.
 pub(super) struct Buffers {
     memory: Vec<Box<[u8]>>,
     received: [RecvMeta; BUFFERS],
@@ -93,10 +94,10 @@ impl Default for Buffers {
 }
 
 impl DatagramSocket {
-    /// On this thread's runtime.
+    /// Registers the socket with this thread's runtime.
     ///
     /// # Errors
-    /// If the event loop cannot watch the socket, or the kernel does not say where datagrams go.
+    /// Returns an error if the event loop cannot register the socket, or the kernel does not report destinations.
     pub(super) fn new(socket: UdpSocket) -> io::Result<Self> {
         let local = socket.local_addr()?;
         let socket = tokio::net::UdpSocket::from_std(socket)?;
@@ -104,10 +105,10 @@ impl DatagramSocket {
         Ok(Self { socket, offload, local })
     }
 
-    /// Waits for datagrams. May be dropped without losing any.
+    /// Waits for datagrams. Cancel safe.
     ///
     /// # Errors
-    /// Those of recvmsg(2).
+    /// Returns the errors of recvmsg(2).
     pub(super) async fn receive(&self, buffers: &mut Buffers) -> io::Result<()> {
         let Buffers { memory, received, count } = buffers;
         *count = 0;
@@ -124,7 +125,7 @@ impl DatagramSocket {
         Ok(())
     }
 
-    /// The datagrams that were read.
+    /// Returns the datagrams that were received.
     pub(super) fn received<'a>(
         &self,
         buffers: &'a mut Buffers,
@@ -140,15 +141,16 @@ impl DatagramSocket {
         )
     }
 
-    /// How many datagrams of one size the kernel takes together.
+    /// Returns the maximum number of equally sized datagrams that the kernel accepts together.
     pub(super) fn most_segments(&self) -> usize {
         self.offload.max_gso_segments()
     }
 
-    /// Sends datagrams of `segment` bytes each, but for the last, which may be smaller.
+    /// Sends datagrams of `segment` bytes each; the last may be smaller.
     ///
     /// # Errors
-    /// `WouldBlock` if the kernel's buffer is full; others lose the datagrams, as networks do.
+    /// Returns `WouldBlock` if the kernel's buffer is full; after other errors the datagrams are lost, as they may be
+    /// on a network.
     pub(super) fn send(&self, ends: Ends, contents: &[u8], segment: usize) -> io::Result<()> {
         let source = ends.local.ip();
         let transmit = Transmit {
@@ -161,9 +163,9 @@ impl DatagramSocket {
         self.socket.try_io(Interest::WRITABLE, || self.offload.try_send((&self.socket).into(), &transmit))
     }
 
-    /// Waits until there is room to send. Any number of connections may.
+    /// Waits until there is room to send. Any number of connections may wait.
     pub(super) async fn has_room(&self) {
-        // Without an event loop there is nobody to tell.
+        // An error means that there is no event loop to wait for.
         let _ = self.socket.writable().await;
     }
 }

@@ -1,24 +1,24 @@
-//! What a connection knows of one of its requests under way.
+//! State of a request in progress.
 
 use super::priority::Priority;
 use quiche::h3::Header;
 use std::task::Waker;
 
-/// What the connection knows of a request under way.
+/// State of a request in progress.
 #[derive(Default)]
 pub(super) struct StreamState {
-    /// Who reads the body.
+    /// Task that reads the body.
     pub(super) reader: Option<Waker>,
-    /// Who sends the response, or waits for the client to give it up.
+    /// Task that sends the response, or waits for the client to cancel the request.
     pub(super) writer: Option<Waker>,
-    /// How urgent the response is.
+    /// Priority of the response.
     pub(super) priority: Priority,
-    /// All of the request was read.
+    /// Whether the request was read completely.
     pub(super) ended: bool,
     pub(super) trailers: Option<Vec<Header>>,
-    /// The client has given it up, or is gone.
+    /// Whether the client has canceled the request or disconnected.
     pub(super) reset: bool,
-    /// Ends that somebody has: the body and the response.
+    /// Number of handles in use: the body and the response.
     pub(super) held: u8,
 }
 
@@ -31,19 +31,19 @@ impl StreamState {
         self.writer.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Fields have come behind the data.
+    /// Stores the trailers.
     pub(super) fn take_trailers(&mut self, trailers: Vec<Header>) {
         self.trailers = Some(trailers);
         self.wake_reader();
     }
 
-    /// All of the request was read.
+    /// Records that the request was read completely.
     pub(super) fn finish(&mut self) {
         self.ended = true;
         self.wake_reader();
     }
 
-    /// The client has given it up, or is gone.
+    /// Records that the client has canceled the request or disconnected.
     pub(super) fn reset(&mut self) {
         self.reset = true;
         self.wake_reader();

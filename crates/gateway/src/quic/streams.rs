@@ -1,5 +1,5 @@
-//! Requests of a connection: each one's body, and the way of its response. Both lead to quiche directly, so that what is not
-//! read here is not sent there (RFC 9000 section 4).
+//! Request streams of a connection: request bodies and responses. Both access quiche directly, so that flow control
+//! applies: data that is not read here is not sent by the client (RFC 9000 section 4).
 
 use super::{
     Code,
@@ -17,20 +17,20 @@ use std::{
     task::{Context, Poll},
 };
 
-/// So much is read at a time.
+/// Size of a read.
 const PIECE: usize = 64 * 1024;
 
 thread_local! {
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; PIECE].into());
 }
 
-/// A request's body, as the client sends it.
+/// Body of a request.
 pub(crate) struct RequestBytes {
     link: Link,
     id: u64,
 }
 
-/// The way of a response.
+/// Stream of a response.
 pub(crate) struct ResponseStream {
     link: Link,
     id: u64,
@@ -38,13 +38,13 @@ pub(crate) struct ResponseStream {
     ended: bool,
 }
 
-/// The client has reset the stream, or is gone.
+/// The client has reset the stream or disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the client has given the request up")]
+#[error("the client has canceled the request")]
 pub(crate) struct StreamError;
 
 impl State {
-    /// A new request; `ended` if its header is all of it.
+    /// Registers a new request; `ended` is whether it consists of the header only.
     pub(super) fn open(
         &mut self,
         link: &Link,
@@ -68,7 +68,7 @@ impl State {
 }
 
 impl RequestBytes {
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     pub(crate) fn poll_data(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, StreamError>>> {
         let mut state = self.link.state();
         let State { quic, http: Some(http), streams, .. } = &mut *state else {
@@ -89,17 +89,17 @@ impl RequestBytes {
             }
             Err(_) => return Poll::Ready(Some(Err(StreamError))),
         };
-        // The client may send more now, and what comes next is an event of the connection.
+        // The client may send more now, and the next event may follow.
         state.touch();
         outcome
     }
 
-    /// What has come behind the data.
+    /// Takes the trailers.
     pub(crate) fn take_trailers(&self) -> Option<Vec<Header>> {
         self.link.state().streams.get_mut(&self.id)?.trailers.take()
     }
 
-    /// Whether all of it was read.
+    /// Returns whether the body was read completely.
     pub(crate) fn is_ended(&self) -> bool {
         self.link.state().streams.get(&self.id).is_none_or(|stream| stream.ended && stream.trailers.is_none())
     }
@@ -110,7 +110,7 @@ impl Drop for RequestBytes {
         let mut state = self.link.state();
         let unread = state.streams.get(&self.id).is_some_and(|stream| !stream.ended && !stream.reset);
         if unread {
-            // The response stands without it (RFC 9114 section 4.1).
+            // The response continues without the body (RFC 9114 section 4.1).
             let _ = state.quic.stream_shutdown(self.id, Shutdown::Read, Code::NoError.value());
             state.touch();
         }
@@ -119,7 +119,7 @@ impl Drop for RequestBytes {
 }
 
 impl ResponseStream {
-    /// Ready once the client has given the request up.
+    /// Becomes ready once the client has canceled the request.
     pub(crate) fn poll_reset(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.link.state();
         match state.streams.get_mut(&self.id).filter(|stream| !stream.reset) {
@@ -131,7 +131,7 @@ impl ResponseStream {
         }
     }
 
-    /// Sends a header; behind one of an informational response comes another. Waits for room for all of it.
+    /// Sends a header; another one follows an informational response. Waits for room for all of it.
     pub(crate) fn poll_head(
         &mut self,
         context: &mut Context<'_>,
@@ -153,7 +153,7 @@ impl ResponseStream {
         self.link.state().streams.get(&self.id).map_or_else(Priority::default, |stream| stream.priority)
     }
 
-    /// Sends as much of the data as there is room for, and takes it away; ready when that is all.
+    /// Sends as much data as there is room for, and removes it; ready when all is sent.
     pub(crate) fn poll_data(
         &mut self,
         context: &mut Context<'_>,
@@ -169,7 +169,7 @@ impl ResponseStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends what comes behind the data, and with it the end.
+    /// Sends the trailers, if any, and the end of the stream.
     pub(crate) fn poll_trailers(
         &mut self,
         context: &mut Context<'_>,
@@ -182,7 +182,7 @@ impl ResponseStream {
         sent
     }
 
-    /// Gives the response up, and what is left of the request.
+    /// Resets the response, and the rest of the request.
     pub(crate) fn reset(&mut self, code: Code) {
         self.ended = true;
         let mut state = self.link.state();

@@ -1,11 +1,11 @@
-//! What an endpoint has under which connection id.
+//! Table of connection IDs of an endpoint.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Connections by their ids. Clones are the same table.
+/// Connections by ID. Clones refer to the same table.
 pub(super) struct Table<T>(Arc<Mutex<HashMap<Box<[u8]>, T>>>);
 
 impl<T> Clone for Table<T> {
@@ -21,12 +21,12 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Clone> Table<T> {
-    /// Whose id this is.
+    /// Returns the connection with this ID.
     pub(super) fn find(&self, id: &[u8]) -> Option<T> {
         self.lock().get(id).cloned()
     }
 
-    /// An id of this connection; false if it is another's already.
+    /// Adds an ID of this connection; returns false if another connection has it.
     pub(super) fn insert(&self, id: &[u8], connection: T) -> bool {
         let mut table = self.lock();
         if table.contains_key(id) {
@@ -36,14 +36,14 @@ impl<T: Clone> Table<T> {
         true
     }
 
-    /// It is nobody's from now on.
+    /// Removes an ID.
     pub(super) fn remove(&self, id: &[u8]) {
-        // What was under it may be the last of a connection, which is dropped without the lock.
+        // The removed value may be the last reference to a connection, which is dropped without holding the lock.
         let gone = self.lock().remove(id);
         drop(gone);
     }
 
-    /// Whether there are no ids.
+    /// Returns whether there are no IDs.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }

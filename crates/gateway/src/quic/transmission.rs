@@ -1,4 +1,4 @@
-//! What a connection sends: in bursts of datagrams of one size, each at the time that congestion control allows.
+//! Transmission of datagrams: in bursts of equally sized ones, paced by congestion control.
 
 use super::{
     amplification::Amplification,
@@ -15,23 +15,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The largest burst, in bytes: the kernel's limit for GSO.
+/// Maximum size of a burst in bytes: the kernel's limit for GSO.
 const LARGEST_BURST: usize = 65_000;
 
-/// A burst that is due this soon leaves now: timers of the event loop know no shorter times.
+/// Time within which a burst is sent early: timers of the event loop have no finer resolution.
 const SOON: Duration = Duration::from_millis(1);
 
 thread_local! {
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; LARGEST_BURST].into());
 }
 
-/// A connection's way out.
+/// Send queue of a connection.
 pub(super) struct Transmission {
     socket: Arc<DatagramSocket>,
     amplification: Amplification,
-    /// Bursts that could not leave yet.
+    /// Bursts that could not be sent yet.
     held: VecDeque<Burst<Vec<u8>>>,
-    /// Until the kernel has room again.
+    /// Pending until the kernel has room again.
     blocked: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
@@ -42,7 +42,7 @@ struct Burst<B> {
     at: Instant,
 }
 
-/// One datagram, as quiche makes it.
+/// A datagram created by quiche.
 struct Datagram {
     size: usize,
     ends: Ends,
@@ -50,23 +50,23 @@ struct Datagram {
 }
 
 impl Transmission {
-    /// Of a connection whose client has proven its address, or has not.
+    /// Creates the queue; `is_proven` is whether the client's address is validated.
     pub(super) fn new(socket: Arc<DatagramSocket>, is_proven: bool) -> Self {
         Self { socket, amplification: Amplification::new(is_proven), held: VecDeque::new(), blocked: None }
     }
 
-    /// A datagram of this size has come: so much more may be answered.
+    /// Counts a received datagram, which raises the anti-amplification limit.
     pub(super) fn receives(&mut self, size: usize) {
         self.amplification.receives(size);
     }
 
-    /// When it goes on by itself.
+    /// Returns when sending continues by itself.
     pub(super) fn due(&self) -> Option<Instant> {
         self.held.front().filter(|_| self.blocked.is_none()).map(|burst| burst.at)
     }
 
-    /// Sends what there is to send, unless it is too early for it or the kernel has no room. What quiche makes now is
-    /// made by this thread's BoringSSL; its errors end the connection.
+    /// Sends pending datagrams, unless it is too early or the kernel has no room. quiche creates them with this
+    /// thread's BoringSSL; an error ends the connection.
     pub(super) fn send(&mut self, quic: &mut quiche::Connection, context: &mut Context<'_>) {
         loop {
             if let Some(blocked) = &mut self.blocked {
@@ -91,12 +91,12 @@ impl Transmission {
         }
     }
 
-    /// One more burst; false if there is none.
+    /// Sends one more burst; returns false if there is no data.
     fn send_next(&mut self, quic: &mut quiche::Connection, scratch: &mut [u8]) -> bool {
         let Some(first) = self.next(quic, scratch) else { return false };
         let mut burst = Burst { contents: first.size, segment: first.size, ends: first.ends, at: first.at };
         let mut odd = None;
-        // Smaller ones stand alone: what follows might be larger.
+        // Smaller datagrams are sent separately: the following ones might be larger.
         if first.size == quic.max_send_udp_payload_size() {
             let most = self.socket.most_segments() * first.size;
             let most = most.min(quic.send_quantum()).min(scratch.len());
@@ -123,7 +123,7 @@ impl Transmission {
         true
     }
 
-    /// One more datagram, if there is something to say and it may be said.
+    /// Creates one more datagram, if there is data to send and the limit allows it.
     fn next(&mut self, quic: &mut quiche::Connection, out: &mut [u8]) -> Option<Datagram> {
         let room = self.amplification.room(quic).min(out.len());
         if room == 0 {
@@ -133,7 +133,7 @@ impl Transmission {
             Ok(sent) => sent,
             Err(quiche::Error::Done) => return None,
             Err(error) => {
-                tracing::debug!(%error, "a QUIC connection cannot go on");
+                tracing::debug!(%error, "QUIC connection cannot continue");
                 let _ = quic.close(false, INTERNAL_ERROR, b"");
                 return None;
             }
@@ -142,7 +142,7 @@ impl Transmission {
         Some(Datagram { size, ends: Ends { client: info.to, local: info.from }, at: info.at })
     }
 
-    /// Sends a burst, or holds it.
+    /// Sends a burst, or queues it.
     fn dispatch(&mut self, burst: Burst<&[u8]>) {
         if self.held.is_empty() && self.leaves(&burst) {
             return;
@@ -161,11 +161,11 @@ impl Transmission {
                 self.blocked = Some(Box::pin(async move { socket.has_room().await }));
                 false
             }
-            // Whatever else is wrong with the network, it is for loss detection to find out.
+            // Other network errors are left to loss detection.
             _ => true,
         }
     }
 }
 
-/// RFC 9000 section 20.1.
+/// Error code INTERNAL_ERROR (RFC 9000 section 20.1).
 const INTERNAL_ERROR: u64 = 0x1;

@@ -1,15 +1,15 @@
-//! Configurations from memory, for front ends that learn of changes while the gateway runs.
+//! Configurations from memory, for front ends that receive changes while the gateway runs.
 
 use crate::{process, telemetry::statistics::Statistics};
 use quadrille_config::{Diagnostic, model::Gateway};
 use std::{io, net::SocketAddr, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 
-/// Changes what a running gateway serves. Any thread may hold one.
+/// Handle to change the configuration of a running gateway, from any thread.
 #[derive(Clone, Debug)]
 pub struct Control(mpsc::UnboundedSender<Command>);
 
-/// The gateway's end, for [`crate::ConfigurationSource`].
+/// Receiving end in the gateway, for [`crate::ConfigurationSource`].
 #[derive(Debug)]
 pub struct Updates(pub(crate) mpsc::UnboundedReceiver<Command>);
 
@@ -21,73 +21,74 @@ pub(crate) enum Command {
     End,
 }
 
-/// How listeners end while the process stays.
+/// Ways to drain listeners while the process continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenerDrain {
-    /// No connection is accepted any more; those that there are end when they can.
+    /// Stops accepting connections immediately; open ones end when their requests have finished.
     Now,
-    /// Connections are told to end, new ones after their first request, and after a while none is accepted any more.
+    /// Tells clients to close their connections, new ones after their first request, and stops accepting connections
+    /// after this time.
     After(Duration),
-    /// As `After`, without an end.
+    /// Does the same as `After`, without a time limit.
     Discourage,
 }
 
 /// A configuration that is in service.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
-    /// What a user should know, though it is served.
+    /// Warnings about a valid configuration.
     pub warnings: Vec<String>,
-    /// Where the listeners are, in the configuration's order, with real ports in place of 0.
+    /// Addresses of the listeners, in the configuration's order, with actual ports in place of 0.
     pub listeners: Vec<SocketAddr>,
-    /// How long it took to read and build, during which the old configuration served.
+    /// Time to read and build the configuration, during which the old one served.
     pub took: Duration,
-    /// What the one before did not have already.
+    /// Parts that were not in the previous configuration.
     pub made: RebuiltParts,
 }
 
-/// How many parts of a configuration were made for it; what has not changed is kept.
+/// Number of parts of a configuration that were rebuilt; unchanged parts are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RebuiltParts {
     /// Certificate chains with their keys.
     pub certificates: usize,
-    /// TLS settings with their certificates.
+    /// TLS contexts with their certificates.
     pub tls_contexts: usize,
     /// Tables of virtual hosts.
     pub route_tables: usize,
-    /// Upstreams; one whose servers change is kept.
+    /// Upstreams; an upstream whose endpoints change is kept.
     pub upstreams: usize,
     /// Pools of connections to key servers.
     pub key_server_pools: usize,
 }
 
-/// The two ends.
+/// Creates the two ends.
 pub fn control() -> (Control, Updates) {
     let (sender, receiver) = mpsc::unbounded_channel();
     (Control(sender), Updates(receiver))
 }
 
 impl Control {
-    /// Reads and builds what a configuration names, beside the event loops, and swaps it in whole: new listeners are
-    /// bound, those that are gone drain, and what has not changed goes on. Configurations are applied in the order in
-    /// which this is called.
+    /// Reads and builds a configuration outside the event loops, and puts it into service as a whole: new listeners
+    /// are bound, removed ones drain, and unchanged parts are kept. Configurations are applied in the order of the
+    /// calls.
     ///
     /// # Errors
-    /// Every problem with it; the old configuration then goes on serving.
+    /// Every problem of the configuration; the old one then stays in service.
     pub async fn apply(&self, model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
         self.ask(|reply| Command::Apply(Box::new(model), reply)).await.unwrap_or_else(|| Err(ended()))
     }
 
-    /// What has been counted; `None` once the gateway has ended.
+    /// Returns the statistics; `None` once the gateway has ended.
     pub async fn statistics(&self) -> Option<Statistics> {
         self.ask(Command::Statistics).await
     }
 
-    /// Ends the listeners. Nothing is served any more after that but the admin address.
+    /// Drains the listeners. Afterwards, only the admin address is served.
     pub fn drain_listeners(&self, drain: ListenerDrain) {
         let _ = self.0.send(Command::Drain(drain));
     }
 
-    /// Ends the process as SIGTERM does.
+    /// Shuts down the process as SIGTERM does.
     pub fn end(&self) {
         let _ = self.0.send(Command::End);
     }
@@ -104,7 +105,7 @@ fn ended() -> Vec<Diagnostic> {
 }
 
 impl Updates {
-    /// The next command; never, once nobody can give one.
+    /// Returns the next command; never resolves once all senders are gone.
     pub(crate) async fn next(updates: &mut Option<Self>) -> Command {
         match updates {
             Some(Self(receiver)) => match receiver.recv().await {

@@ -1,18 +1,18 @@
-//! What becomes of an upstream when a snapshot is put into service.
+//! Changes to upstreams when a snapshot is put into service.
 
 use crate::upstream::{Endpoints, Upstream};
 use std::sync::Arc;
 
-/// What a snapshot changes of an upstream.
+/// A change to an upstream.
 pub(crate) enum UpstreamChange {
     None,
-    /// These are its servers now.
+    /// New set of endpoints.
     Endpoints(Arc<Upstream>, Endpoints),
     New(Arc<Upstream>),
 }
 
 impl UpstreamChange {
-    /// Makes the change, on the runtime on which the health of servers is checked.
+    /// Applies the change, on the runtime that runs the health checks.
     pub(crate) fn apply(self) {
         match self {
             Self::None => {}

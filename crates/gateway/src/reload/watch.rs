@@ -1,4 +1,4 @@
-//! Files that a running gateway depends on: a change to any of them reloads it.
+//! Watched files: a change to any of them reloads the configuration.
 
 use crate::process::digest::digest;
 use futures_util::{FutureExt, StreamExt};
@@ -10,30 +10,30 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Editors and certificate tools touch several files in a row: it waits until they have been quiet this long.
+/// Quiet period before a reload, because editors and certificate tools change several files in a row.
 const QUIET: Duration = Duration::from_millis(250);
-/// It waits no longer than this.
+/// Maximum delay of a reload.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What some files contained at some time, as digests.
+/// Digests of file contents at some time.
 #[derive(Default)]
 pub(crate) struct Contents(BTreeMap<PathBuf, u64>);
 
 impl Contents {
-    /// The configuration file, as it is now.
+    /// Reads the configuration file.
     pub(crate) fn of_file(file: Option<&Path>) -> Self {
         let mut this = Self::default();
         this.extend(file);
         this
     }
 
-    /// And the files that a configuration names, as they are now.
+    /// Adds the current contents of the files that a configuration references.
     pub(crate) fn with_sources(mut self, model: &Gateway) -> Self {
         self.extend(sources(model).filter_map(Source::path).map(PathBuf::as_path));
         self
     }
 
-    /// And these files and directories: of a directory, which files are in it and what they hold.
+    /// Adds these files and directories; a directory contributes the names and contents of its files.
     pub(crate) fn with_paths<'a>(mut self, paths: impl IntoIterator<Item = &'a Path>) -> Self {
         for path in paths {
             let inside = std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
@@ -43,13 +43,13 @@ impl Contents {
         self
     }
 
-    /// And what others contained; where both have seen a file, the others count.
+    /// Adds the contents in `others`, which take precedence for files in both.
     pub(crate) fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
 
-    /// The same files, as they were in `earlier`, if they are there.
+    /// Returns the same files with their contents from `earlier`, where present.
     pub(crate) fn remembering(mut self, earlier: &Self) -> Self {
         for (file, digest) in &mut self.0 {
             *digest = earlier.0.get(file).copied().unwrap_or(*digest);
@@ -57,7 +57,7 @@ impl Contents {
         self
     }
 
-    /// The same files, as they are now.
+    /// Returns the same files with their current contents.
     fn renewed(&self) -> Self {
         Self(self.0.keys().map(|file| (file.clone(), contents_of(file))).collect())
     }
@@ -67,8 +67,8 @@ impl Contents {
     }
 }
 
-/// What happens to a watched file when it is written or replaced. Neither that a file was read nor each write into one
-/// that stays open is among them: a log in the same directory would wake the gateway for every request that it serves.
+/// Events of a file that is written or replaced. Reads, and single writes to a file that stays open, are excluded: a
+/// log in the same directory would wake the gateway for every request that it serves.
 const EVENTS: WatchMask = WatchMask::ATTRIB
     .union(WatchMask::CREATE)
     .union(WatchMask::CLOSE_WRITE)
@@ -78,17 +78,17 @@ const EVENTS: WatchMask = WatchMask::ATTRIB
     .union(WatchMask::MOVE_SELF)
     .union(WatchMask::ONLYDIR);
 
-/// Tells when files have changed.
+/// Detects changes of files.
 pub(crate) struct Watch {
     events: Option<EventStream<Vec<u8>>>,
     directories: BTreeMap<PathBuf, WatchDescriptor>,
     contents: Contents,
-    /// When the first of the events came that nobody has looked into yet.
+    /// Time of the first event that was not yet processed.
     first_event: Option<Instant>,
 }
 
 impl Watch {
-    /// Watches nothing yet. Where the system has no watch left, it says so once and never tells of a change.
+    /// Creates a watch without files. If inotify is not available, it logs a warning and reports no changes.
     pub(crate) fn new() -> Self {
         let events = Inotify::init().and_then(|inotify| inotify.into_event_stream(vec![0; 4096]));
         let events = events
@@ -97,14 +97,14 @@ impl Watch {
         Self { events, directories: BTreeMap::new(), contents: Contents::default(), first_event: None }
     }
 
-    /// What is watched for, with what is known of it.
+    /// Returns the known contents of the watched files.
     pub(crate) fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// Watches these files for contents other than these.
+    /// Watches these files for a change of their contents.
     pub(crate) fn follow(&mut self, contents: Contents) {
-        // The directory, because tools replace files rather than write into them.
+        // Watches the directory, because tools replace files rather than write to them.
         let wanted: BTreeSet<PathBuf> = contents.0.keys().filter_map(|file| directory(file)).collect();
         self.contents = contents;
         let Some(events) = &self.events else { return };
@@ -117,12 +117,12 @@ impl Watch {
             stays
         });
         for directory in wanted {
-            // A watch is of a directory, not of its name: another may be there by now.
+            // A watch refers to a directory, not to its path, at which there may be another directory by now.
             match watches.add(&directory, EVENTS) {
                 Ok(watch) if self.directories.get(&directory) == Some(&watch) => {}
                 Ok(watch) => {
                     let before = self.directories.insert(directory, watch);
-                    // What has changed since `contents` were read was no event.
+                    // Changes since `contents` were read, but before the watch, caused no event.
                     self.first_event.get_or_insert_with(Instant::now);
                     if let Some(before) =
                         before.filter(|before| !self.directories.values().any(|one| one == before))
@@ -138,15 +138,15 @@ impl Watch {
         }
     }
 
-    /// Resolves when the contents of a watched file have changed and all have been quiet for a moment. An event is not
-    /// lost where this is dropped before it resolves.
+    /// Resolves when the contents of a watched file have changed and the quiet period has passed. Cancellation safe:
+    /// no event is lost.
     pub(crate) async fn changed(&mut self) {
         loop {
             if self.first_event.is_none() {
                 self.event().await;
             }
             let first = *self.first_event.get_or_insert_with(Instant::now);
-            // Somebody else may write into the same directory all the time: events wait in the system meanwhile.
+            // Other programs may write to the same directory continuously; their events wait in the kernel meanwhile.
             loop {
                 tokio::time::sleep(QUIET).await;
                 if !self.drain() || first.elapsed() >= PATIENCE {
@@ -162,17 +162,17 @@ impl Watch {
         }
     }
 
-    /// Resolves when something has happened in a watched directory.
+    /// Resolves at an event in a watched directory.
     async fn event(&mut self) {
         let Some(events) = &mut self.events else { return std::future::pending().await };
         if let Some(Err(error)) = events.next().await {
-            tracing::warn!(%error, "files are watched no longer; reload with SIGHUP instead");
+            tracing::warn!(%error, "cannot watch files any longer; reload with SIGHUP instead");
             self.events = None;
             std::future::pending::<()>().await;
         }
     }
 
-    /// Takes the events that wait, and says whether there were any.
+    /// Takes the pending events, and returns whether there were any.
     fn drain(&mut self) -> bool {
         let Some(events) = &mut self.events else { return false };
         let mut any = false;
@@ -232,7 +232,7 @@ mod tests {
     use std::{fs, io::Write as _};
 
     #[tokio::test]
-    async fn a_log_in_the_directory_is_no_event_for_each_line() {
+    async fn a_log_in_the_directory_causes_no_event_per_line() {
         let directory = tempfile::tempdir().unwrap();
         let certificate = directory.path().join("chain.pem");
         fs::write(&certificate, "one").unwrap();
@@ -244,13 +244,13 @@ mod tests {
             fs::read(&certificate).unwrap();
         }
         drop(log);
-        // The first to come is the last that was done.
+        // The first event is the one of the last operation.
         let event = watch.events.as_mut().unwrap().next().await.unwrap().unwrap();
         assert_eq!(event.mask, EventMask::CLOSE_WRITE);
         assert!(!watch.drain());
     }
 
-    /// As a kubelet does it with a file of a Secret that has a path of several parts.
+    /// Replaces a directory like a kubelet does for a file of a Secret whose path has several segments.
     #[tokio::test]
     async fn a_directory_that_is_replaced_is_watched_again() {
         let volume = tempfile::tempdir().unwrap();
@@ -271,7 +271,7 @@ mod tests {
             publish(version);
             tokio::time::timeout(PATIENCE * 2, watch.changed()).await.expect(version);
         }
-        // What changes before it is watched is noticed, too.
+        // A change before the watch is detected, too.
         let contents = Contents::of_file(Some(&certificate));
         publish("v5");
         watch.follow(contents);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_is_told_although_the_first_to_wait_for_it_has_left() {
+    async fn a_change_is_reported_although_the_first_waiter_was_dropped() {
         let directory = tempfile::tempdir().unwrap();
         let certificate = directory.path().join("chain.pem");
         fs::write(&certificate, "one").unwrap();

@@ -1,9 +1,9 @@
-//! The event loops that a process starts with, and what they share.
+//! Event loops of a process, and their shared state.
 
 use crate::{
     admission::{Admission, EventLoop},
     listener::redirection::Destinations,
-    process::{descriptors::Descriptors, engine},
+    process::{engine, file_limits::Descriptors},
     worker::{self, Shared, WorkerThread},
 };
 use quadrille_config::model::Gateway;

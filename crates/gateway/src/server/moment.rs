@@ -1,8 +1,8 @@
-//! Moments that the server waits for.
+//! Deadlines of the main loop.
 
 use std::time::Instant;
 
-/// Never, if there is no time.
+/// Waits until a time, or forever without one.
 pub(super) async fn at(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time.into()).await,

@@ -1,4 +1,4 @@
-//! Another process in the place of this one.
+//! Replacement of this process by a successor.
 
 use super::{
     Server,
@@ -14,33 +14,34 @@ use sd_notify::NotifyState;
 use std::{io, sync::Arc};
 
 impl Server {
-    /// All sockets listen: tells whoever started this process.
+    /// Notifies the predecessor and systemd that all sockets listen.
     pub(super) fn is_ready(&mut self) {
         for address in self.inherited.ready() {
-            tracing::warn!(%address, "systemd has opened a socket at an address that no listener has; it is closed");
+            tracing::warn!(%address, "systemd opened a socket at an address without a listener; closing it");
         }
     }
 
-    /// Starts the program anew, with the sockets of this process. Nothing changes until it serves.
+    /// Starts the program again, with the sockets of this process. This process is unchanged until the new one is
+    /// ready.
     pub(super) fn start_successor(&mut self) {
         if self.successor.is_some() || self.leaving.is_some() {
             return tracing::warn!(
-                "no other process is started: one is about to take over, or this one leaves"
+                "no new process is started: one is already starting, or this one is shutting down"
             );
         }
         if self.updates.is_some() {
             return tracing::warn!(
-                "no other process is started: its listeners would have to come from the control plane first"
+                "no new process is started: it would first have to receive listeners from the control plane"
             );
         }
         match self.share().and_then(|(sockets, shared)| Ok((Successor::start(&sockets)?, shared))) {
             Ok((successor, shared)) => {
-                tracing::info!("a new process is started, to take over");
-                // Certificates are ordered by one process at a time.
+                tracing::info!("starting a new process to take over");
+                // Only one process at a time orders certificates.
                 self.certificates.follow(&Gateway::default(), &KeyServers::default(), None);
                 self.successor = Some(Starting::new(successor, shared));
             }
-            Err(error) => tracing::error!(%error, "no new process could be started; this one goes on"),
+            Err(error) => tracing::error!(%error, "cannot start a new process; this one continues"),
         }
     }
 
@@ -56,13 +57,13 @@ impl Server {
         Ok((sockets, shared))
     }
 
-    /// Leaves the sockets to the process that was started, if it serves; false if it does not.
+    /// Leaves the sockets to the started process and returns true, if that is ready.
     pub(super) fn is_replaced(&mut self, outcome: io::Result<u32>) -> bool {
         let Some(Starting { shared, .. }) = self.successor.take() else { return false };
         let pid = match outcome {
             Ok(pid) => pid,
             Err(error) => {
-                tracing::error!(%error, "the new process does not serve; this one goes on");
+                tracing::error!(%error, "the new process is not ready; this one continues");
                 let resumption = self.resumption.load();
                 let (model, fleet) = (self.configuration.load(), resumption.certificates.as_ref());
                 self.certificates.follow(&model, &self.cache.key_servers(), fleet);
@@ -71,7 +72,7 @@ impl Server {
         };
         tracing::info!(pid, "a new process has taken over");
         if let Err(error) = sd_notify::notify(&[NotifyState::MainPid(pid)]) {
-            tracing::warn!(%error, "systemd could not be told which process serves");
+            tracing::warn!(%error, "cannot notify systemd of the new main process");
         }
         for (listener, ends) in shared {
             listener.hand_over(ends);

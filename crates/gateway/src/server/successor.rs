@@ -1,16 +1,16 @@
-//! The process that is to take this one's place, while it starts.
+//! A successor process that is starting.
 
 use crate::{handover::Successor, listener::filter_chain::ActiveListener};
 use std::{future::Future, io, os::unix::net::UnixDatagram, pin::Pin, sync::Arc};
 
-/// A listener whose sockets it has got, and the ends on which datagrams come back.
+/// A listener whose sockets the successor has received, and the ends on which datagrams return.
 pub(super) type SharedListener = (Arc<ActiveListener>, Vec<UnixDatagram>);
 
-/// A process that has been started to take this one's place.
+/// A process that was started to replace this one.
 pub(super) struct Starting {
-    /// Its process id, once it serves.
+    /// Resolves to its process id once it is ready.
     serves: Pin<Box<dyn Future<Output = io::Result<u32>>>>,
-    /// What it has got.
+    /// Listeners whose sockets it has received.
     pub(super) shared: Vec<SharedListener>,
 }
 
@@ -20,7 +20,7 @@ impl Starting {
     }
 }
 
-/// What has become of it; never, if there is none.
+/// Waits for the result of the start; forever, if no process is starting.
 pub(super) async fn outcome(starting: &mut Option<Starting>) -> io::Result<u32> {
     match starting {
         Some(starting) => starting.serves.as_mut().await,

@@ -1,4 +1,4 @@
-//! Bytes from each of two streams to the other, with memory only for those that are on their way.
+//! Bidirectional copy between two streams, with memory only for data in transit.
 
 use crate::{connection::PooledBuffer, tls::Transport, upstream::ServerStream};
 use std::{
@@ -14,16 +14,16 @@ use tokio::{
 };
 use tokio_boring::SslStream;
 
-/// Bytes that are read before they are written and flushed: four full TLS records, which one transport buffer holds.
+/// Bytes read before they are written and flushed: four full TLS records, which one transport buffer holds.
 const TURN: usize = 4 * 16 * 1024;
 
-/// Turns of one direction before the other connections of the event loop have theirs.
+/// Turns of one direction before other connections of the event loop run.
 const TURNS: usize = 4;
 
-/// One of two streams between which bytes are copied.
+/// A stream between which data is copied.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
-    /// How many bytes have left the stream's own buffer: as long as this grows, the peer reads. Always 0 if it has no
-    /// such buffer.
+    /// Returns the number of bytes that have left the stream's own buffer: while it grows, the peer reads. Returns 0
+    /// if there is no such buffer.
     fn sent(&self) -> u64 {
         0
     }
@@ -47,7 +47,7 @@ impl Stream for SslStream<Transport> {
     }
 }
 
-/// How many bytes were read from each side.
+/// Number of bytes read from each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Copied {
     pub(crate) from_client: u64,
@@ -55,19 +55,19 @@ pub(crate) struct Copied {
     pub(crate) end: CopyEnd,
 }
 
-/// Why no more is copied.
+/// Reason for the end of copying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyEnd {
     /// Both sides have closed.
     Closed,
     /// A side has failed.
     Failed,
-    /// Nothing has moved for the idle time.
+    /// No data was transferred for the idle time.
     Idle,
 }
 
-/// Copies until both sides have closed, one of them fails, nothing has moved for the idle time, or one side has taken
-/// nothing of what it is sent for as long. A side that closes its half still gets what the other one sends.
+/// Copies until both sides have closed, one of them fails, no data is transferred for the idle time, or one side does
+/// not read pending data for as long. A side that half-closes still receives the other side's data.
 pub(crate) async fn copy_both_ways(
     client: &mut impl Stream,
     server: &mut dyn Stream,
@@ -79,7 +79,7 @@ pub(crate) async fn copy_both_ways(
     let end = poll_fn(|context| {
         let there = to_server.poll(context, client, server);
         let back = to_client.poll(context, server, client);
-        // Who has closed may be gone before it is told the same.
+        // A side that has closed may be gone before it receives the other's shutdown.
         let ends = [(&there, &to_client), (&back, &to_server)];
         if let Some((_, other)) = ends.iter().find(|(polled, _)| matches!(polled, Poll::Ready(Err(_)))) {
             let is_over = other.stage == Stage::Closed;
@@ -88,7 +88,7 @@ pub(crate) async fn copy_both_ways(
         if there.is_ready() && back.is_ready() {
             return Poll::Ready(CopyEnd::Closed);
         }
-        // The clock runs to the earliest end that was possible when it was set; what has moved since delays the end.
+        // The timer runs to the earliest possible end at the time it was set; later transfers delay the end.
         while alarm.as_mut().poll(context).is_ready() {
             let due = last_movement(&to_server, &to_client) + idle;
             if due <= Instant::now() {
@@ -102,21 +102,21 @@ pub(crate) async fn copy_both_ways(
     Copied { from_client: to_server.received, from_server: to_client.received, end }
 }
 
-/// From when on the idle time counts.
+/// Returns the start of the idle time.
 fn last_movement(one: &Direction, other: &Direction) -> Instant {
     let blocked = [one, other].into_iter().filter(|direction| direction.stage == Stage::Writing);
     blocked.map(|direction| direction.moved).fold(one.moved.max(other.moved), Instant::min)
 }
 
-/// What comes from one stream and goes to the other.
+/// Transfer from one stream to the other.
 struct Direction {
     buffer: PooledBuffer,
     stage: Stage,
-    /// How the reading has ended, once it has.
+    /// Result of reading, once it has ended.
     end: Option<io::Result<()>>,
     received: u64,
     written: u64,
-    /// What had moved when that was last looked at, and when it last was more than before.
+    /// Progress at the last check, and the time of the last change.
     movement: u64,
     moved: Instant,
 }
@@ -124,7 +124,7 @@ struct Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Reading,
-    /// Something is to be written, flushed or shut down.
+    /// Data has to be written, flushed or shut down.
     Writing,
     /// Both halves are closed.
     Closed,
@@ -143,7 +143,7 @@ impl Direction {
         }
     }
 
-    /// Ready when all has been written and the half is closed.
+    /// Becomes ready when all data is written and the half is closed.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -181,7 +181,7 @@ impl Direction {
         Poll::Pending
     }
 
-    /// Reads what there is, up to one turn; pending if there is nothing.
+    /// Reads available data, up to one turn; pending without data.
     fn poll_read(&mut self, context: &mut Context<'_>, from: &mut (impl Stream + ?Sized)) -> Poll<()> {
         while self.buffer.bytes().len() < TURN {
             let missing = TURN - self.buffer.bytes().len();
@@ -202,7 +202,7 @@ impl Direction {
         Poll::Ready(())
     }
 
-    /// Writes what was read and flushes it; then tells what is next.
+    /// Writes the data read and flushes it, then determines the next stage.
     fn poll_write(
         &mut self,
         context: &mut Context<'_>,
@@ -238,7 +238,7 @@ mod tests {
 
     impl Stream for DuplexStream {}
 
-    /// Copies between the inner ends of two pipes that hold little; these are the outer ends.
+    /// Copies between the inner ends of two small pipes; returns the outer ends.
     fn copying(idle: Duration) -> (DuplexStream, DuplexStream, impl Future<Output = Copied>) {
         let (client, mut inner_client) = duplex(1000);
         let (server, mut inner_server) = duplex(1000);
@@ -250,19 +250,19 @@ mod tests {
     async fn each_half_closes_by_itself() {
         let (mut client, mut server, copied) = copying(LONG);
         let talk = async {
-            client.write_all(b"question").await.expect("writing");
+            client.write_all(b"request").await.expect("writing");
             client.shutdown().await.expect("closing one half");
             let mut question = String::new();
-            server.read_to_string(&mut question).await.expect("the question and its end");
-            server.write_all(b"answer").await.expect("writing");
+            server.read_to_string(&mut question).await.expect("the request and its end");
+            server.write_all(b"response").await.expect("writing");
             server.shutdown().await.expect("closing the other half");
             let mut answer = String::new();
-            client.read_to_string(&mut answer).await.expect("the answer and its end");
+            client.read_to_string(&mut answer).await.expect("the response and its end");
             (question, answer)
         };
         let (copied, (question, answer)) = tokio::join!(copied, talk);
-        assert_eq!((question.as_str(), answer.as_str()), ("question", "answer"));
-        assert_eq!(copied, Copied { from_client: 8, from_server: 6, end: CopyEnd::Closed });
+        assert_eq!((question.as_str(), answer.as_str()), ("request", "response"));
+        assert_eq!(copied, Copied { from_client: 7, from_server: 8, end: CopyEnd::Closed });
     }
 
     #[tokio::test]
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_side_that_does_not_read_ends_the_connection_whatever_it_says() {
+    async fn a_side_that_does_not_read_ends_the_connection_even_if_it_writes() {
         let (client, server, copied) = copying(Duration::from_millis(50));
         let (_unread, mut says) = split(client);
         let (mut hears, mut floods) = split(server);
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(last_movement(&one, &other), after(5));
     }
 
-    /// Always has bytes, and takes all.
+    /// A stream that always has data, and accepts all writes.
     struct Endless;
 
     impl AsyncRead for Endless {

@@ -1,4 +1,4 @@
-//! TCP mode: what comes in, TLS taken off, goes to the upstream as it is, and back.
+//! TCP mode: forwards the stream, after TLS termination, to the upstream unchanged, and back.
 
 mod copy;
 mod trace;
@@ -17,15 +17,15 @@ use std::{
 };
 use trace::Trace;
 
-/// Where the bytes of a chain go.
+/// Settings of TCP mode.
 pub(crate) struct TcpSettings {
     pub(crate) to: WeightedUpstreams,
-    /// Which connections are traced, and for whom, if any are.
+    /// Tracer, if connections are traced.
     pub(crate) tracer: Option<Arc<Tracer>>,
 }
 
-/// Passes bytes until both sides have closed, nothing has moved for the idle time, or one side has not read for as
-/// long.
+/// Forwards data until both sides have closed, no data is transferred for the idle time, or one side has not read for
+/// as long.
 pub(crate) async fn pass(
     mut client: impl Stream,
     connection: &Arc<Connection>,
@@ -42,10 +42,10 @@ pub(crate) async fn pass(
     }
     let began = Instant::now();
     let Ok(_active) = upstream.begin_connection() else {
-        tracing::debug!(upstream = upstream.name(), "the upstream has as many connections as it may have");
+        tracing::debug!(upstream = upstream.name(), "the upstream has reached its connection limit");
         return;
     };
-    // In a box of its own, which is gone while bytes are passed.
+    // Boxed, so that its memory is freed while data is forwarded.
     let connected = Box::pin(connect(upstream, connection, trace.as_deref_mut())).await;
     match connected {
         Err(error) => tracing::warn!(upstream = upstream.name(), %error, "cannot reach the upstream"),
@@ -65,9 +65,9 @@ async fn connect(
     connection: &Connection,
     mut trace: Option<&mut Trace>,
 ) -> io::Result<(ServerStream, Server)> {
-    let mut last = io::Error::other("no healthy server");
+    let mut last = io::Error::other("no healthy endpoint");
     let mut tried = Vec::new();
-    for _ in 0..=upstream.retries() {
+    for _ in 0..=upstream.model().retries {
         let Connection { client, original_destination, .. } = *connection;
         let Some(server) =
             upstream.pick(client, original_destination, Some(Upstream::point_of(client)), &tried)

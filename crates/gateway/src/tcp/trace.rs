@@ -1,9 +1,9 @@
-//! The spans of one connection.
+//! Trace spans of a TCP connection.
 
 use super::copy::{Copied, CopyEnd};
 use crate::{
     connection::Connection,
-    share::is_one_of,
+    fraction::is_one_of,
     traces::{
         TraceRules, TraceSpans, Tracer, before, failed_if, of_server, of_tls, random_span, random_trace,
     },
@@ -19,7 +19,7 @@ use std::{
     time::Instant,
 };
 
-/// The spans of a connection that is recorded, which is over when this is dropped.
+/// Spans of a traced connection, which ends when this is dropped.
 pub(super) struct Trace {
     tracer: Arc<Tracer>,
     connection: Arc<Connection>,
@@ -32,14 +32,14 @@ pub(super) struct Trace {
     end: End,
 }
 
-/// How a connection ends.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Before it is served.
+    /// Ended before it was served.
     NoUpstream,
     Overloaded,
     Unreachable,
-    /// While it is served.
+    /// Ended while it was served.
     CutOff,
     Closed,
     Idle,
@@ -75,7 +75,7 @@ impl From<CopyEnd> for End {
 }
 
 impl Trace {
-    /// `None` if the connection is not recorded. Nobody says to which trace it belongs.
+    /// Starts a trace; `None` if the connection is not sampled. There is no parent trace.
     pub(super) fn begin(tracer: &Arc<Tracer>, connection: &Arc<Connection>) -> Option<Box<Self>> {
         let TraceRules::Own(model) = &tracer.rules else { return None };
         is_one_of(model.parts).then(|| {
@@ -93,13 +93,13 @@ impl Trace {
         })
     }
 
-    /// It goes to this upstream.
+    /// Sets the upstream.
     pub(super) fn routed(&mut self, upstream: &str) {
         self.upstream = Some(upstream.to_owned());
         self.end = End::Overloaded;
     }
 
-    /// An attempt to connect to a server, which began then and is over.
+    /// Records an attempt to connect to an endpoint, which began at `began` and has ended.
     pub(super) fn attempted(&mut self, server: &ServerAddress, began: Instant, is_connected: bool) {
         let mut attributes = of_server(server);
         if !is_connected {
@@ -111,7 +111,7 @@ impl Trace {
         self.end = if is_connected { End::CutOff } else { End::Unreachable };
     }
 
-    /// Bytes have passed.
+    /// Records the transferred bytes.
     pub(super) fn copied(&mut self, copied: Copied) {
         self.copied = (copied.from_client, copied.from_server);
         self.end = copied.end.into();

@@ -1,6 +1,6 @@
-//! One line for each finished request, with what its handshake took.
+//! The access log: one line for each finished request, with the times of its handshake.
 //!
-//! Lines are tracing events of the target `access`; whoever sets up tracing decides on text or JSON, and where to.
+//! Lines are tracing events of the target `access`; the tracing subscriber determines format and destination.
 
 use crate::connection::Connection;
 use quadrille_config::model::{LogField, LogFields};
@@ -26,16 +26,16 @@ pub(crate) fn enabled() -> bool {
     ENABLED.load(Ordering::Relaxed)
 }
 
-/// What lines tell.
+/// Returns the fields of a line.
 pub(crate) fn fields() -> LogFields {
     LogFields::from_bits(FIELDS.load(Ordering::Relaxed))
 }
 
-/// One finished request.
+/// A finished request.
 pub(crate) struct Request<'a> {
-    /// For whom it was sent, as trusted proxies say; port 0 if they say none.
+    /// Address of the client, as reported by trusted proxies; port 0 if they report none.
     pub(crate) client: SocketAddr,
-    /// Who has logged in.
+    /// Name of the authenticated user.
     pub(crate) user: Option<&'a str>,
     pub(crate) method: &'a str,
     pub(crate) host: &'a str,
@@ -44,7 +44,7 @@ pub(crate) struct Request<'a> {
     pub(crate) user_agent: Option<&'a str>,
     pub(crate) request_id: Option<&'a str>,
     pub(crate) protocol: &'a str,
-    /// 0 if none was sent.
+    /// Status code; 0 if no response was sent.
     pub(crate) status: u16,
     pub(crate) bytes: usize,
     pub(crate) took: Duration,
@@ -87,7 +87,7 @@ impl Request<'_> {
     }
 }
 
-/// One finished connection of a TCP listener.
+/// Logs a finished connection of a TCP listener.
 pub(crate) fn tcp(connection: &Connection, to_server: u64, to_client: u64, took: Duration, upstream: &str) {
     if !enabled() {
         return;
@@ -112,7 +112,7 @@ pub(crate) fn tcp(connection: &Connection, to_server: u64, to_client: u64, took:
     );
 }
 
-/// Leaves out what is not to be told.
+/// Filters the enabled fields.
 struct Only(LogFields);
 
 impl Only {

@@ -1,7 +1,7 @@
-//! What the dashboard draws, of the last hour, so that a page that is opened later sees it too.
+//! Metrics of the last hour, so that the dashboard's charts start before the page was opened.
 //!
-//! A scrape in Prometheus's form is added every ten seconds. Of each series only the changes are kept: most counters of a
-//! quiet process have none.
+//! A scrape in Prometheus's text format is added every ten seconds. Only changes of a series are stored: most
+//! counters of an idle process have none.
 
 use serde_json::{Value, json};
 use std::{
@@ -12,12 +12,12 @@ use std::{
 
 /// Time between two frames.
 pub(crate) const PERIOD: Duration = Duration::from_secs(10);
-/// Frames that are kept: an hour.
+/// Number of frames that are kept: one hour.
 const FRAMES: usize = 360;
-/// Series that are kept. With changes in every frame they take twelve megabytes.
+/// Maximum number of series. With changes in every frame they take twelve megabytes.
 const SERIES: usize = 2000;
 
-/// What is kept, the more important first. Names of single clients are in none of them.
+/// Metric families that are kept, the more important first. None has labels with names of single clients.
 const FAMILIES: [&str; 19] = [
     "process_start_time_seconds",
     "quadrille_connections",
@@ -46,26 +46,26 @@ pub(crate) struct History(Mutex<Frames>);
 
 #[derive(Default)]
 struct Frames {
-    /// When each was taken.
+    /// Time of each frame.
     taken: VecDeque<Instant>,
-    /// The number of the first of them, counted from the process's start.
+    /// Number of the first frame, counted from the start of the process.
     first: u64,
     series: BTreeMap<String, Changes>,
-    /// Series that had no place in the newest frame.
+    /// Number of series omitted from the newest frame because of the limit.
     left_out: usize,
 }
 
-/// Values of one series, each with the number of the frame from which on it holds; none where the series was not there.
-/// The oldest may be from before the first frame.
+/// Values of one series, each with the number of the first frame in which it holds; `None` where the series was
+/// absent. The oldest may date from before the first frame.
 type Changes = VecDeque<(u64, Option<f64>)>;
 
 impl History {
-    /// Adds what is to be seen now.
+    /// Adds a frame.
     pub(crate) fn add(&self, scrape: &str, now: Instant) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(scrape, now);
     }
 
-    /// Ages of the frames in seconds, and for each series its changes: from which frame on, and the value.
+    /// Returns the ages of the frames in seconds, and the changes of each series: index of the frame, and value.
     pub(crate) fn page(&self, now: Instant) -> Value {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).page(now)
     }
@@ -109,28 +109,28 @@ impl Frames {
     }
 }
 
-/// Notes a value if it is another one than before.
+/// Records a value if it differs from the previous one.
 fn change(changes: &mut Changes, frame: u64, value: Option<f64>) {
     if changes.back().is_none_or(|(_, last)| *last != value) {
         changes.push_back((frame, value));
     }
 }
 
-/// Drops what has been followed by something else before this frame.
+/// Drops values that were replaced before this frame.
 fn forget(changes: &mut Changes, first: u64) {
     while changes.get(1).is_some_and(|(frame, _)| *frame <= first) {
         changes.pop_front();
     }
 }
 
-/// Series and value of a line, if it is kept. JSON has no word for what is no number.
+/// Parses the series and value of a line, if they are kept. JSON cannot represent NaN.
 fn sample(line: &str) -> Option<(&str, f64)> {
     let (series, value) = line.rsplit_once(' ')?;
     let value: f64 = value.parse().ok()?;
     (family(series).is_some() && value.is_finite()).then_some((series, value))
 }
 
-/// The place of a series' family in the table.
+/// Returns the index of a series' family in the table.
 fn family(series: &str) -> Option<usize> {
     let name = series.split('{').next()?;
     let part = ["_bucket", "_sum", "_count"].into_iter().find_map(|part| name.strip_suffix(part));

@@ -1,4 +1,5 @@
-//! What became of the last reload: who looks at a process has to see that it serves something else than its files say.
+//! Result of the last reload: after a failure, the active configuration differs from the files, which an operator
+//! must see.
 
 use arc_swap::ArcSwapOption;
 use metrics::counter;
@@ -6,19 +7,19 @@ use quadrille_config::Diagnostic;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Problems that are told; the log has all.
+/// Maximum number of problems shown; the log contains all.
 const TOLD: usize = 5;
 
 struct LastReload {
-    /// Unix time.
+    /// Unix time of the reload.
     at: f64,
-    /// None if it succeeded.
+    /// Problems; empty after a success.
     problems: Vec<String>,
 }
 
 static LAST: ArcSwapOption<LastReload> = ArcSwapOption::const_empty();
 
-/// A reload has ended, with these problems.
+/// Records the result of a reload.
 pub(crate) fn note(problems: &[Diagnostic]) {
     let result = if problems.is_empty() { "ok" } else { "failed" };
     counter!("quadrille_reloads_total", "result" => result).increment(1);
@@ -27,7 +28,7 @@ pub(crate) fn note(problems: &[Diagnostic]) {
     LAST.store(Some(Arc::new(LastReload { at, problems })));
 }
 
-/// For the page `/status`; null before the first reload.
+/// Returns the result for `/status`; null before the first reload.
 pub(super) fn shown() -> Value {
     LAST.load().as_ref().map_or(
         Value::Null,

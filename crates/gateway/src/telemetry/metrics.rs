@@ -1,4 +1,4 @@
-//! Everything that is counted, in Prometheus's form; `metric_table` describes each metric.
+//! All metrics in Prometheus's format; `metric_table` describes each of them.
 
 use super::{metric_table, statistics, status, upstream};
 use crate::connection::{Connection, ResumptionKind, ResumptionOutcome};
@@ -15,10 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Seconds, from a tenth of a millisecond to ten seconds.
+/// Buckets in seconds, from a tenth of a millisecond to ten seconds.
 const TIMES: [f64; 16] =
     [1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-/// Key operations are shorter, and those of key exchange shorter still.
+/// Buckets for key operations, which are shorter, and for those of key exchange, which are shorter still.
 const KEY_TIMES: [f64; 15] =
     [5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 1.0];
 const KEYLESS_SECONDS: &str = "quadrille_keyless_operation_seconds";
@@ -26,7 +26,7 @@ const KEYSERVER_SECONDS: &str = "quadrille_keyserver_seconds";
 const EXCHANGE_BATCH: &str = "quadrille_key_exchange_batch_size";
 const SIZES: [f64; 12] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 16.0, 32.0, 64.0, 1024.0];
 
-/// Installs the recorder for this process. `None` if there is one already.
+/// Installs the recorder for this process. `None` if there already is one.
 pub(crate) fn install() -> Option<PrometheusHandle> {
     let recorder = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Full("quadrille_handshake_seconds".into()), &TIMES)
@@ -56,7 +56,7 @@ pub(crate) fn install() -> Option<PrometheusHandle> {
     Some(handle)
 }
 
-/// Handles are looked up once for each set of labels and thread: the look-up would cost more than the count.
+/// Handles are looked up once for each set of labels and thread: the look-up costs more than the count.
 type HandshakeLabels = (&'static str, &'static str, bool, Option<KeyType>);
 
 thread_local! {
@@ -97,7 +97,7 @@ pub(crate) fn handshake_failed(reason: &'static str) {
     });
 }
 
-/// A handshake that would have been too late, or too much.
+/// Counts a handshake that was rejected by admission control.
 pub(crate) fn handshake_refused(reason: &'static str) {
     REFUSALS.with_borrow_mut(|known| {
         known
@@ -107,7 +107,7 @@ pub(crate) fn handshake_refused(reason: &'static str) {
     });
 }
 
-/// Shows how overloaded the process is.
+/// Sets the gauges of overload.
 pub(crate) fn admission(overloaded: bool, key_wait: Duration, loop_delay: Duration, shut_out: usize) {
     gauge!("quadrille_networks_shut_out").set(shut_out as f64);
     gauge!("quadrille_overloaded").set(f64::from(u8::from(overloaded)));
@@ -115,7 +115,7 @@ pub(crate) fn admission(overloaded: bool, key_wait: Duration, loop_delay: Durati
     gauge!("quadrille_event_loop_delay_seconds").set(loop_delay.as_secs_f64());
 }
 
-/// A handshake that has exchanged keys in this group.
+/// Counts a handshake with a key exchange in this group.
 pub(crate) fn key_exchange(group: &'static str, by_engine: bool) {
     EXCHANGED.with_borrow_mut(|known| {
         let counter = known.entry((group, by_engine)).or_insert_with(|| {
@@ -126,7 +126,7 @@ pub(crate) fn key_exchange(group: &'static str, by_engine: bool) {
     });
 }
 
-/// What became of the session that a client offered, if it offered one.
+/// Counts the result of a session that a client offered, if any.
 pub(crate) fn resumption(outcome: ResumptionOutcome) {
     let (ResumptionOutcome::Hit(kind) | ResumptionOutcome::Miss(kind, _)) = outcome else { return };
     RESUMPTIONS.with_borrow_mut(|known| {
@@ -147,13 +147,13 @@ pub(crate) fn resumption(outcome: ResumptionOutcome) {
     });
 }
 
-/// Of requests that were too many under a limit, and were `refused` or `let_through`; or about which a service was
-/// asked in vain (`unanswered`).
+/// Returns the counter of requests over a rate limit that were `refused` or `let_through`, or for which a service did
+/// not respond (`unanswered`).
 pub(crate) fn rate_limited(limit: &str, by: &'static str, result: &'static str) -> Counter {
     counter!("quadrille_rate_limited_total", "limit" => limit.to_owned(), "by" => by, "result" => result)
 }
 
-/// Bytes of answers before and after they were compressed.
+/// Counts bytes of responses before and after compression.
 pub(crate) fn compressed(coding: &'static str, sizes: [usize; 2]) {
     for (side, size) in ["before", "after"].into_iter().zip(sizes) {
         counter!("quadrille_compression_bytes_total", "coding" => coding, "side" => side)
@@ -161,12 +161,12 @@ pub(crate) fn compressed(coding: &'static str, sizes: [usize; 2]) {
     }
 }
 
-/// What became of the copy of a request: `answered`, `failed` or `dropped`.
+/// Counts the result of a mirrored request: `answered`, `failed` or `dropped`.
 pub(crate) fn mirrored(result: &'static str) {
     counter!("quadrille_requests_mirrored_total", "result" => result).increment(1);
 }
 
-/// A client that offered early data.
+/// Counts a handshake with early data.
 pub(crate) fn early_data(accepted: bool) {
     counter!("quadrille_early_data_total", "result" => if accepted { "accepted" } else { "refused" })
         .increment(1);
@@ -194,22 +194,22 @@ pub(crate) fn acme_order(issued: bool) {
         .increment(1);
 }
 
-/// What became of a name that a client has asked for.
+/// Counts the result of a client's request for a name.
 pub(crate) fn acme_asked(result: &'static str) {
     counter!("quadrille_acme_on_demand_total", "result" => result).increment(1);
 }
 
-/// A record of the fleet's certificates was not what the fleet has sealed.
+/// Counts a record of shared certificates that the fleet has not sealed.
 pub(crate) fn acme_record_refused() {
     counter!("quadrille_acme_records_refused_total").increment(1);
 }
 
-/// Whether the fleet can be asked that shares certificates.
+/// Sets whether the fleet with shared certificates is reachable.
 pub(crate) fn acme_fleet(reachable: bool) {
     gauge!("quadrille_acme_fleet_reachable").set(f64::from(u8::from(reachable)));
 }
 
-/// What an OCSP responder has answered.
+/// Counts the result of a request to an OCSP responder.
 pub(crate) fn ocsp_fetch(result: &'static str) {
     counter!("quadrille_ocsp_fetches_total", "result" => result).increment(1);
 }
@@ -226,7 +226,7 @@ pub(crate) fn connection_closed() {
     OPEN.0.decrement(1);
 }
 
-/// A datagram of QUIC that nothing became of.
+/// Counts a dropped QUIC datagram.
 pub(crate) fn datagram_dropped(reason: &'static str) {
     DROPPED.with_borrow_mut(|known| {
         known
@@ -236,48 +236,48 @@ pub(crate) fn datagram_dropped(reason: &'static str) {
     });
 }
 
-/// A datagram has come to another event loop than its connection is on.
+/// Counts a datagram received by an event loop other than its connection's.
 pub(crate) fn datagram_handed_over() {
     static COUNT: LazyLock<Counter> =
         LazyLock::new(|| counter!("quadrille_quic_datagrams_handed_over_total"));
     COUNT.increment(1);
 }
 
-/// A client was asked to prove its address.
+/// Counts a Retry packet.
 pub(crate) fn address_proof_asked() {
     static COUNT: LazyLock<Counter> = LazyLock::new(|| counter!("quadrille_quic_retries_total"));
     COUNT.increment(1);
 }
 
-/// A client was told that nobody knows its connection.
+/// Counts a stateless reset.
 pub(crate) fn stateless_reset() {
     static COUNT: LazyLock<Counter> = LazyLock::new(|| counter!("quadrille_quic_stateless_resets_total"));
     COUNT.increment(1);
 }
 
-/// A client speaks another version of QUIC.
+/// Counts a Version Negotiation packet.
 pub(crate) fn version_negotiated() {
     static COUNT: LazyLock<Counter> = LazyLock::new(|| counter!("quadrille_quic_version_negotiations_total"));
     COUNT.increment(1);
 }
 
-/// A connection of QUIC whose handshake is complete.
+/// Counts a completed QUIC handshake.
 pub(crate) fn quic_handshake() {
     static COUNT: LazyLock<Counter> = LazyLock::new(|| counter!("quadrille_quic_handshakes_total"));
     COUNT.increment(1);
 }
 
-/// An event loop accepts no connections, because file descriptors run short.
+/// Counts a pause of an event loop that accepts no connections, because file descriptors ran short.
 pub(crate) fn accepting_paused() {
     counter!("quadrille_accept_pauses_total").increment(1);
 }
 
-/// So many idle connections are closed for it.
+/// Counts idle connections that were closed because of it.
 pub(crate) fn idle_connections_closed(count: usize) {
     counter!("quadrille_idle_connections_closed_total").increment(count as u64);
 }
 
-/// Brings the gauges up to date before they are shown.
+/// Updates the gauges before they are rendered.
 pub(crate) fn update_gauges(engine: &Engine, tickets: Option<&Tickets>, sessions: Option<&dyn SessionStore>) {
     let now = Instant::now();
     for depth in engine.depths() {
@@ -304,19 +304,19 @@ pub(crate) fn update_gauges(engine: &Engine, tickets: Option<&Tickets>, sessions
     }
 }
 
-/// Shows how operations of this type are batched, which does not change while the process lives.
+/// Sets the gauges of a key type's batching, which is constant during the life of the process.
 pub(crate) fn batching(engine: &Engine, key_type: KeyType, batching: Batching) {
     let labels = [("key_type", key_type.to_string()), ("backend", engine.backend().to_owned())];
     gauge!("quadrille_key_batch_width", &labels).set(batching.width as f64);
     gauge!("quadrille_key_batch_crossover", &labels).set(batching.crossover as f64);
 }
 
-/// Shows whether the GPU takes part.
+/// Sets whether the GPU is in use.
 pub(crate) fn gpu(gpu: &dyn Overflow, in_use: bool) {
     gauge!("quadrille_gpu_in_use", "device" => gpu.device().to_owned()).set(f64::from(u8::from(in_use)));
 }
 
-/// The engine's accounting.
+/// Observer that counts the engine's operations.
 #[derive(Debug)]
 pub(crate) struct EngineMetrics;
 
@@ -380,7 +380,7 @@ impl ExchangeHandles {
     }
 }
 
-/// Five hundred years are as many as fit.
+/// Converts to nanoseconds; five hundred years fit.
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,12 +1,17 @@
-//! What is told of a running process: metrics, statistics, samples of handshakes, the access log and the status page.
+//! Telemetry of a running process: metrics, statistics, samples of handshakes, the access log and the status page.
+//!
+//! - `metrics`, described once in `metric_table`; `upstream`, `access_denied`: metrics of upstreams and of access.
+//! - `statistics`: counts by listener, filter chain and upstream; `sampling`: CPU time by handshake message.
+//! - `status`, `last_reload`, `history`: the state that is served, the result of the last reload, the last hour.
+//! - `access_log`, `rate_limited_log`: logs.
 
-pub(crate) mod access;
+pub(crate) mod access_denied;
 pub(crate) mod access_log;
 pub(crate) mod history;
 pub(crate) mod last_reload;
 mod metric_table;
 pub(crate) mod metrics;
-pub(crate) mod paced;
+pub(crate) mod rate_limited_log;
 pub(crate) mod sampling;
 pub(crate) mod statistics;
 pub(crate) mod status;

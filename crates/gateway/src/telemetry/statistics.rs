@@ -1,108 +1,107 @@
-//! What has been counted, listener by listener and upstream by upstream: for front ends whose users know it by other
-//! names than those of `/metrics`.
+//! Statistics by listener and upstream, for front ends that publish them under names other than those of `/metrics`.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-/// Everything that is counted, as it is now. Counts begin when what is counted appears in the configuration, and go on
-/// over changes that keep it.
+/// All current counts. A count starts when its object is added to the configuration, and continues across changes
+/// that keep the object.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
-    /// In the configuration's order.
+    /// Listeners in the configuration's order.
     pub listeners: Vec<ListenerStatistics>,
-    /// By name.
+    /// Upstreams by name.
     pub upstreams: Vec<UpstreamStatistics>,
-    /// How many private-key operations went to the backend together: `batch_sizes[n]` batches of `n` operations; the
-    /// last counts all that were larger.
+    /// Number of batches of private-key operations by size: `batch_sizes[n]` batches of `n` operations; the last
+    /// entry counts all larger ones.
     pub batch_sizes: Vec<u64>,
 }
 
-/// Of a listener.
+/// Statistics of a listener.
 #[derive(Clone, Debug, Default)]
 pub struct ListenerStatistics {
-    /// Its name in the configuration, or else its address.
+    /// Name in the configuration, or else its address.
     pub name: String,
-    /// Where it listens, as configured.
+    /// Address as configured.
     pub address: String,
     /// Connections accepted.
     pub accepted: u64,
-    /// Connections that are open.
+    /// Open connections.
     pub active: u64,
-    /// Connections closed because no chain accepts them.
+    /// Connections closed because no chain matches.
     pub no_chain: u64,
     /// Connections closed because too many handshakes were in flight.
     pub overflow: u64,
-    /// Connections that came to nothing before it was known which chain they belong to, others than these.
+    /// Connections that failed for other reasons before their chain was determined.
     pub broken: u64,
-    /// In the configuration's order, the one for the others last.
+    /// Chains in the configuration's order, the default chain last.
     pub chains: Vec<ChainStatistics>,
 }
 
-/// Of a chain.
+/// Statistics of a filter chain.
 #[derive(Clone, Debug, Default)]
 pub struct ChainStatistics {
-    /// Its name in the configuration; may be empty.
+    /// Name in the configuration; may be empty.
     pub name: String,
-    /// Connections that have begun to be served.
+    /// Connections that the chain has started to serve.
     pub connections: u64,
     /// TLS handshakes that succeeded.
     pub handshakes: u64,
-    /// Those of them that resumed a session.
+    /// Successful handshakes that resumed a session.
     pub resumed: u64,
-    /// Handshakes that failed, all reasons together.
+    /// Failed handshakes, for all reasons.
     pub failures: u64,
-    /// Those of them in which the client took too long.
+    /// Failed handshakes in which the client was too slow.
     pub timeouts: u64,
-    /// Those in which the client left.
+    /// Failed handshakes in which the client disconnected.
     pub closed: u64,
-    /// Those in which the private-key operation failed or was refused.
+    /// Failed handshakes in which the private-key operation failed or was rejected.
     pub key_failures: u64,
-    /// Those in which a client certificate was missing.
+    /// Failed handshakes in which a client certificate was missing.
     pub no_certificate: u64,
-    /// Those in which a client certificate leads to no CA, has expired or is revoked.
+    /// Failed handshakes in which a client certificate was not issued by a trusted CA, or has expired or is revoked.
     pub bad_certificate: u64,
-    /// Those in which a client certificate carries none of the names.
+    /// Failed handshakes in which no name of the client certificate is accepted.
     pub bad_name: u64,
-    /// Those in which a client certificate is none of those that are pinned.
+    /// Failed handshakes in which the client certificate does not match a pin.
     pub bad_pin: u64,
-    /// HTTP requests answered, by class of status: `[0]` without an answer, `[2]` 200 to 299.
+    /// HTTP requests by status class: `[0]` without a response, `[2]` 200 to 299.
     pub requests: [u64; 6],
 }
 
-/// Of an upstream.
+/// Statistics of an upstream.
 #[derive(Clone, Debug, Default)]
 pub struct UpstreamStatistics {
-    /// Its name.
+    /// Name of the upstream.
     pub name: String,
-    /// Servers.
+    /// Number of endpoints.
     pub servers: usize,
-    /// Healthy servers, as far as is known.
+    /// Number of healthy endpoints, as far as known.
     pub healthy: usize,
     /// Requests, or connections in TCP mode.
     pub requests: u64,
-    /// Requests under way, or connections that are open in TCP mode.
+    /// Requests in progress, or open connections in TCP mode.
     pub active: u64,
     /// Attempts after the first.
     pub retries: u64,
-    /// Connections that could not be made.
+    /// Connections that could not be established.
     pub connect_failures: u64,
-    /// Attempts that took too long.
+    /// Attempts that timed out.
     pub timeouts: u64,
-    /// Requests for which no server was healthy.
+    /// Requests without a healthy endpoint.
     pub no_server: u64,
-    /// Requests, or connections in TCP mode, beyond the upstream's limits.
+    /// Requests, or connections in TCP mode, that exceeded the upstream's limits.
     pub overflow: u64,
-    /// How often a server was left out for what became of its requests.
+    /// Ejections of endpoints by outlier detection.
     pub ejections: u64,
-    /// Servers that are left out.
+    /// Endpoints that are ejected.
     pub left_out: usize,
-    /// Answers by class of status; `[0]` counts requests without one.
+    /// Responses by status class; `[0]` counts requests without a response.
     pub responses: [u64; 6],
 }
 
-/// A count.
+/// A counter.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
@@ -120,7 +119,7 @@ impl Count {
     }
 }
 
-/// Counts by class of status.
+/// Counters by status class.
 #[derive(Debug, Default)]
 pub(crate) struct Classes([Count; 6]);
 
@@ -192,29 +191,29 @@ pub(crate) struct UpstreamCounters {
     pub(crate) responses: Classes,
 }
 
-/// Larger batches count as the last.
+/// Number of batch sizes; larger batches count as the last.
 const BATCHES: usize = 129;
 
 static BATCH_SIZES: [AtomicU64; BATCHES] = [const { AtomicU64::new(0) }; BATCHES];
 
-/// A batch went to the backend.
+/// Counts a batch.
 pub(crate) fn batch(operations: usize) {
     BATCH_SIZES[operations.min(BATCHES - 1)].fetch_add(1, Ordering::Relaxed);
 }
 
-/// By size.
+/// Returns the number of batches by size.
 pub(crate) fn batch_sizes() -> Vec<u64> {
     BATCH_SIZES.iter().map(|count| count.load(Ordering::Relaxed)).collect()
 }
 
-/// Private-key operations of this process, and the CPU that went into them.
+/// Private-key operations of this process, and their CPU time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyWork {
-    /// Operations computed.
+    /// Computed operations.
     pub operations: u64,
-    /// CPU spent on them.
+    /// CPU time spent on them.
     pub cpu: Duration,
-    /// CPU saved by computing some of them together: what those would have cost one at a time, less what they took.
+    /// CPU time saved by batching: the cost of separate operations, less the actual cost.
     pub saved: Duration,
 }
 
@@ -222,14 +221,14 @@ static OPERATIONS: AtomicU64 = AtomicU64::new(0);
 static CPU: AtomicU64 = AtomicU64::new(0);
 static SAVED: AtomicU64 = AtomicU64::new(0);
 
-/// So many operations have cost this, in nanoseconds of CPU, and saved that.
+/// Adds operations with their CPU time and the saved CPU time, in nanoseconds.
 pub(crate) fn key_work_done(operations: usize, cpu: u64, saved: u64) {
     for (sum, done) in [(&OPERATIONS, operations as u64), (&CPU, cpu), (&SAVED, saved)] {
         sum.fetch_add(done, Ordering::Relaxed);
     }
 }
 
-/// What has been computed since the process began.
+/// Returns the totals since the process started.
 pub fn key_work() -> KeyWork {
     let time = |sum: &AtomicU64| Duration::from_nanos(sum.load(Ordering::Relaxed));
     KeyWork { operations: OPERATIONS.load(Ordering::Relaxed), cpu: time(&CPU), saved: time(&SAVED) }

@@ -1,8 +1,7 @@
-//! What a process serves just now: the admin page `/status`, and the gauges that tell of single certificates and
-//! servers.
+//! Current state of a process: the admin page `/status`, and the gauges of single certificates and endpoints.
 //!
-//! These gauges are written anew for each scrape, because the recorder of all other metrics never forgets a series:
-//! what a reload has removed would stay.
+//! These gauges are rendered separately for each scrape, because the recorder of all other metrics never drops a
+//! series: objects that a reload has removed would remain.
 
 use super::last_reload;
 use quadrille_engine::Engine;
@@ -14,12 +13,12 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-/// What is served.
+/// State that is served.
 #[derive(Debug, Default)]
 pub(crate) struct StatusSnapshot {
     pub(crate) certificates: Arc<[CertificateStatus]>,
     pub(crate) staples: Vec<StapleStatus>,
-    /// Certificates that are ordered and not there yet.
+    /// Certificates that are ordered and not yet issued.
     pub(crate) awaited: Arc<[String]>,
     pub(crate) upstreams: Vec<UpstreamStatus>,
 }
@@ -27,13 +26,13 @@ pub(crate) struct StatusSnapshot {
 /// A certificate on a listener.
 #[derive(Debug)]
 pub(crate) struct CertificateStatus {
-    /// The address.
+    /// Address of the listener.
     pub(crate) listener: String,
     pub(crate) names: Vec<String>,
     pub(crate) key_type: String,
     /// Whether the private key is on key servers.
     pub(crate) remote: bool,
-    /// Unix time.
+    /// Start of the validity, in Unix time.
     pub(crate) not_before: i64,
     pub(crate) not_after: i64,
     /// Whether it is ordered and renewed by this process.
@@ -41,13 +40,13 @@ pub(crate) struct CertificateStatus {
 }
 
 impl CertificateStatus {
-    /// Whether it should have been renewed: less than a third of its life is left.
+    /// Returns whether the renewal is overdue: less than a third of the lifetime is left.
     fn is_late(&self, now: f64) -> bool {
         let third = (self.not_after - self.not_before) / 3;
         self.ordered && now > (self.not_after - third) as f64
     }
 
-    /// Listener, first name and key type.
+    /// Formats the labels: listener, first name and key type.
     fn labels(&self) -> String {
         let Self { listener, names, key_type, .. } = self;
         let name = names.first().map_or("", String::as_str);
@@ -55,26 +54,26 @@ impl CertificateStatus {
     }
 }
 
-/// The OCSP response of a certificate.
+/// OCSP response of a certificate.
 #[derive(Debug)]
 pub(crate) struct StapleStatus {
-    /// Of [`StatusSnapshot::certificates`].
+    /// Index in [`StatusSnapshot::certificates`].
     pub(crate) certificate: usize,
-    /// Whether clients refuse the certificate without one.
+    /// Whether clients reject the certificate without a staple.
     pub(crate) required: bool,
     pub(crate) state: State,
 }
 
-/// An upstream with its servers.
+/// An upstream with its endpoints.
 #[derive(Debug)]
 pub(crate) struct UpstreamStatus {
     pub(crate) name: String,
-    /// Whether its servers are checked; without, all count as healthy.
+    /// Whether there are health checks; without them, all endpoints count as healthy.
     pub(crate) health_checks: bool,
     pub(crate) servers: Vec<ServerStatus>,
 }
 
-/// A server of an upstream.
+/// An endpoint of an upstream.
 #[derive(Debug)]
 pub(crate) struct ServerStatus {
     pub(crate) address: String,
@@ -83,7 +82,7 @@ pub(crate) struct ServerStatus {
 }
 
 impl StatusSnapshot {
-    /// The page `/status`.
+    /// Renders the page `/status`.
     pub(crate) fn page(&self, role: &str, ready: bool, engine: &Engine) -> Value {
         json!({
             "role": role,
@@ -100,7 +99,7 @@ impl StatusSnapshot {
         })
     }
 
-    /// The gauges, in Prometheus's text form.
+    /// Renders the gauges in Prometheus's text format.
     pub(crate) fn gauges(&self) -> String {
         let mut text = String::new();
         let mut family = |name: &str, help: &str, samples: BTreeMap<String, f64>| {
@@ -120,44 +119,44 @@ impl StatusSnapshot {
         };
         family(
             "quadrille_certificate_not_after_seconds",
-            "When the certificate expires, in Unix time",
+            "Expiry time of the certificate, in Unix time",
             one(|(not_after, _)| *not_after),
         );
         family(
             "quadrille_certificate_not_before_seconds",
-            "Since when the certificate is valid, in Unix time",
+            "Start of the certificate's validity, in Unix time",
             one(|(_, not_before)| *not_before),
         );
         family(
             "quadrille_acme_certificates",
-            "Certificates that are ordered, by whether they are there and renewed in time",
+            "Certificates ordered by ACME, by state",
             self.ordered(unix_time()),
         );
         let staples = &self.staples;
         family(
             "quadrille_ocsp_staples",
-            "Certificates for which an OCSP response is fetched or needed, by whether there is one",
+            "Certificates for which an OCSP response is fetched or required, by its state",
             states(staples),
         );
         family(
             "quadrille_ocsp_must_staple_missing",
-            "Certificates that clients refuse, because they must be stapled and there is nothing to staple",
+            "Certificates that clients reject, because the required staple is missing",
             refused(staples),
         );
         family(
             "quadrille_ocsp_staple_not_after_seconds",
-            "When the OCSP response expires that is stapled, in Unix time",
+            "Expiry time of the stapled OCSP response, in Unix time",
             self.staple_expiries(),
         );
         family(
             "quadrille_upstream_server_up",
-            "Whether the server's health checks succeed and it is not left out for failures",
+            "Whether the endpoint's health checks succeed and it is not ejected",
             self.upstreams.iter().flat_map(server_samples).collect(),
         );
         text
     }
 
-    /// How many ordered certificates are in each state; empty where none is ordered.
+    /// Counts ordered certificates by state; empty if none is ordered.
     fn ordered(&self, now: f64) -> BTreeMap<String, f64> {
         let ordered = self.certificates.iter().filter(|certificate| certificate.ordered);
         let (late, current): (Vec<_>, Vec<_>) = ordered.partition(|certificate| certificate.is_late(now));
@@ -168,14 +167,14 @@ impl StatusSnapshot {
         counts.map(|(state, count)| (labels(&[("state", state)]), count as f64)).into()
     }
 
-    /// Until when and since when certificates are valid. By listener, first name and key type; where a listener has several
-    /// such certificates, of the first to expire.
+    /// Returns the end and the start of the validity of certificates, by listener, first name and key type; of
+    /// several such certificates on a listener, those of the first to expire.
     fn validities(&self) -> BTreeMap<String, (i64, i64)> {
         let validity = |certificate: &CertificateStatus| (certificate.not_after, certificate.not_before);
         first(self.certificates.iter().map(|certificate| (certificate.labels(), validity(certificate))))
     }
 
-    /// When what is stapled expires, likewise.
+    /// Returns the expiry times of stapled OCSP responses, likewise.
     fn staple_expiries(&self) -> BTreeMap<String, f64> {
         let expiries = first(self.staples.iter().filter_map(|staple| match staple.state {
             State::Valid(not_after) => Some((self.certificates.get(staple.certificate)?.labels(), not_after)),
@@ -199,7 +198,7 @@ impl StatusSnapshot {
     }
 }
 
-/// Of each series the least.
+/// Keeps the least value of each series.
 fn first<T: Ord + Copy>(series: impl Iterator<Item = (String, T)>) -> BTreeMap<String, T> {
     let mut least = BTreeMap::new();
     for (labels, value) in series {
@@ -217,7 +216,7 @@ fn state(state: State) -> &'static str {
     }
 }
 
-/// How many are in each state; empty where nothing is stapled.
+/// Counts OCSP responses by state; empty if none is stapled.
 fn states(staples: &[StapleStatus]) -> BTreeMap<String, f64> {
     if staples.is_empty() {
         return BTreeMap::new();
@@ -226,7 +225,7 @@ fn states(staples: &[StapleStatus]) -> BTreeMap<String, f64> {
     ["valid", "missing", "revoked"].map(|name| (labels(&[("state", name)]), count(name) as f64)).into()
 }
 
-/// How many are refused by clients; empty where none could be.
+/// Counts certificates that clients reject; empty if none requires a staple.
 fn refused(staples: &[StapleStatus]) -> BTreeMap<String, f64> {
     let mut required = staples.iter().filter(|staple| staple.required).peekable();
     if required.peek().is_none() {
@@ -236,7 +235,7 @@ fn refused(staples: &[StapleStatus]) -> BTreeMap<String, f64> {
     [(String::new(), refused as f64)].into()
 }
 
-/// When this process has started, in Unix time.
+/// Returns the start time of this process, in Unix time.
 pub(crate) fn started() -> f64 {
     static STARTED: LazyLock<f64> = LazyLock::new(unix_time);
     *STARTED
@@ -285,7 +284,7 @@ fn server_samples(upstream: &UpstreamStatus) -> Vec<(String, f64)> {
     checked.map(sample).collect()
 }
 
-/// Values escaped as the text form wants it.
+/// Formats labels with escaped values, as in the text format.
 fn labels(labels: &[(&str, &str)]) -> String {
     let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let each = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
@@ -315,11 +314,11 @@ mod tests {
             certificates.map(|one| CertificateStatus { not_before: (one.not_after - 6).max(1) - 1, ..one });
         let certificates = certificates.into();
         let gauges = StatusSnapshot { certificates, ..StatusSnapshot::default() }.gauges();
-        let expected = r#"# HELP quadrille_certificate_not_after_seconds When the certificate expires, in Unix time
+        let expected = r#"# HELP quadrille_certificate_not_after_seconds Expiry time of the certificate, in Unix time
 # TYPE quadrille_certificate_not_after_seconds gauge
 quadrille_certificate_not_after_seconds{listener="[::]:443",name="a\"b\\\n",key_type="rsa2048"} 7
 quadrille_certificate_not_after_seconds{listener="[::]:443",name="c",key_type="rsa2048"} 8
-# HELP quadrille_certificate_not_before_seconds Since when the certificate is valid, in Unix time
+# HELP quadrille_certificate_not_before_seconds Start of the certificate's validity, in Unix time
 # TYPE quadrille_certificate_not_before_seconds gauge
 quadrille_certificate_not_before_seconds{listener="[::]:443",name="a\"b\\\n",key_type="rsa2048"} 0
 quadrille_certificate_not_before_seconds{listener="[::]:443",name="c",key_type="rsa2048"} 1

@@ -1,4 +1,4 @@
-//! What is counted for each upstream.
+//! Metrics of upstreams.
 
 use metrics::{Histogram, counter, histogram};
 use std::{
@@ -7,24 +7,24 @@ use std::{
     time::Duration,
 };
 
-/// How long servers take to begin their responses.
+/// Histogram of the time to the response header.
 pub(super) const SECONDS: &str = "quadrille_upstream_seconds";
 
-/// Upstreams whose times one process tells apart, all its configurations together: each has some twenty series, series are
-/// never forgotten, and control planes send upstreams of ever new names.
+/// Maximum number of upstreams with their own label in one process, over all its configurations: each has some twenty
+/// time series, which are never dropped, and control planes may send ever new names.
 const MOST: usize = 100;
 
-/// As what the others count.
+/// Label of all other upstreams.
 const OTHER: &str = "other";
 
 static ADMITTED: Mutex<BTreeSet<Arc<str>>> = Mutex::new(BTreeSet::new());
 
-/// Times of one upstream, which has series once it is used.
+/// Response times of one upstream, which has time series once it is used.
 #[derive(Default)]
 pub(crate) struct UpstreamTimes(OnceLock<Histogram>);
 
 impl UpstreamTimes {
-    /// A server of the upstream was asked so long ago, and the header of its response is there.
+    /// Records the time from a request to the response header.
     pub(crate) fn record(&self, upstream: &str, took: Duration) {
         let new = || {
             let mut admitted = ADMITTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,24 +34,24 @@ impl UpstreamTimes {
     }
 }
 
-/// The name, unless it is a new one and there are too many.
+/// Returns the name, unless it is new and the limit is reached.
 fn admit(admitted: &mut BTreeSet<Arc<str>>, name: &str, most: usize) -> String {
     let known = admitted.contains(name) || admitted.len() < most && admitted.insert(name.into());
     if known { name.to_owned() } else { OTHER.to_owned() }
 }
 
-/// A request, or a connection in TCP mode, was beyond the upstream's limits.
+/// Counts a request, or a connection in TCP mode, that exceeds the upstream's limits.
 pub(crate) fn overflow(upstream: &str) {
     counter!("quadrille_upstream_overflow_total", "upstream" => upstream.to_owned()).increment(1);
 }
 
-/// A name of servers was looked up.
+/// Counts a lookup of an endpoint's name.
 pub(crate) fn lookup(succeeded: bool) {
     let result = if succeeded { "ok" } else { "failed" };
     counter!("quadrille_dns_lookups_total", "result" => result).increment(1);
 }
 
-/// A server was left out for what became of its requests.
+/// Counts an ejection of an endpoint.
 pub(crate) fn ejection(upstream: &str) {
     counter!("quadrille_upstream_ejections_total", "upstream" => upstream.to_owned()).increment(1);
 }

@@ -1,38 +1,38 @@
-//! What a client begins with, read before it is known how it is served.
+//! ClientHello parsing, before the connection's filter chain is known.
 
 use super::Transport;
 use std::io;
 
-/// What a client has begun with.
+/// Contents of a ClientHello.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClientHelloInfo {
-    /// False for whatever is not TLS; the rest is empty then.
+    /// Whether the client speaks TLS; if not, the other fields are empty.
     pub(crate) tls: bool,
-    /// In lower case.
+    /// Server name (SNI) in lower case.
     pub(crate) server_name: Option<String>,
-    /// Offered by ALPN, in the client's order.
+    /// ALPN protocols, in the client's order.
     pub(crate) protocols: Vec<String>,
-    /// A ticket, or a session of TLS 1.3, is offered to be resumed.
+    /// Whether a ticket or a TLS 1.3 session is offered for resumption.
     pub(crate) offers_session: bool,
 }
 
 impl ClientHelloInfo {
-    /// TLS of which nothing else is known.
+    /// Returns a TLS client without known properties.
     fn nameless() -> Self {
         Self { tls: true, ..Self::default() }
     }
 }
 
-/// The most that is read for a ClientHello; BoringSSL takes no larger one.
+/// Maximum number of bytes read for a ClientHello; BoringSSL does not accept a larger one.
 const LONGEST: usize = 16 * 1024 + 4;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 
-/// Looks at what the client sends, and leaves it there.
+/// Parses the ClientHello without consuming it.
 ///
 /// # Errors
-/// If the client leaves. What begins like TLS and is none that can be read is TLS without a name: BoringSSL will say
-/// what is wrong with it.
+/// Returns an error if the client disconnects. An unreadable message that begins like TLS counts as TLS without a
+/// name: BoringSSL reports what is wrong with it.
 pub(crate) async fn peek(transport: &mut Transport) -> io::Result<ClientHelloInfo> {
     loop {
         if let Some(hello) = parse(transport.waiting()) {
@@ -42,16 +42,16 @@ pub(crate) async fn peek(transport: &mut Transport) -> io::Result<ClientHelloInf
     }
 }
 
-/// Whether a ClientHello has arrived that offers no session; false if none has. Leaves it there.
+/// Returns whether a ClientHello without a session has arrived; false if none has. Consumes nothing.
 pub(crate) fn wants_full_handshake(tcp: &std::net::TcpStream) -> bool {
-    /// Almost all are shorter.
+    /// Length of almost all ClientHellos.
     const USUAL: usize = 4096;
     let mut bytes = [0; USUAL];
     let hello = tcp.peek(&mut bytes).ok().and_then(|length| parse(&bytes[..length]));
     hello.is_some_and(|hello| hello.tls && !hello.offers_session)
 }
 
-/// `None` if more is needed.
+/// Parses a ClientHello; `None` if more bytes are needed.
 fn parse(bytes: &[u8]) -> Option<ClientHelloInfo> {
     if *bytes.first()? != HANDSHAKE {
         return Some(ClientHelloInfo::default());
@@ -64,13 +64,13 @@ fn parse(bytes: &[u8]) -> Option<ClientHelloInfo> {
 }
 
 enum Message {
-    /// The body of a ClientHello.
+    /// Body of a ClientHello.
     Whole(Vec<u8>),
     Partial,
     Broken,
 }
 
-/// The first handshake message of these records (RFC 8446 section 5.1), which may be in several.
+/// Assembles the first handshake message of these records (RFC 8446 section 5.1), which may span several.
 fn message(mut bytes: &[u8]) -> Message {
     let mut collected = Vec::new();
     loop {
@@ -87,7 +87,7 @@ fn message(mut bytes: &[u8]) -> Message {
             [] => return Message::Partial,
             [HANDSHAKE, 3, _, high, low, rest @ ..] => {
                 let length = usize::from(u16::from_be_bytes([*high, *low]));
-                // Empty records would be read for ever.
+                // Empty records would be read forever.
                 if length == 0 {
                     return Message::Broken;
                 }
@@ -103,15 +103,15 @@ fn message(mut bytes: &[u8]) -> Message {
     }
 }
 
-/// What the body of a ClientHello says. One that cannot be read has no name: BoringSSL will say what is wrong with it.
+/// Parses the body of a ClientHello. An unreadable one has no name: BoringSSL reports what is wrong with it.
 pub(crate) fn read(body: &[u8]) -> ClientHelloInfo {
     parse_client_hello(body).unwrap_or_else(ClientHelloInfo::nameless)
 }
 
-/// The names in a ClientHello (RFC 8446 section 4.1.2).
+/// Parses the fields of a ClientHello (RFC 8446 section 4.1.2).
 fn parse_client_hello(body: &[u8]) -> Option<ClientHelloInfo> {
     let mut hello = ClientHelloInfo::nameless();
-    // Version and random.
+    // Skips version and random.
     let mut rest = body.get(34..)?;
     take(&mut rest, 1)?;
     take(&mut rest, 2)?;
@@ -127,9 +127,9 @@ fn parse_client_hello(body: &[u8]) -> Option<ClientHelloInfo> {
         match kind {
             [0, 0] => hello.server_name = server_name(content),
             [0, 16] => hello.protocols = protocols(content)?,
-            // RFC 5077: empty if the client has none.
+            // Session ticket (RFC 5077); empty if the client has none.
             [0, 35] => hello.offers_session |= !content.is_empty(),
-            // RFC 8446 section 4.2.11.
+            // Pre-shared key (RFC 8446 section 4.2.11).
             [0, 41] => hello.offers_session = true,
             _ => {}
         }
@@ -137,7 +137,7 @@ fn parse_client_hello(body: &[u8]) -> Option<ClientHelloInfo> {
     Some(hello)
 }
 
-/// What follows a length of so many bytes.
+/// Takes a value prefixed by a length of `size` bytes.
 fn take<'a>(bytes: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
     let (length, rest) = bytes.split_at_checked(size)?;
     let length = length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
@@ -146,7 +146,7 @@ fn take<'a>(bytes: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
     Some(content)
 }
 
-/// RFC 6066 section 3.
+/// Parses the server_name extension (RFC 6066 section 3).
 fn server_name(mut extension: &[u8]) -> Option<String> {
     let mut names = take(&mut extension, 2)?;
     while let Some((kind, rest)) = names.split_first() {
@@ -160,7 +160,7 @@ fn server_name(mut extension: &[u8]) -> Option<String> {
     None
 }
 
-/// RFC 7301 section 3.1.
+/// Parses the ALPN extension (RFC 7301 section 3.1).
 fn protocols(mut extension: &[u8]) -> Option<Vec<String>> {
     let mut list = take(&mut extension, 2)?;
     let mut protocols = Vec::new();
@@ -176,7 +176,7 @@ mod tests {
     use boring::ssl::{SslConnector, SslMethod};
     use std::io::{ErrorKind, Read, Write};
 
-    /// Takes what a client writes, and answers nothing.
+    /// Records what a client writes, and returns no data.
     struct Sink(Vec<u8>);
 
     impl Read for Sink {
@@ -201,7 +201,7 @@ mod tests {
         let connector = builder.build();
         let connecting = connector.connect("WWW.example.com", Sink(Vec::new()));
         let Err(boring::ssl::HandshakeError::WouldBlock(waiting)) = connecting else {
-            panic!("it cannot go on")
+            panic!("the handshake cannot continue")
         };
         waiting.get_ref().0.clone()
     }

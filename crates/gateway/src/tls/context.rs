@@ -1,23 +1,24 @@
-//! BoringSSL contexts of a chain: one that connections start with, and one for each certificate.
+//! BoringSSL contexts of a filter chain: one that connections start with, and one for each certificate.
 //!
-//! Traps, each of them met: a panic in a callback aborts the process; version limits, verify mode and the callbacks of
-//! resumption stay those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP
-//! response and client CAs follow. So all contexts of a chain are built by the same function; that of a validation by
-//! ACME, which is not, has the callbacks of resumption, too.
+//! Pitfalls: a panic in a callback aborts the process; version limits, verify mode and the resumption callbacks
+//! remain those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP response and
+//! client CAs follow the new one. All contexts of a chain are therefore built by the same function; the context of an
+//! ACME validation, which is not, has the resumption callbacks too.
 
 use super::{
-    acme_challenge, before_selection,
-    certificate::Certificate,
-    certificate_selection::{CertificateSelector, Entry},
-    client_authentication::ClientVerifier,
-    contained, early_data,
+    certificate::{
+        files::Certificate,
+        selection::{CertificateSelector, Entry},
+    },
+    contained,
+    handshake::{
+        acme_challenge, before_selection, client_authentication::ClientVerifier, early_data,
+        key_exchange::KeyExchange, key_method::EngineKey, selection::Selection,
+    },
     handshake_state::{HandshakeState, Peer},
-    key_exchange::KeyExchange,
-    key_method::EngineKey,
     parameters::{group_list, ssl_version},
-    resumption::{self, ResumptionSettings},
+    resumption::sessions::{self, ResumptionSettings},
     resumption_backend::ResumptionBackend,
-    selection::Selection,
 };
 use crate::admission::Visit;
 use boring::{
@@ -40,36 +41,36 @@ use quadrille_ocsp::Staple;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
-/// TLS of a chain, or of several that ask the same.
+/// TLS configuration of a filter chain, or of several with the same settings.
 pub(crate) struct ChainTls {
     base: SslContext,
     check: Option<ClientVerifier>,
-    /// What is asked of clients, to be compared.
+    /// Requirements for clients, for comparison.
     client_authentication: Vec<Vec<u8>>,
-    /// What connections may agree on, to be compared.
+    /// TLS policy, for comparison.
     policy: TlsPolicy,
     resumption: Arc<ResumptionBackend>,
     waits_for_compute: bool,
 }
 
-/// What a chain's handshakes are answered with.
+/// Certificates of a filter chain and related state.
 #[derive(Clone, Copy)]
 pub(crate) struct Identities<'a> {
     pub(crate) certificates: &'a [Arc<Certificate>],
-    /// What is fetched to be stapled to each of them.
+    /// Fetched OCSP responses to staple, by certificate.
     pub(crate) staples: &'a [Option<Arc<Staple>>],
-    /// Names whose certificates are ordered and not there yet.
+    /// Names whose certificates are ordered and not available yet.
     pub(crate) awaited: &'a [String],
-    /// Who is told of names that no certificate is for, if any are ordered on demand.
+    /// Receives names without a certificate, if any are ordered on demand.
     pub(crate) on_demand: Option<&'a Arc<OnDemand>>,
-    /// To those who validate names.
+    /// Responses to ACME challenges.
     pub(crate) answers: &'a Arc<Answers>,
 }
 
-/// What goes into a context apart from the certificate.
+/// Settings of a context apart from the certificate.
 struct Settings<'a> {
     policy: &'a TlsPolicy,
-    /// Application protocols, the most preferred first.
+    /// ALPN protocols, most preferred first.
     protocols: &'a [String],
     check: Option<ClientVerifier>,
     resumption_settings: ResumptionSettings,
@@ -96,23 +97,23 @@ impl ChainTls {
         Ok(Self { base, check, client_authentication, policy, resumption, waits_for_compute })
     }
 
-    /// Whether the private-key operations of all its certificates wait for a compute thread of this process.
+    /// Returns whether the private-key operations of all its certificates wait for a compute thread of this process.
     pub(crate) fn waits_for_compute(&self) -> bool {
         self.waits_for_compute
     }
 
-    /// Whether it asks clients for certificates.
+    /// Returns whether client certificates are requested.
     pub(crate) fn asks_clients(&self) -> bool {
         self.check.is_some()
     }
 
-    /// Whether it asks the same of clients as another: a connection that one has let in may stay under the other.
+    /// Returns whether both have the same requirements for clients, so that connections may remain across a reload.
     pub(crate) fn asks_clients_the_same(&self, other: &Self) -> bool {
         self.client_authentication == other.client_authentication
     }
 
-    /// Whether a connection that one has let in could have been one of the other: the same is asked of clients, and
-    /// the same versions, groups and cipher suites protect it.
+    /// Returns whether a connection of one could have been one of the other: requirements for clients, protocol
+    /// versions, groups and cipher suites are the same.
     pub(crate) fn protects_the_same(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.policy, &other.policy);
         self.asks_clients_the_same(other)
@@ -121,37 +122,37 @@ impl ChainTls {
             && (&ours.groups, &ours.ciphers) == (&theirs.groups, &theirs.ciphers)
     }
 
-    /// A new connection over this socket.
+    /// Creates a connection over this socket.
     pub(crate) fn session(&self, tcp: &Arc<TcpStream>, visit: Arc<Visit>) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
         HandshakeState::attach(&mut ssl, Peer::Tcp(Arc::clone(tcp)), &self.resumption, visit)?;
-        // SAFETY: the connection is live; what only a handshake needs is freed when it is complete.
+        // SAFETY: the connection is live; state used only by the handshake is freed when it is complete.
         unsafe { ffi::SSL_set_shed_handshake_config(ssl.as_ptr(), 1) };
         Ok(ssl)
     }
 
-    /// Whether the client of a finished handshake is one that is let in.
+    /// Returns whether the client of a completed handshake is accepted.
     pub(crate) fn admits(&self, ssl: &SslRef) -> bool {
         self.check.as_ref().is_none_or(|check| check.passes(ssl))
     }
 
-    /// What returning clients need.
+    /// Returns the resumption backend.
     pub(crate) fn resumption(&self) -> &Arc<ResumptionBackend> {
         &self.resumption
     }
 }
 
-/// What QUIC connections go on with once it is known which chain they belong to (RFC 9001).
+/// TLS settings that QUIC connections continue with once their filter chain is known (RFC 9001).
 pub(super) struct ForQuic {
     pub(super) certificates: CertificateSelector,
-    /// What is asked of clients, and how.
+    /// Verification of client certificates and its mode.
     pub(super) check: Option<(ClientVerifier, SslVerifyMode)>,
     pub(super) early_data: bool,
 }
 
 impl ForQuic {
-    /// Builds the contexts of a chain, which speaks these protocols. They are others than those of TCP, because ALPN follows
-    /// them; tickets are sealed by the same keys.
+    /// Builds the contexts of a chain with these ALPN protocols. They are separate from those of TCP because ALPN
+    /// follows the context; tickets are sealed by the same keys.
     pub(super) fn new(
         policy: &TlsPolicy,
         protocols: &[String],
@@ -166,7 +167,7 @@ impl ForQuic {
     }
 }
 
-/// What every QUIC connection starts with.
+/// Builds the context that all QUIC connections start with.
 pub(super) fn start_of_quic(resumption: &ResumptionBackend) -> Result<SslContextBuilder, Diagnostic> {
     let policy = TlsPolicy { min: Version::Tls13, max: Version::Tls13, ..TlsPolicy::default() };
     Settings::new(&policy, Mode::Http, resumption)?.builder().map_err(refused)
@@ -187,7 +188,8 @@ impl<'a> Settings<'a> {
             store: resumption.store.is_some(),
             lifetime: u32::try_from(resumption.lifetime.as_secs()).unwrap_or(u32::MAX),
         };
-        // Only requests say whether they may be repeated, and only what a certificate proves is proved again.
+        // Early data requires requests, which can be marked as replayable, and no client certificate, which would not
+        // be proved again.
         let early_data = resumption.early_data && mode == Mode::Http && check.is_none();
         Ok(Self { policy, protocols: &policy.alpn, check, resumption_settings, early_data })
     }
@@ -211,7 +213,7 @@ impl<'a> Settings<'a> {
         Ok(selection)
     }
 
-    /// What is asked of clients, with the contents of the files that say it.
+    /// Returns the requirements for clients, including the contents of the files.
     fn client_authentication(&self) -> Result<Vec<Vec<u8>>, ErrorStack> {
         let asked: &[u8] = match self.policy.client_auth {
             ClientAuth::Off => b"off",
@@ -222,8 +224,8 @@ impl<'a> Settings<'a> {
         Ok(std::iter::once(asked.to_vec()).chain(checks).collect())
     }
 
-    /// What sessions are bound to besides the SNI: which certificates (by their names, so that a renewed one does not
-    /// end its clients' sessions), and what is asked of clients.
+    /// Returns the session-id context, apart from the SNI: the certificates (by names, so that renewal keeps clients'
+    /// sessions), and the requirements for clients.
     fn session_binding(&self, names: &[String]) -> Result<[u8; 32], ErrorStack> {
         let mut names: Vec<_> = names.iter().map(String::as_str).collect();
         names.sort_unstable();
@@ -237,7 +239,7 @@ impl<'a> Settings<'a> {
         Ok(hasher.finish())
     }
 
-    /// The context that connections start with: it only picks another one.
+    /// Builds the context that connections start with, which only selects another.
     fn base(
         &self,
         certificates: CertificateSelector,
@@ -282,13 +284,13 @@ impl<'a> Settings<'a> {
         builder.set_min_proto_version(Some(ssl_version(self.policy.min)))?;
         builder.set_max_proto_version(Some(ssl_version(self.policy.max)))?;
         builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE);
-        // A write ends with each record, and may go on with the same bytes at another address.
+        // Writes end with each record, and may be retried with the same bytes at another address.
         builder.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
         builder.set_strict_cipher_list(&cipher_list(self.policy))?;
         set_tls13_ciphers(&mut builder)?;
         builder.set_curves_list(&group_list(&self.policy.groups))?;
         self.set_alpn(&mut builder);
-        resumption::install(&mut builder, self.resumption_settings)?;
+        sessions::install(&mut builder, self.resumption_settings)?;
         if self.early_data {
             early_data::allow(&mut builder);
         }
@@ -312,7 +314,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// How BoringSSL asks for a certificate; `None` if it does not.
+/// Returns BoringSSL's verify mode; `None` if no certificate is requested.
 fn verify_mode(asked: &ClientAuth) -> Option<SslVerifyMode> {
     match asked {
         ClientAuth::Off => None,
@@ -321,23 +323,24 @@ fn verify_mode(asked: &ClientAuth) -> Option<SslVerifyMode> {
     }
 }
 
-/// The server's first protocol that the client offers, as a part of the client's list, which outlives the callback.
+/// Returns the server's first protocol that the client offers, as a slice of the client's list, which outlives the
+/// callback.
 fn choose_alpn<'a>(offered: &[u8], client: &'a [u8]) -> Option<&'a [u8]> {
     let chosen = select_next_proto(offered, client).filter(|chosen| !chosen.is_empty())?;
     client.windows(chosen.len()).find(|window| *window == chosen)
 }
 
-/// AEADs stand in one group of equal preference, so that the client's order decides between AES-GCM (fast with AES
+/// AEAD suites, in one group of equal preference, so that the client's order decides between AES-GCM (fast with AES
 /// instructions) and ChaCha20-Poly1305 (fast without).
 const AEAD: &str = "[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305|ECDHE-ECDSA-AES256-GCM-SHA384|\
                     ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305|ECDHE-RSA-AES256-GCM-SHA384]";
 
-/// TLS 1.2 and below.
+/// Returns the cipher list of TLS 1.2 and below.
 fn cipher_list(policy: &TlsPolicy) -> String {
     if !policy.ciphers.is_empty() {
         return policy.ciphers.join(":");
     }
-    // TLS 1.0 and 1.1, which are an explicit choice, have no other suites.
+    // TLS 1.0 and 1.1, which have to be enabled explicitly, have no other suites.
     let cbc = policy.cbc || policy.min < Version::Tls12;
     let parts = [
         (true, AEAD),
@@ -348,7 +351,7 @@ fn cipher_list(policy: &TlsPolicy) -> String {
     parts.into_iter().filter_map(|(offered, suites)| offered.then_some(suites)).collect()
 }
 
-/// TLS 1.3: all three of equal preference, for the same reason.
+/// Sets the TLS 1.3 cipher suites: all three with equal preference, for the same reason.
 fn set_tls13_ciphers(builder: &mut SslContextBuilder) -> Result<(), ErrorStack> {
     const AES_128_GCM_AES_256_GCM_CHACHA20: [u16; 3] = [0x1301, 0x1302, 0x1303];
     const SAME_AS_NEXT: u32 = ffi::SSL_CIPHER_FLAG_EQUAL_PREFERENCE_WITH_NEXT as u32;
@@ -371,7 +374,7 @@ fn set_ocsp_response(builder: &mut SslContextBuilder, response: &[u8]) -> Result
     if ok == 1 { Ok(()) } else { Err(ErrorStack::get()) }
 }
 
-/// Length-prefixed, as ALPN goes over the wire (RFC 7301 section 3.1). Protocol names were checked to be 1 to 255 bytes.
+/// Encodes a length-prefixed ALPN list (RFC 7301 section 3.1). Protocol names were checked to be 1 to 255 bytes.
 fn wire_alpn(protocols: &[String]) -> Vec<u8> {
     let prefixed = |name: &String| [&[u8::try_from(name.len()).unwrap_or(u8::MAX)], name.as_bytes()].concat();
     protocols.iter().flat_map(prefixed).collect()

@@ -1,4 +1,4 @@
-//! What the callbacks of one handshake know and learn: one value in the connection's one slot for data of ours.
+//! State shared by the callbacks of a handshake, stored in the connection's ex_data slot.
 
 use super::resumption_backend::ResumptionBackend;
 use crate::{admission::Visit, connection::KeyTiming};
@@ -16,64 +16,64 @@ use std::{
 };
 use tokio::net::TcpStream;
 
-/// One handshake, as the callbacks of its connection share it.
+/// State of a handshake, shared by its connection's callbacks.
 pub(crate) struct HandshakeState {
-    /// Who it is with.
+    /// The client.
     pub(super) peer: Peer,
-    /// Whether it may go on.
+    /// Admission state.
     pub(super) visit: Arc<Visit>,
-    /// What came of the private-key operation.
+    /// Result of the private-key operation.
     pub(super) key: OnceLock<Result<KeyTiming, KeyFailure>>,
-    /// What the engine has done of the key exchange.
+    /// Timing of the engine's part in the key exchange.
     pub(super) key_exchange: OnceLock<ExchangeTiming>,
     pub(super) resumption: ResumptionState,
-    /// Why the client's certificate was refused.
+    /// Reason for which the client's certificate was rejected.
     pub(super) client_rejection: OnceLock<ClientRejection>,
 }
 
-/// The client of a handshake, by what it comes.
+/// The client of a handshake, by transport.
 pub(crate) enum Peer {
-    /// The socket tells when the client has left, and who it is.
+    /// TCP client; the socket has its address, and reports a disconnect.
     Tcp(Arc<TcpStream>),
-    /// Nothing tells when it has left.
+    /// QUIC client; a disconnect is not reported.
     Quic { client: SocketAddr, local: SocketAddr },
 }
 
-/// What the engine's part in the key exchange took.
+/// Timing of the engine's part in the key exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExchangeTiming {
-    /// The group's code point.
+    /// Code point of the group.
     pub(super) group: u16,
     pub(super) cpu: Duration,
 }
 
-/// What a connection needs for resumption, and what it learned.
+/// Resumption state of a connection.
 pub(crate) struct ResumptionState {
     pub(super) backend: Arc<ResumptionBackend>,
-    /// The ticket that the client came with, kept to find out why it was not accepted.
+    /// Ticket that the client offered, kept to determine why it was not accepted.
     pub(super) ticket: OnceLock<Box<[u8]>>,
-    /// What the store said, if it was asked.
+    /// Result of the session store lookup, if there was one.
     pub(super) stored: OnceLock<Result<(), &'static str>>,
     /// Set if the client offered early data.
     pub(super) early: OnceLock<()>,
-    /// Tickets made.
+    /// Number of tickets issued.
     pub(super) issued: AtomicU8,
 }
 
-/// Why there is no result of a private-key operation.
+/// Reason for which a private-key operation has no result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyFailure {
-    /// The client closed the connection while its operation waited.
+    /// The client closed the connection while its operation was queued.
     ClientLeft,
-    /// Too many operations wait.
+    /// The queue was full.
     Shed,
-    /// The key is on key servers, and they have not computed it.
+    /// The key is on key servers, and these have not computed the operation.
     Remote(client::Failure),
-    /// Everything else; the client sent nonsense, or the engine has failed.
+    /// Any other reason: the client's input was invalid, or the engine has failed.
     Failed,
 }
 
-/// Why a client's certificate was refused.
+/// Reason for which a client's certificate was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientRejection {
     Name,
@@ -83,7 +83,7 @@ pub(crate) enum ClientRejection {
 static STATE: LazyLock<Option<Index<Ssl, Arc<HandshakeState>>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
 impl HandshakeState {
-    /// Prepares a connection for its handshake.
+    /// Attaches the state to a connection before its handshake.
     pub(super) fn attach(
         ssl: &mut SslRef,
         peer: Peer,
@@ -105,30 +105,30 @@ impl HandshakeState {
         Ok(())
     }
 
-    /// The state of this connection's handshake.
+    /// Returns the state of this connection's handshake.
     pub(super) fn attached(ssl: &SslRef) -> Option<&Arc<Self>> {
         ssl.ex_data((*STATE)?)
     }
 
-    /// What admission knows of this handshake.
+    /// Returns the admission state.
     pub(crate) fn visit(ssl: &SslRef) -> Option<&Visit> {
         Some(&Self::attached(ssl)?.visit)
     }
 
-    /// What came of the private-key operation; `None` if there was none, because the session was resumed or the
-    /// handshake ended before.
+    /// Returns the result of the private-key operation; `None` if there was no operation, because the session was
+    /// resumed or the handshake ended before.
     pub(crate) fn key_result(ssl: &SslRef) -> Option<Result<KeyTiming, KeyFailure>> {
         Self::attached(ssl)?.key.get().copied()
     }
 
-    /// Why the client's certificate was refused, if it was by its names or by pins.
+    /// Returns the reason for which the client's certificate was rejected by names or pins.
     pub(crate) fn client_rejection(ssl: &SslRef) -> Option<ClientRejection> {
         Self::attached(ssl)?.client_rejection.get().copied()
     }
 }
 
 impl Peer {
-    /// The client's address, and the one that it has connected to.
+    /// Returns the client's address, and the local address.
     pub(super) fn addresses(&self) -> (Option<IpAddr>, Option<IpAddr>) {
         let ip = |address: SocketAddr| address.ip();
         match self {

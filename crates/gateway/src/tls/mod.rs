@@ -1,42 +1,36 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
+//!
+//! - `context`: the contexts of a filter chain; `parameters`, `pem`: names of versions and groups, and PEM files.
+//! - `client_hello`: parsing before the filter chain is known.
+//! - `handshake`: BoringSSL's callbacks; `handshake_state`: the state that the callbacks of one handshake share.
+//! - `certificate`, `key`: certificates, and keys on key servers.
+//! - `resumption`: tickets and sessions; `resumption_backend`: the ticket keys and session store of the process.
+//! - `stream`, `quic`: TLS over TCP and in QUIC.
 
-pub(crate) mod acme_challenge;
-pub(crate) mod alt_names;
-mod before_selection;
 pub(crate) mod certificate;
-pub(crate) mod certificate_selection;
-mod client_authentication;
-mod client_capabilities;
-mod client_disconnect;
 pub(crate) mod client_hello;
 mod context;
-pub(crate) mod early_data;
+pub(crate) mod handshake;
 mod handshake_state;
-pub(crate) mod key_exchange;
-mod key_method;
-mod key_overflow;
+pub(crate) mod key;
 pub(crate) mod parameters;
 pub(crate) mod pem;
 mod quic;
-mod quic_start;
-pub(crate) mod remote_key;
-mod resumption;
+pub(crate) mod resumption;
 pub(crate) mod resumption_backend;
-mod selection;
-pub(crate) mod session_clock;
-mod spill;
-pub(crate) mod stapling;
 mod stream;
-mod transport;
-mod write_buffer;
 
 pub(crate) use context::{ChainTls, Identities};
+pub(crate) use handshake::selection::Alert;
 pub(crate) use handshake_state::{ClientRejection, HandshakeState, KeyFailure, ResumptionState};
-pub(crate) use quic::QuicTls;
-pub(crate) use quic_start::{Arrival, ChainFinder, QuicStart};
-pub(crate) use selection::Alert;
-pub(crate) use stream::{ClientStream, Inner};
-pub(crate) use transport::Transport;
+pub(crate) use quic::{
+    quic_start::{Arrival, ChainFinder, QuicStart},
+    quic_tls::QuicTls,
+};
+pub(crate) use stream::{
+    client_stream::{ClientStream, Inner},
+    transport::Transport,
+};
 
 use std::{
     future::{Future, poll_fn},
@@ -44,13 +38,13 @@ use std::{
     task::Poll,
 };
 
-/// Runs what BoringSSL calls back. A panic would cross C frames and abort the process; it becomes `otherwise` instead,
+/// Runs a callback of BoringSSL. A panic would cross C frames and abort the process; it is replaced by `otherwise`,
 /// and only this handshake fails.
 fn contained<T>(otherwise: T, callback: impl FnOnce() -> T) -> T {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)).unwrap_or(otherwise)
 }
 
-/// The future's result; `otherwise` if it panics, because it is polled below BoringSSL's frames.
+/// Returns the future's result, or `otherwise` if it panics, because it is polled below BoringSSL's frames.
 async fn without_panic<T>(otherwise: T, future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut otherwise = Some(otherwise);

@@ -1,9 +1,9 @@
-//! What BoringSSL calls versions and groups.
+//! BoringSSL's names of versions and groups.
 
 use boring::ssl::SslVersion;
 use quadrille_config::model::{Group, Version};
 
-/// The most preferred first.
+/// Returns the list of groups, most preferred first.
 pub(crate) fn group_list(groups: &[Group]) -> String {
     let name = |group: &Group| match group {
         Group::X25519MlKem768 => "X25519MLKEM768",

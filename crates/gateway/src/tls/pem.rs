@@ -1,4 +1,4 @@
-//! Certificates and private keys in PEM, from wherever the configuration has them.
+//! Certificates and private keys in PEM, from any source of the configuration.
 
 use boring::x509::X509;
 use quadrille_config::{
@@ -8,18 +8,18 @@ use quadrille_config::{
 use quadrille_engine::Key;
 use zeroize::Zeroizing;
 
-/// The whole content.
+/// Reads the entire content.
 pub(super) fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>, Diagnostic> {
     source.read().map_err(|error| Diagnostic::new(place, format!("cannot read {source}: {error}")))
 }
 
-/// Reads certificates in PEM, at least one.
+/// Reads one or more certificates in PEM.
 pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Diagnostic> {
     let pem = read(source, place)?;
     if pem.trim_ascii().is_empty() {
         return Err(Diagnostic::new(
             place,
-            Problem::new(format!("{source} is empty"), "it should hold certificates in PEM"),
+            Problem::new(format!("{source} is empty"), "it should contain certificates in PEM"),
         ));
     }
     match X509::stack_from_pem(&pem) {
@@ -27,8 +27,8 @@ pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Di
         Ok(_) => Err(Diagnostic::new(
             place,
             Problem::new(
-                format!("{source} holds no certificate"),
-                "it should have a PEM block BEGIN CERTIFICATE",
+                format!("{source} contains no certificate"),
+                "it should contain a PEM block BEGIN CERTIFICATE",
             ),
         )),
         Err(_) => Err(Diagnostic::new(
@@ -44,7 +44,7 @@ pub(crate) fn read_key(source: &Source, place: &Place) -> Result<Key, Diagnostic
     if pem.trim_ascii().is_empty() {
         return Err(Diagnostic::new(
             place,
-            Problem::new(format!("{source} is empty"), "it should hold a private key in PEM"),
+            Problem::new(format!("{source} is empty"), "it should contain a private key in PEM"),
         ));
     }
     Key::from_pem(&pem).map_err(|error| Diagnostic::new(place, format!("{source}: {error}")))

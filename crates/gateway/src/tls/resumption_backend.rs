@@ -1,4 +1,4 @@
-//! What returning clients need, as it runs: ticket keys and session store. It outlives reloads that do not change it.
+//! Ticket keys and session store. They outlive reloads that do not change them.
 
 use boring::sha::sha256;
 use quadrille_config::{
@@ -17,28 +17,28 @@ pub(crate) struct ResumptionBackend {
     pub(crate) tickets: Option<Arc<Tickets>>,
     pub(crate) store: Option<Arc<dyn SessionStore>>,
     fleet: Option<FleetSecret>,
-    /// How long a session may be resumed.
+    /// Lifetime of a session.
     pub(crate) lifetime: Duration,
     pub(crate) early_data: bool,
-    /// Where the fleet shares certificates that are ordered.
+    /// Storage for ordered certificates, shared by the fleet.
     pub(crate) certificates: Option<Records>,
-    /// What they were made from, to see whether a reload changes them.
+    /// Inputs of ticket keys and store, to detect whether a reload changes them.
     tickets_from: TicketSource,
     store_from: StoreSource,
 }
 
-/// Everything that other ticket keys would come from.
+/// Inputs of the ticket keys.
 #[derive(Clone, PartialEq, Eq)]
 enum TicketSource {
     Off,
-    /// With early data, a new store in this process has forgotten whose it has seen.
+    /// Local keys. With early data, they depend on the store, as a new store has no record of used tickets.
     Local(Duration, Option<StoreSource>),
     Fleet(Duration, Option<RedisSource>),
-    /// What the files held.
+    /// Digests of the key files.
     Files(Vec<[u8; 32]>),
 }
 
-/// Everything that another store would come from.
+/// Inputs of the session store.
 #[derive(Clone, PartialEq, Eq)]
 struct StoreSource {
     cache: SessionCache,
@@ -52,13 +52,13 @@ struct StoreSource {
 struct RedisSource {
     address: RedisAddress,
     ca: Option<PathBuf>,
-    /// What its file held.
+    /// Digest of the secret's file.
     secret: Option<[u8; 32]>,
     password: Option<Zeroizing<String>>,
 }
 
 impl ResumptionBackend {
-    /// Reads the files that the model names. What `running` has and the model does not change goes on.
+    /// Reads the files named by the model. Unchanged parts of `running` are retained.
     pub(crate) fn open(
         model: &model::Resumption,
         running: Option<&Arc<Self>>,
@@ -88,7 +88,7 @@ impl ResumptionBackend {
             _ => None,
         };
         let (lifetime, early_data) = (model.lifetime, model.early_data);
-        // The very same, so that TLS contexts that hold it need not be made anew.
+        // Returns the same object, so that TLS contexts that refer to it need not be rebuilt.
         if let Some(running) = running
             && (&running.tickets_from, &running.store_from) == (&tickets_from, &store_from)
             && (running.lifetime, running.early_data) == (lifetime, early_data)
@@ -108,26 +108,26 @@ impl ResumptionBackend {
         }))
     }
 
-    /// What all gateways of the fleet know, if there is a fleet.
+    /// Returns the secret shared by all gateways of the fleet, if there is a fleet.
     pub(crate) fn fleet_secret(&self) -> Option<&FleetSecret> {
         self.fleet.as_ref()
     }
 
-    /// Joins the fleet, if there is one and it answers in a moment.
+    /// Joins the fleet, if there is one and it responds shortly.
     pub(crate) async fn join(&self) {
         if let Some(tickets) = &self.tickets {
             tickets.join().await;
         }
     }
 
-    /// Called on an event-loop thread that will have handshakes.
+    /// Prepares an event-loop thread for handshakes.
     pub(crate) fn warm(&self) {
         if let Some(store) = &self.store {
             store.warm();
         }
     }
 
-    /// Starts what keeps the ticket keys right, unless `before` has the same.
+    /// Starts the task that rotates the ticket keys, unless `before` has the same keys.
     pub(crate) fn start(&self, before: Option<&Self>) {
         let Some(tickets) = &self.tickets else { return };
         let running = before.and_then(|before| before.tickets.as_ref());
@@ -137,7 +137,7 @@ impl ResumptionBackend {
     }
 }
 
-/// What the model names by path.
+/// Contents of the files that the model names.
 struct Files {
     keys: Vec<TicketKey>,
     secret: Option<(FleetSecret, [u8; 32])>,
@@ -229,7 +229,7 @@ fn tickets(model: &model::Resumption, files: &Files, redis: Option<&Redis>) -> O
         (TicketKeys::Fleet(_), Some((secret, _)), Some(redis)) => {
             Some(Tickets::fleet(Fleet::new(redis.clone(), secret.clone()), schedule))
         }
-        // A fleet without Redis or secret is refused by every front end.
+        // A fleet without Redis or secret is rejected by every front end.
         (TicketKeys::Local | TicketKeys::Fleet(_), ..) => Some(Tickets::local(schedule)),
     }
 }

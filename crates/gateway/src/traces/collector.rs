@@ -1,4 +1,4 @@
-//! A collector: its servers, and connections to them.
+//! A trace collector: its endpoints and the connections to them.
 
 use super::otlp::Form;
 use crate::upstream::{RequestBody, RequestOutcome, Server, ServerAddress, Upstream, read_whole};
@@ -19,23 +19,23 @@ use std::{
 };
 use tokio::task::JoinHandle;
 
-/// Bytes of an answer, at most.
+/// Maximum size of a response in bytes.
 const LONGEST_ANSWER: usize = 64 * 1024;
-/// Addresses of a name that are tried, at most.
+/// Maximum number of addresses of a name that are tried.
 const MOST_ADDRESSES: usize = 8;
-/// Servers that a connection is kept to, at most.
+/// Maximum number of endpoints with a kept connection.
 const MOST_CONNECTIONS: usize = 16;
 
-/// Sends spans, over connections that it keeps.
+/// Sends spans over persistent connections.
 pub(super) struct Collector {
     servers: CollectorServers,
-    /// How its servers are reached; `None` as long as there is no such upstream.
+    /// Upstream of the collector; `None` if it does not exist.
     upstream: Option<Arc<Upstream>>,
     form: Form,
     open: HashMap<ServerAddress, Connection>,
 }
 
-/// A connection, for one request after the other.
+/// A connection for successive requests.
 struct Connection {
     sender: Sender,
     driver: JoinHandle<()>,
@@ -52,7 +52,7 @@ impl Drop for Connection {
     }
 }
 
-/// What became of a request.
+/// Response to a request.
 struct Answer {
     head: http::response::Parts,
     trailers: Option<http::HeaderMap>,
@@ -64,13 +64,13 @@ impl Collector {
         Self { servers: model.servers.clone(), upstream, form, open: HashMap::new() }
     }
 
-    /// How many of the spans it has refused.
+    /// Sends spans, and returns how many the collector has rejected.
     pub(super) async fn send(&mut self, spans: Vec<SpanData>) -> Result<usize, String> {
         let message = self.form.message(spans);
         let upstream = self.upstream.clone().ok_or("there is no such upstream")?;
-        let _active = upstream.begin(false).await.map_err(|_| "its upstream is overloaded")?;
+        let _active = upstream.begin(false).await.map_err(|_| "the upstream is overloaded")?;
         let addresses = self.addresses().await?;
-        let (mut tried, mut last) = (Vec::new(), "no server can be asked".to_owned());
+        let (mut tried, mut last) = (Vec::new(), "no endpoint is available".to_owned());
         while let Some(server) = self.server(&upstream, &addresses, &tried) {
             tried.push(server.address.clone());
             match self.ask(&upstream, &server, &message).await {
@@ -87,14 +87,14 @@ impl Collector {
         Err(last)
     }
 
-    /// Where a collector is that has an address of its own; its name may have several.
+    /// Resolves the address of a collector that is not an upstream; its name may have several addresses.
     async fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
         let CollectorServers::Endpoint(endpoint) = &self.servers else { return Ok(Vec::new()) };
         let found = tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port)).await;
         Ok(found.map_err(|error| error.to_string())?.take(MOST_ADDRESSES).collect())
     }
 
-    /// The next server; `None` if enough were tried.
+    /// Selects the next endpoint; `None` if enough were tried.
     fn server(
         &self,
         upstream: &Upstream,
@@ -107,10 +107,10 @@ impl Collector {
                 let address = addresses.iter().find(is_new)?;
                 Some(Server::at(*address).called(&endpoint.host))
             }
-            CollectorServers::Upstream { .. } if tried.len() > upstream.retries() => None,
+            CollectorServers::Upstream { .. } if tried.len() > upstream.model().retries => None,
             CollectorServers::Upstream { .. } => {
-                let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-                upstream.pick(nobody, None, None, tried)
+                let absent = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+                upstream.pick(absent, None, None, tried)
             }
         }
     }
@@ -126,7 +126,7 @@ impl Collector {
             CollectorServers::Endpoint(endpoint) => endpoint.authority(),
             CollectorServers::Upstream { authority, .. } => authority.clone(),
         };
-        // The server may have closed a connection that is kept, at any time.
+        // The endpoint may have closed an idle connection at any time.
         if let Some(kept) = self.open.remove(&server.address).filter(Connection::is_open) {
             let request = self.form.request(message, kept.is_http2(), scheme, &authority)?;
             if let Ok(answer) = self.exchange(server, kept, request).await {

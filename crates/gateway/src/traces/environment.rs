@@ -1,16 +1,16 @@
-//! What OpenTelemetry's exporters take from the environment.
+//! Environment variables of OpenTelemetry exporters.
 
 use http::{HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
 const VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"];
 
-/// The headers that the environment adds; those for traces come last.
+/// Returns the headers from the environment; those for traces come last.
 pub(super) fn headers() -> Vec<(HeaderName, HeaderValue)> {
     VARIABLES.iter().filter_map(|name| std::env::var(name).ok()).flat_map(|text| parse(&text)).collect()
 }
 
-/// `name=value,name=value`, with what is special percent-encoded. What is none is left out, as other exporters do.
+/// Parses `name=value,name=value` with percent-encoding. Invalid headers are ignored, as by other exporters.
 fn parse(text: &str) -> Vec<(HeaderName, HeaderValue)> {
     let pair = |entry: &str| {
         let (name, value) = entry.split_once('=')?;
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_pairs_and_nonsense_is_none() {
+    fn headers_are_pairs_and_invalid_ones_are_ignored() {
         let read = parse("api-key=a%20b, Authorization = Basic%3D ,=x,nothing,a b=c");
         let shown: Vec<_> = read.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
         assert_eq!(shown, [("api-key", &b"a b"[..]), ("authorization", b"Basic=")]);

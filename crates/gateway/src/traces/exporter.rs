@@ -1,4 +1,4 @@
-//! Spans that wait for a collector, and their sending.
+//! Span exporter: the queue of spans and their transmission.
 
 use super::{collector::Collector, environment, otlp::Form, thread};
 use crate::upstream::Upstream;
@@ -14,22 +14,22 @@ use tokio::sync::{
     watch,
 };
 
-/// Requests whose spans wait to be sent, at most.
+/// Maximum number of requests whose spans are queued.
 const QUEUE: usize = 4096;
-/// Spans that are sent at a time, about.
+/// Approximate number of spans in one message.
 const BATCH: usize = 512;
-/// How long the first of them waits for others.
+/// Maximum time that the first of them waits for others.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Takes spans for a collector, and sends them until nobody has it any more.
+/// Queues spans for a collector, and sends them until the last reference is dropped.
 pub(crate) struct Exporter {
     queue: mpsc::Sender<Vec<SpanData>>,
-    /// Who sends, until there is something to send.
+    /// Sending task, until it is started by the first spans.
     idle: Mutex<Option<Sending>>,
     started: std::sync::Once,
 }
 
-/// What sends.
+/// State of the sending task.
 struct Sending {
     model: SpanCollector,
     collector: Collector,
@@ -37,7 +37,7 @@ struct Sending {
 }
 
 impl Exporter {
-    /// For this collector, which is reached by `upstream`, if there is one.
+    /// Creates an exporter for this collector, which is reached by `upstream`, if there is one.
     pub(crate) fn new(model: &SpanCollector, upstream: Option<Arc<Upstream>>) -> Self {
         let (queue, spans) = mpsc::channel(QUEUE);
         let environment = match &model.servers {
@@ -49,7 +49,7 @@ impl Exporter {
         Self { queue, idle: Mutex::new(Some(sending)), started: std::sync::Once::new() }
     }
 
-    /// Takes the spans of one request, which are lost if too many wait.
+    /// Queues the spans of one request, which are dropped if the queue is full.
     pub(crate) fn record(&self, spans: Vec<SpanData>) {
         self.started.call_once(|| self.start());
         if let Err(refused) = self.queue.try_send(spans) {
@@ -72,7 +72,7 @@ impl Sending {
         while let Some(batch) = self.next(&mut ending).await {
             let total = batch.len();
             let sent = tokio::time::timeout(self.model.timeout, self.collector.send(batch)).await;
-            let sent = sent.unwrap_or_else(|_| Err("it takes too long".to_owned()));
+            let sent = sent.unwrap_or_else(|_| Err("timed out".to_owned()));
             match &sent {
                 Ok(refused) => {
                     let refused = (*refused).min(total);
@@ -90,7 +90,7 @@ impl Sending {
         }
     }
 
-    /// What has come, and as many more as come soon; when the process ends, what is left.
+    /// Waits for spans, and collects more for a short time; when the process ends, returns the queued spans.
     async fn next(&mut self, ending: &mut watch::Receiver<bool>) -> Option<Vec<SpanData>> {
         let mut batch = self.receive(ending).await?;
         let due = tokio::time::Instant::now() + WAIT;
@@ -115,7 +115,7 @@ impl Sending {
     }
 }
 
-/// So many spans were `sent`, have `failed` to be, or were `dropped`.
+/// Counts spans by result: `sent`, `failed` or `dropped`.
 fn count(spans: usize, result: &'static str) {
     if spans > 0 {
         counter!("quadrille_spans_total", "result" => result).increment(spans as u64);

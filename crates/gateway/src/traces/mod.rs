@@ -1,6 +1,10 @@
-//! Traces, as OpenTelemetry has them: who takes spans, and their way to a collector.
+//! OpenTelemetry traces: sampling rules, spans, and their export to a collector.
 //!
-//! Spans wait in a queue of bounded length for a thread of their own, so that no event loop waits for a collector.
+//! Spans are queued, up to a limit, for a separate thread, so that no event loop waits for a collector.
+//!
+//! - `exporter`: the queue for one collector; `thread` runs all exporters.
+//! - `collector`: connections to a collector, which is an upstream like any other.
+//! - `spans`: parts common to `http` and `tcp`; `otlp`: their encoding; `environment`: OpenTelemetry's variables.
 
 mod collector;
 mod environment;
@@ -16,19 +20,19 @@ pub(crate) use thread::finish;
 use quadrille_config::model::{HttpTracing, SpanCollector, Tracing};
 use std::sync::Arc;
 
-/// Which requests are traced, and who takes their spans.
+/// Rules of tracing, with the exporter of the spans.
 pub(crate) struct Tracer {
     pub(crate) rules: TraceRules,
-    /// Whether a route may say which requests are traced.
+    /// Whether routes may override the sampling.
     pub(crate) routes_decide: bool,
     pub(crate) exporter: Arc<Exporter>,
 }
 
-/// Which requests are traced, and what spans say of them.
+/// Rules for the sampling of requests and the attributes of spans.
 pub(crate) enum TraceRules {
-    /// As the process's own configuration has it.
+    /// Rules of the process's own configuration.
     Own(Box<Tracing>),
-    /// As Envoy's has it for a chain.
+    /// Rules of a filter chain in an Envoy configuration.
     Envoy(Arc<HttpTracing>),
 }
 

@@ -1,7 +1,6 @@
-//! OTLP: spans as a collector reads them, and what its answers mean
-//! (<https://opentelemetry.io/docs/specs/otlp/>).
+//! OTLP: export requests and their responses (<https://opentelemetry.io/docs/specs/otlp/>).
 
-use crate::upstream::{RequestBody, grpc_call};
+use crate::upstream::{RequestBody, exchange::grpc_call};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, Uri, Version, header};
 use opentelemetry::KeyValue;
@@ -17,7 +16,7 @@ use quadrille_config::model::{SpanCollector, TracingProtocol};
 
 const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
-/// What is the same in all messages to a collector.
+/// Parts that all messages to a collector have in common.
 pub(super) struct Form {
     protocol: TracingProtocol,
     path: String,
@@ -27,7 +26,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// `environment` are headers that hold where the model has no others.
+    /// Creates the form. `environment` are headers that the model may override.
     pub(super) fn new(model: &SpanCollector, environment: Vec<(HeaderName, HeaderValue)>) -> Self {
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
         let resource = Resource::builder_empty()
@@ -43,12 +42,12 @@ impl Form {
         }
     }
 
-    /// The spans as one message.
+    /// Encodes the spans as one message.
     pub(super) fn message(&self, spans: Vec<SpanData>) -> ExportTraceServiceRequest {
         ExportTraceServiceRequest { resource_spans: group_spans_by_resource_and_scope(spans, &self.resource) }
     }
 
-    /// The request with a message, for a server under this authority.
+    /// Builds the request with a message, for an endpoint with this authority.
     pub(super) fn request(
         &self,
         message: &ExportTraceServiceRequest,
@@ -58,13 +57,13 @@ impl Form {
     ) -> Result<Request<RequestBody>, String> {
         let made = match self.protocol {
             TracingProtocol::Grpc if !http2 => {
-                return Err("it does not speak HTTP/2, which gRPC needs".to_owned());
+                return Err("the endpoint does not support HTTP/2, which gRPC requires".to_owned());
             }
             TracingProtocol::Grpc => grpc_call::request(scheme, authority, METHOD, self.timeout, message),
             TracingProtocol::Http => self.post(message, http2, scheme, authority),
         };
-        // Of whatever is wrong with a header, nothing is told.
-        let mut request = made.map_err(|_| "no request can be made for it".to_owned())?;
+        // Errors are not reported in detail, because a header may contain a secret.
+        let mut request = made.map_err(|_| "cannot build the request".to_owned())?;
         for (name, value) in &self.headers {
             request.headers_mut().insert(name, value.clone());
         }
@@ -89,7 +88,7 @@ impl Form {
         request.body(RequestBody::whole(body))
     }
 
-    /// How many spans the collector has refused, if it has taken the message at all.
+    /// Returns how many spans the collector has rejected, if it has accepted the message at all.
     pub(super) fn answer(
         &self,
         status: StatusCode,
@@ -98,7 +97,7 @@ impl Form {
         body: &[u8],
     ) -> Result<usize, String> {
         if !status.is_success() {
-            return Err(format!("it answers {}", status.as_u16()));
+            return Err(format!("the collector responds with {}", status.as_u16()));
         }
         let message = match self.protocol {
             TracingProtocol::Http => Some(body),
@@ -109,11 +108,11 @@ impl Form {
                     Some(status) => {
                         return Err(format!("the call ends with status {}", status.escape_ascii()));
                     }
-                    None => return Err("the call has no status: it is no gRPC".to_owned()),
+                    None => return Err("no gRPC status in the response".to_owned()),
                 }
             }
         };
-        // Whatever else it says, it has taken them.
+        // Any other response of this status means that the spans were accepted.
         let said = message.and_then(|message| ExportTraceServiceResponse::decode(message).ok());
         let partial = said.and_then(|said| said.partial_success);
         Ok(partial.map_or(0, |partial| usize::try_from(partial.rejected_spans).unwrap_or(0)))

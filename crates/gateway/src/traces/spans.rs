@@ -1,4 +1,4 @@
-//! What the spans of one trace have in common, and those of a connection's handshake.
+//! Common parts of the spans of a trace, and the spans of a connection's handshake.
 
 use crate::{
     connection::{Connection, KeyTiming},
@@ -15,11 +15,11 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// A trace that is recorded here.
+/// A trace that is recorded by this process.
 pub(crate) struct TraceSpans {
     pub(crate) id: TraceId,
     state: TraceState,
-    /// The same moment twice.
+    /// Start of the trace, on both clocks.
     began: (Instant, SystemTime),
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn random_trace() -> TraceId {
     TraceId::from(fastrand::u128(1..))
 }
 
-/// A moment before another.
+/// Subtracts a duration from an instant.
 pub(crate) fn before(instant: Instant, time: Duration) -> Instant {
     instant.checked_sub(time).unwrap_or(instant)
 }
@@ -45,7 +45,7 @@ pub(crate) fn failed_if(failed: bool) -> Status {
 }
 
 impl TraceSpans {
-    /// Spans of this trace, of which the first begins now.
+    /// Begins a trace, whose first span starts now.
     pub(crate) fn begin(id: TraceId, state: TraceState) -> Self {
         Self { id, state, began: (Instant::now(), SystemTime::now()) }
     }
@@ -85,7 +85,7 @@ impl TraceSpans {
         }
     }
 
-    /// A connection's handshake, with the private-key operation.
+    /// Adds the spans of a connection's handshake, with the private-key operation.
     pub(crate) fn handshake(&self, parent: SpanId, connection: &Connection, spans: &mut Vec<SpanData>) {
         let (handshake, took) = (random_span(), connection.handshake);
         let began = before(connection.clock.accepted(), took);
@@ -105,7 +105,7 @@ impl TraceSpans {
     }
 }
 
-/// How a connection is protected.
+/// Returns the attributes of a connection's TLS parameters.
 pub(crate) fn of_tls(connection: &Connection) -> [KeyValue; 3] {
     [
         KeyValue::new("tls.protocol.version", connection.version),
@@ -114,14 +114,14 @@ pub(crate) fn of_tls(connection: &Connection) -> [KeyValue; 3] {
     ]
 }
 
-/// Which server was asked.
+/// Returns the attributes of an endpoint.
 pub(crate) fn of_server(server: &ServerAddress) -> Vec<KeyValue> {
     match server {
         ServerAddress::Ip(address) => vec![
             KeyValue::new("server.address", address.ip().to_string()),
             KeyValue::new("server.port", i64::from(address.port())),
         ],
-        // The semantic conventions have the path here, and no port.
+        // The semantic conventions require the path here, and no port.
         ServerAddress::Unix(path) => vec![KeyValue::new("server.address", path.display().to_string())],
     }
 }

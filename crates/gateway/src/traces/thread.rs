@@ -1,4 +1,4 @@
-//! The thread on which spans are sent, for all collectors.
+//! The thread that sends the spans of all collectors.
 
 use std::{
     io,
@@ -11,16 +11,16 @@ use std::{
 };
 use tokio::{runtime::Handle, sync::watch};
 
-/// Started by the first who has something to send.
+/// Runtime of the thread, which is started by the first exporter with spans.
 static RUNTIME: LazyLock<Option<Handle>> = LazyLock::new(|| {
     let started = start();
     if let Err(error) = &started {
-        tracing::error!(%error, "no spans are sent");
+        tracing::error!(%error, "cannot start the thread that sends spans");
     }
     started.ok()
 });
 
-/// Becomes true when the process ends.
+/// Set to true when the process ends.
 static ENDING: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::Sender::new(false));
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
@@ -32,7 +32,7 @@ fn start() -> io::Result<Handle> {
     Ok(handle)
 }
 
-/// Runs what `task` makes of the news that the process ends, for which [`finish`] waits.
+/// Spawns a task that is notified when the process ends; [`finish`] waits for it.
 pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(task: impl FnOnce(watch::Receiver<bool>) -> F) {
     let Some(runtime) = &*RUNTIME else { return };
     let running = Running::begin();
@@ -43,7 +43,7 @@ pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(task: impl FnOnce(w
     }));
 }
 
-/// Has all send what is left, for so long at most.
+/// Sends all queued spans, and waits up to this limit.
 pub(crate) async fn finish(limit: Duration) {
     ENDING.send_replace(true);
     let end = Instant::now() + limit;
@@ -52,7 +52,7 @@ pub(crate) async fn finish(limit: Duration) {
     }
 }
 
-/// Counts for as long as it is here.
+/// Counts a running task until it is dropped.
 struct Running;
 
 impl Running {

@@ -1,4 +1,4 @@
-//! Where a server is, and how a connection to it begins.
+//! Addresses of endpoints, and connecting to them.
 
 use super::source_port;
 use std::{
@@ -14,17 +14,17 @@ use tokio::net::{TcpSocket, TcpStream, UnixStream};
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum ServerAddress {
     Ip(SocketAddr),
-    /// By its path; a name that begins with `@` is abstract (unix(7)).
+    /// Path of a Unix socket; a name that begins with `@` is abstract (unix(7)).
     Unix(Arc<Path>),
 }
 
 impl ServerAddress {
-    /// A connection, whose small writes leave at once.
+    /// Opens a connection without Nagle's algorithm.
     ///
-    /// A stream socket of the other family has the same calls, so it goes by the same type: neither TLS nor HTTP need to
-    /// know of it, and requests do not pay for the difference.
+    /// A Unix stream socket has the same calls as a TCP socket and is represented by the same type: TLS and HTTP need
+    /// no distinction, and requests do not pay for one.
     ///
-    /// It leaves from one of the `sources`, if there are any; a Unix socket has none.
+    /// The source address is one of the `sources`, if there are any; a Unix socket has none.
     pub(super) async fn connect(&self, sources: &[IpAddr]) -> io::Result<TcpStream> {
         match self {
             Self::Ip(address) => {
@@ -45,17 +45,18 @@ async fn connect_from(sources: &[IpAddr], address: SocketAddr) -> io::Result<Tcp
         return TcpStream::connect(address).await;
     }
     let Some(source) = sources.iter().find(|source| source.is_ipv4() == address.is_ipv4()) else {
-        let problem = format!("no address to leave from is of the family of {address}");
+        let problem = format!("no source address of the address family of {address}");
         return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, problem));
     };
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // The kernel chooses the port when it knows the server: so the port can be used towards others too.
+    // The kernel chooses the port once it knows the destination, so that the port can be used for other destinations
+    // too.
     source_port::choose_late(&socket)?;
     socket.bind(SocketAddr::new(*source, 0))?;
     socket.connect(address).await
 }
 
-/// The path as the kernel takes it: an abstract name begins with a zero byte there.
+/// Returns the path in the kernel's form: an abstract name begins with a zero byte.
 fn socket_name(path: &Path) -> std::ffi::OsString {
     let bytes = path.as_os_str().as_bytes();
     match bytes.strip_prefix(b"@") {
@@ -70,7 +71,7 @@ impl From<SocketAddr> for ServerAddress {
     }
 }
 
-/// As it is written, also in logs.
+/// The written form, also in logs.
 impl fmt::Debug for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,15 +1,17 @@
-//! An upstream (a cluster, in Envoy's words): servers with their settings, and what is known of them.
+//! Upstreams (clusters in Envoy): endpoints with settings and state.
 
 use super::{
     address::ServerAddress,
-    balancer::Balancer,
-    breaker::{Breaker, Overloaded},
-    client_tls::{ClientTls, Credentials},
-    endpoint::{self, Endpoints},
-    names::Names,
-    outliers::{self, RequestOutcome},
-    ring,
-    server::Server,
+    balance::{
+        balancer::Balancer,
+        endpoint::{self, Endpoints},
+        hash_ring,
+        outliers::{self, RequestOutcome},
+        server::Server,
+    },
+    limits::{Breaker, Overloaded},
+    names::table::Names,
+    tls::credentials::{ClientTls, Credentials},
 };
 use crate::{
     host_map::lower_case,
@@ -20,7 +22,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{self, DnsRefresh, UpstreamProtocol},
+    model::{self, DnsRefresh, RetryPolicy, UpstreamProtocol},
 };
 use std::{
     collections::BTreeMap,
@@ -30,16 +32,17 @@ use std::{
 };
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A group of servers. Reloads that change only its servers keep it, with what is known of the servers that stay.
+/// A group of endpoints. It outlives reloads that change only its endpoints, with the state of those that remain.
 pub(crate) struct Upstream {
     name: String,
-    /// Without the servers, which change.
+    /// The model without endpoints, which change.
     pub(super) model: model::Upstream,
+    default_retry: RetryPolicy,
     pub(super) balancer: Balancer,
     breaker: Breaker,
-    /// Of the files that the model names.
+    /// Digests of the files that the model names.
     contents: Vec<[u8; 32]>,
-    /// The ways to servers, as the model numbers them: TLS, or plain text.
+    /// Transports to endpoints by index in the model: TLS, or plaintext.
     transports: Box<[Option<ClientTls>]>,
     pub(crate) counters: UpstreamCounters,
     times: UpstreamTimes,
@@ -47,10 +50,10 @@ pub(crate) struct Upstream {
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
 
-/// A request that is under way, or a connection in TCP mode, counted for as long as this lives.
+/// Guard that counts an active request, or a connection in TCP mode.
 pub(crate) struct ActiveRequest {
     upstream: Arc<Upstream>,
-    /// Held where connections are limited.
+    /// Held if connections are limited.
     connection: Option<OwnedSemaphorePermit>,
 }
 
@@ -61,7 +64,7 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// Repeated attempts of one request, counted for as long as this lives.
+/// Guard that counts a request's retry.
 pub(crate) struct Retry(Arc<Upstream>);
 
 impl Drop for Retry {
@@ -71,12 +74,12 @@ impl Drop for Retry {
 }
 
 impl Upstream {
-    /// The servers, where their names lead now.
+    /// Resolves the endpoints by the current addresses of their names.
     pub(crate) fn resolve(model: &model::Upstream, names: &Names) -> Endpoints {
         endpoint::resolve(&model.servers, names)
     }
 
-    /// The upstream with these servers, and credentials for each way to them. `contents` are digests of the
+    /// Creates an upstream with these endpoints, and credentials for each transport. `contents` are digests of the
     /// credentials' sources.
     pub(crate) fn new(
         name: &str,
@@ -96,6 +99,7 @@ impl Upstream {
         let transports = transports.map_err(|error| Diagnostic::new(&model.place, error.to_string()))?;
         Ok(Self {
             name: name.to_owned(),
+            default_retry: RetryPolicy::of_upstream(model.retries),
             model,
             balancer,
             breaker,
@@ -106,24 +110,24 @@ impl Upstream {
         })
     }
 
-    /// Whether the same model with these files' contents, but for its servers, would be the same.
+    /// Returns whether the model, except its endpoints, and the files' contents are the same.
     pub(crate) fn has_settings(&self, model: &model::Upstream, contents: &[[u8; 32]]) -> bool {
         self.contents == contents && self.model == without_servers(model)
     }
 
-    /// Whether its servers are these.
+    /// Returns whether the endpoints are the same.
     pub(crate) fn has_endpoints(&self, endpoints: &Endpoints) -> bool {
         self.balancer.has_endpoints(endpoints)
     }
 
-    /// From now on these servers; what is known of those that stay remains. One call at a time.
+    /// Replaces the endpoints; the state of those that remain is retained. Calls must not overlap.
     pub(crate) fn set_endpoints(&self, endpoints: Endpoints) {
         self.transports.iter().flatten().for_each(|tls| tls.retain(&endpoints));
         self.balancer.set(endpoints);
     }
 
-    /// Counts a request, for as long as the value lives, and waits for its turn where requests need a connection each
-    /// and these are limited. `alone` says that this one cannot share a connection.
+    /// Counts a request while the guard lives. Waits for a connection permit if requests need a connection each, and
+    /// connections are limited. `alone` is whether this request cannot share a connection.
     pub(crate) async fn begin(self: &Arc<Self>, alone: bool) -> Result<ActiveRequest, Overloaded> {
         let mut request = self.admit()?;
         if alone || self.has_one_request_a_connection() {
@@ -132,14 +136,14 @@ impl Upstream {
         Ok(request)
     }
 
-    /// Counts a connection in TCP mode, for as long as the value lives.
+    /// Counts a connection in TCP mode while the guard lives.
     pub(crate) fn begin_connection(self: &Arc<Self>) -> Result<ActiveRequest, Overloaded> {
         let mut request = self.admit()?;
         request.connection = self.breaker.connection_now().inspect_err(|_| self.count_overflow())?;
         Ok(request)
     }
 
-    /// A server has begun its response, so long after it was asked.
+    /// Records the time from a request to the start of its response.
     pub(crate) fn began_response(&self, took: Duration) {
         self.times.record(&self.name, took);
     }
@@ -156,7 +160,7 @@ impl Upstream {
         metrics::overflow(self.name());
     }
 
-    /// Whether it is known before a connection is there that requests do not share one.
+    /// Returns whether requests are known not to share connections before a connection is open.
     fn has_one_request_a_connection(&self) -> bool {
         match self.model.protocol {
             UpstreamProtocol::Http1 => true,
@@ -165,8 +169,8 @@ impl Upstream {
         }
     }
 
-    /// The server as it is asked by a request for this host, over HTTP/2 if the request came over that or later, where
-    /// requests decide about either; `None` if they do not.
+    /// Returns the endpoint for a request to this host, with HTTP/2 if the request uses it or a later version, where
+    /// these depend on the request; `None` otherwise.
     pub(crate) fn as_requested(&self, server: &Server, host: &str, http2: bool) -> Option<Server> {
         let (by_host, by_version) =
             (self.model.host_from_request, self.model.protocol == UpstreamProtocol::OfRequest);
@@ -177,12 +181,12 @@ impl Upstream {
         Some(if by_host { server.called(&lower_case(host)) } else { server })
     }
 
-    /// Counts a repeated attempt, for as long as the value lives; `None` if there are too many.
+    /// Counts a retry while the guard lives; `None` if there are too many.
     pub(crate) fn begin_retry(self: &Arc<Self>) -> Option<Retry> {
         self.breaker.begin_retry().ok().map(|()| Retry(Arc::clone(self)))
     }
 
-    /// Takes note of what became of a request at a server, which may be left out for it.
+    /// Records the outcome of a request, which may eject the endpoint.
     pub(crate) fn observe(&self, server: &Server, outcome: RequestOutcome) {
         let Some(settings) = &self.model.outlier_detection else { return };
         let Some(outcomes) = server.state().map(|state| &state.outcomes) else { return };
@@ -197,11 +201,11 @@ impl Upstream {
             self.counters.ejections.add();
             metrics::ejection(self.name());
             let (upstream, server) = (self.name(), &server.address);
-            tracing::warn!(upstream, %server, last = ?outcome, ?time, "the server fails, and is left out");
+            tracing::warn!(upstream, %server, last = ?outcome, ?time, "failing endpoint ejected");
         }
     }
 
-    /// What has been counted.
+    /// Returns the statistics.
     pub(crate) fn statistics(&self) -> UpstreamStatistics {
         let servers = self.servers();
         UpstreamStatistics {
@@ -221,12 +225,12 @@ impl Upstream {
         }
     }
 
-    /// TLS to this server; `None` is plain text.
+    /// Returns the TLS settings for this endpoint; `None` for plaintext.
     pub(super) fn tls(&self, server: &Server) -> Option<&ClientTls> {
         self.transports.get(server.transport)?.as_ref()
     }
 
-    /// Whether TLS is spoken to this server.
+    /// Returns whether the endpoint uses TLS.
     pub(crate) fn speaks_tls(&self, server: &Server) -> bool {
         self.tls(server).is_some()
     }
@@ -239,28 +243,28 @@ impl Upstream {
         &self.model
     }
 
-    /// Where this client leads, if nothing else is looked at.
+    /// Returns the hash of the client's address.
     pub(crate) fn point_of(client: SocketAddr) -> u32 {
-        ring::point_of(client.ip())
+        hash_ring::point_of(client.ip())
     }
 
-    pub(crate) fn retries(&self) -> usize {
-        self.model.retries
+    /// Returns the retry policy of routes without their own.
+    pub(crate) fn default_retry(&self) -> &RetryPolicy {
+        &self.default_retry
     }
 
-    /// Every server, and whether it is healthy as far as is known.
+    /// Returns every endpoint, and whether it is healthy as far as is known.
     pub(crate) fn servers(&self) -> Vec<(Server, bool)> {
         self.balancer.servers()
     }
 
-    /// Whether there is a server at this address, and it is healthy as far as is known.
+    /// Returns whether there is an endpoint at this address, and it is healthy as far as is known.
     pub(super) fn has_healthy(&self, address: &ServerAddress) -> bool {
         self.model.original_destination.is_some() || self.balancer.has_healthy(address)
     }
 
-    /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy. Where
-    /// requests keep to servers by what they say, `point` is where that leads. `destination` is where the client's
-    /// connection was going before it was redirected here, if it was.
+    /// Picks an endpoint for this client, if possible not one of `tried`; `None` if none is healthy. `point` is the
+    /// request's hash for hash-based balancing. `destination` is the original destination of a redirected connection.
     pub(crate) fn pick(
         &self,
         client: SocketAddr,
@@ -295,13 +299,13 @@ mod tests {
             let Ok(upstream) = upstream else { panic!("an upstream") };
             let tried = [at("10.0.0.1:80").into()];
             let server = upstream.pick(at("192.0.2.1:5"), destination, None, &tried)?;
-            assert!(upstream.has_healthy(&server.address), "its connections are kept");
+            assert!(upstream.has_healthy(&server.address), "its idle connections are retained");
             Some(server.address)
         };
         assert_eq!(
             picked(None, Some(at("10.0.0.1:80"))),
             Some(at("10.0.0.1:80").into()),
-            "it may be asked again"
+            "it may be tried again"
         );
         assert_eq!(picked(Some(81), Some(at("[fd00::1]:80"))), Some(at("[fd00::1]:81").into()));
         assert_eq!(picked(None, None), None);

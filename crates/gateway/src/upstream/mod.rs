@@ -1,51 +1,43 @@
-//! The servers behind the gateway: which is next, whether it is healthy, how to reach it.
+//! Upstreams: load balancing, health checks, and connections to endpoints.
+//!
+//! - `cluster`: an upstream with its endpoints and state; `weighted`: distribution to several upstreams.
+//! - `names`, `refresh`: addresses of endpoints that are given by name, and their periodic lookup.
+//! - `balance`, `health`, `limits`: the choice of an endpoint, health checks, circuit breakers.
+//! - `pool`: idle connections of an event loop.
+//! - `connect`, `tls`, `address`, `source_port`: new connections.
+//! - `exchange`, `endpoint_call`: requests and responses on a connection.
 
 mod address;
-mod alpn;
-mod balancer;
-mod breaker;
-mod client_sessions;
-mod client_tls;
+mod balance;
 mod cluster;
-mod connector;
-mod endpoint;
-mod exchange;
-pub(crate) mod grpc_call;
-mod grpc_health;
+mod connect;
+mod endpoint_call;
+pub(crate) mod exchange;
 mod health;
-mod http1;
-mod http2;
+mod limits;
 mod names;
-mod outliers;
-mod peer_key;
 mod pool;
-mod proxy_header;
 mod refresh;
-mod request_body;
-mod resolver;
-mod ring;
-mod rotation;
-mod server;
 mod source_port;
+mod tls;
 mod weighted;
-mod whole_body;
 
 pub(crate) use address::ServerAddress;
-pub(crate) use alpn::Alpn;
-pub(crate) use breaker::Overloaded;
-pub(crate) use client_tls::Credentials;
+pub(crate) use balance::{endpoint::Endpoints, outliers::RequestOutcome, server::Server};
 pub(crate) use cluster::{ActiveRequest, Retry, Upstream, Upstreams};
-pub(crate) use connector::ServerStream;
-pub(crate) use endpoint::Endpoints;
-pub(crate) use exchange::{ClientBodyError, ExchangeError, Limits};
-pub(crate) use names::Names;
-pub(crate) use outliers::RequestOutcome;
+pub(crate) use connect::connector::ServerStream;
+pub(crate) use endpoint_call::{CallFailure, EndpointCall};
+pub(crate) use exchange::{
+    collect::{UnreadBody, read_whole},
+    error::{ClientBodyError, ExchangeError, Limits},
+    request_body::{BoxError, RequestBody},
+};
+pub(crate) use limits::Overloaded;
+pub(crate) use names::table::Names;
 pub(crate) use pool::{ConnectionPool, Lease, ResponseBody};
 pub(crate) use refresh::NameRefresh;
-pub(crate) use request_body::{BoxError, RequestBody};
-pub(crate) use server::Server;
+pub(crate) use tls::{alpn::Alpn, credentials::Credentials};
 pub(crate) use weighted::{WeightedUpstream, WeightedUpstreams};
-pub(crate) use whole_body::{UnreadBody, read_whole};
 
-/// Bytes of a response's header, at most.
+/// Maximum size of a response's header in bytes.
 const MOST_RESPONSE_HEADER: u32 = 256 * 1024;

@@ -1,10 +1,12 @@
-//! Names of servers are looked up again while they serve.
+//! Periodic lookup of endpoint names.
 
 use super::{
+    balance::endpoint,
     cluster::{Upstream, Upstreams},
-    endpoint,
-    names::{self, Names},
-    resolver,
+    names::{
+        resolver,
+        table::{self, Names},
+    },
 };
 use quadrille_config::model::{self, Gateway};
 use std::{
@@ -13,29 +15,29 @@ use std::{
 };
 use tokio::task::AbortHandle;
 
-/// Keeps the servers of upstreams where their names lead. It ends with this value.
+/// Task that updates the endpoints of upstreams by the addresses of their names. It ends when this is dropped.
 #[derive(Default)]
 pub(crate) struct NameRefresh {
     names: Arc<Mutex<Names>>,
     task: Option<AbortHandle>,
 }
 
-/// An upstream with servers that have names.
+/// An upstream with endpoints that have names.
 struct Followed {
     upstream: Weak<Upstream>,
     servers: Vec<model::Server>,
 }
 
-/// Between two rounds at least, whatever goes wrong; names that are due soon are looked up together.
+/// Minimum interval between rounds of lookups; names that are due soon are looked up together.
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl NameRefresh {
-    /// What is known of all names at this moment.
+    /// Returns the current state of all names.
     pub(crate) fn names(&self) -> Names {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on these names, of the upstreams of this configuration.
+    /// Replaces the names, and the upstreams that use them.
     pub(crate) fn follow(&mut self, names: Names, model: &Gateway, upstreams: &Upstreams) {
         if let Some(before) = self.task.take() {
             before.abort();
@@ -44,7 +46,7 @@ impl NameRefresh {
         let followed: Vec<_> = model
             .upstreams
             .iter()
-            .filter(|(_, model)| model.servers.iter().any(names::is_name))
+            .filter(|(_, model)| model.servers.iter().any(table::is_name))
             .filter_map(|(name, model)| {
                 let upstream = Arc::downgrade(upstreams.get(name)?);
                 Some(Followed { upstream, servers: model.servers.clone() })

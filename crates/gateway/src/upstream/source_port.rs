@@ -1,13 +1,14 @@
-//! Ports of connections to servers that leave from an address of the configuration's.
+//! Source ports of connections from a configured source address.
 
 use std::{io, os::fd::AsRawFd};
 use tokio::net::TcpSocket;
 
-/// Has the kernel choose the port when the socket is connected, by both ends, and not when it is bound: otherwise no more
-/// connections could leave an address, to all servers together, than it has ports (ip(7), `IP_BIND_ADDRESS_NO_PORT`).
+/// Makes the kernel choose the port on connect, by both endpoints of the connection, and not on bind. Otherwise the
+/// connections from an address, to all destinations together, would be limited by its number of ports (ip(7),
+/// `IP_BIND_ADDRESS_NO_PORT`).
 pub(super) fn choose_late(socket: &TcpSocket) -> io::Result<()> {
     let on: libc::c_int = 1;
-    // SAFETY: the descriptor is open, and the value is as long as is said; the kernel copies it.
+    // SAFETY: the descriptor is open, and the value has the given length; the kernel copies it.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

@@ -1,4 +1,4 @@
-//! Several upstreams that share requests or connections by weight.
+//! Weighted distribution of requests or connections to several upstreams.
 
 use super::cluster::{Upstream, Upstreams};
 use quadrille_config::model::Weighted;
@@ -11,13 +11,13 @@ pub(crate) struct WeightedUpstreams {
     total: u64,
 }
 
-/// One of them.
+/// An upstream with its cumulative weight.
 pub(crate) struct WeightedUpstream {
-    /// Which it is in the model.
+    /// Index in the model.
     pub(crate) index: usize,
-    /// `None` if there is no upstream of that name.
+    /// The upstream; `None` if there is no upstream of that name.
     pub(crate) upstream: Option<Arc<Upstream>>,
-    /// The sum of the weights up to here.
+    /// Sum of the weights up to and including this one.
     up_to: u64,
 }
 
@@ -32,7 +32,7 @@ impl WeightedUpstreams {
         Self { members, total }
     }
 
-    /// At random, by weight.
+    /// Picks an upstream at random, by weight.
     pub(crate) fn pick(&self) -> Option<&WeightedUpstream> {
         match &*self.members {
             [] => None,

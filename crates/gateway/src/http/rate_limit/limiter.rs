@@ -1,7 +1,7 @@
-//! One limit, with what of it is left to whom.
+//! A rate limit with its remaining allowances.
 
 use super::table::Table;
-use crate::{http::request::Request, share::is_one_of, telemetry::metrics};
+use crate::{fraction::is_one_of, http::request::Request, telemetry::metrics};
 use ::metrics::Counter;
 use governor::{Quota, RateLimiter, clock::Clock, middleware::NoOpMiddleware};
 use quadrille_config::model::{RateLimit, RateLimitAnswer, RateLimitBy, RateLimited};
@@ -12,11 +12,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// One limit, with what of it is left to whom.
+/// A rate limit with its remaining allowance per key.
 pub(crate) struct Limiter<C: Clock = Elapsed> {
     model: RateLimit,
     left: Left<C>,
-    /// Of keys. Nobody else can say which keys share a place in the table.
+    /// Random keys: clients cannot predict which keys share a place in the table.
     hasher: RandomState,
     refused: Counter,
     let_through: Counter,
@@ -24,7 +24,7 @@ pub(crate) struct Limiter<C: Clock = Elapsed> {
 
 type Left<C> = RateLimiter<u64, Table, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// The time since this began.
+/// A clock that measures the time since its creation.
 pub(crate) struct Elapsed(Instant);
 
 impl Clock for Elapsed {
@@ -40,25 +40,21 @@ impl Limiter {
         Self::with_clock(model, Elapsed(Instant::now()))
     }
 
-    /// What is refused gets this.
-    pub(in crate::http) fn answer(&self) -> &RateLimitAnswer {
+    /// Returns the response to rejected requests.
+    pub(crate) fn answer(&self) -> &RateLimitAnswer {
         &self.model.answer
     }
 
-    /// Which requests it is for.
-    pub(in crate::http) fn of(&self) -> &RateLimited {
+    /// Returns the requests that the limit applies to.
+    pub(crate) fn of(&self) -> &RateLimited {
         &self.model.of
     }
 
-    /// Counts a request; `values` are those of the descriptor for which it is counted.
+    /// Counts a request; `values` are the values of its descriptor.
     ///
     /// # Errors
-    /// Says how long nothing is left for it, if it is to be refused.
-    pub(in crate::http) fn count(
-        &self,
-        request: &Request,
-        values: &[(String, String)],
-    ) -> Result<(), Duration> {
+    /// Returns the time until the next request is allowed, if the request has to be rejected.
+    pub(crate) fn count(&self, request: &Request, values: &[(String, String)]) -> Result<(), Duration> {
         if !is_one_of(self.model.counted) {
             return Ok(());
         }
@@ -89,7 +85,7 @@ impl Limiter {
 
 impl<C: Clock> Limiter<C> {
     pub(super) fn with_clock(model: &RateLimit, clock: C) -> Self {
-        // Front ends let no rate pass that is faster.
+        // The configuration formats allow no faster rate.
         let period = model.rate.period().max(Duration::from_nanos(1));
         let quota = Quota::with_period(period).unwrap_or_else(|| Quota::per_second(model.burst));
         let keys = if model.by == RateLimitBy::All { NonZeroUsize::MIN } else { model.keys };
@@ -104,15 +100,15 @@ impl<C: Clock> Limiter<C> {
         }
     }
 
-    /// Takes one of what is left under a key, or says how long there will be none.
+    /// Takes one request from the allowance of a key, or returns the time until one is available.
     pub(super) fn take(&self, key: u64) -> Result<(), Duration> {
         let taken = self.left.check_key(&key);
         taken.map_err(|until| until.wait_time_from(self.left.clock().now()))
     }
 }
 
-/// The first bits of an address; an IPv4 address in IPv6's form is one of IPv4.
-pub(in crate::http) fn network(address: IpAddr, ipv4: u8, ipv6: u8) -> (bool, u128) {
+/// Returns the prefix of an address; an IPv4-mapped IPv6 address counts as IPv4.
+pub(crate) fn network(address: IpAddr, ipv4: u8, ipv6: u8) -> (bool, u128) {
     match address.to_canonical() {
         IpAddr::V4(address) => {
             (true, u128::from(address.to_bits() >> 32u32.saturating_sub(ipv4.into()).min(31)))
@@ -126,8 +122,8 @@ mod tests {
     use super::*;
     use governor::clock::FakeRelativeClock;
     use quadrille_config::{
+        fraction,
         model::{Place, Rate},
-        share,
     };
     use std::num::NonZeroU32;
 
@@ -141,8 +137,8 @@ mod tests {
             of: RateLimited::All,
             by: RateLimitBy::Client(24, 56),
             keys: NonZeroUsize::new(keys).expect("a number"),
-            counted: share::ALL,
-            enforced: share::ALL,
+            counted: fraction::ALL,
+            enforced: fraction::ALL,
             answer: RateLimitAnswer::Own,
             place: Place::builtin(),
         }
@@ -160,7 +156,7 @@ mod tests {
         let (limiter, clock) = limiter(&limit(10, SECOND, 3, 100));
         assert!((0..3).all(|_| limiter.take(1).is_ok()));
         assert_eq!(limiter.take(1), Err(Duration::from_millis(100)));
-        assert!(limiter.take(2).is_ok(), "another has its own");
+        assert!(limiter.take(2).is_ok(), "another key has its own allowance");
         clock.advance(Duration::from_millis(99));
         assert_eq!(limiter.take(1), Err(Duration::from_millis(1)));
         clock.advance(Duration::from_millis(1));
@@ -169,10 +165,10 @@ mod tests {
         assert_eq!((0..10).filter(|_| limiter.take(1).is_ok()).count(), 3, "no more than a burst is kept");
     }
 
-    /// For a thousand seconds a client asks ten times as often as it may, among a million of others that ask once: of those,
-    /// twice as many as there is room for have their burst not back yet.
+    /// One client sends ten times its rate for a thousand seconds, among a million others with one request each.
+    /// Twice as many of those as the table holds have not regained their burst at any time.
     #[test]
-    fn a_flood_of_others_frees_nobody() {
+    fn a_flood_of_other_keys_does_not_raise_the_rate() {
         let (limiter, clock) = limiter(&limit(1, SECOND, 5, 512));
         let mut served = 0;
         let mut stranger = 1000_u64;

@@ -1,4 +1,7 @@
-//! How many requests are served in a time: of all together, or of each that is told apart.
+//! Local rate limits: requests per time, in total or per key.
+//!
+//! - `limiter`: one limit with its remaining allowance.
+//! - `table`: usage by key, in memory of fixed size.
 
 mod limiter;
 mod table;
@@ -9,12 +12,12 @@ pub(super) use {limiter::network, table::Table};
 use quadrille_config::model::RateLimit;
 use std::{collections::HashMap, sync::Arc};
 
-/// The limits of a configuration, with what of them is left.
+/// The rate limiters of a configuration.
 #[derive(Clone, Default)]
 pub(crate) struct Limiters(HashMap<RateLimit, Arc<Limiter>>);
 
 impl Limiters {
-    /// Adds the limiter of this limit. One that there was before goes on.
+    /// Adds the limiter of this limit. An existing limiter keeps its state.
     pub(crate) fn take(&mut self, limit: &RateLimit, before: &Self) {
         if !self.0.contains_key(limit) {
             let limiter = before.0.get(limit).cloned();
@@ -22,7 +25,7 @@ impl Limiters {
         }
     }
 
-    /// Those of these limits that were taken.
+    /// Returns the limiters of these limits.
     pub(super) fn of(&self, limits: &[RateLimit]) -> Box<[Arc<Limiter>]> {
         limits.iter().filter_map(|limit| self.0.get(limit).cloned()).collect()
     }

@@ -1,4 +1,4 @@
-//! What has been used under many keys, in memory that does not grow.
+//! Usage by key, in memory of fixed size.
 
 use governor::{nanos::Nanos, state::StateStore};
 use std::{
@@ -6,17 +6,17 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Keys in one set: what a lock protects, and what a key may take the place of.
+/// Number of keys in a set, which is the unit of locking and eviction.
 const WAYS: usize = 8;
 
-/// When each of so many keys will have its whole burst back. A key has its place in one set; if that is full, it takes the
-/// place of the one that has its burst back first. So whoever comes from ever new addresses takes the places of others who
-/// have used little, and of nobody who has used much.
-pub(in crate::http) struct Table {
+/// Times at which the keys regain their whole burst. A key belongs to one set; if the set is full, it evicts the key
+/// that regains its burst first. A client with ever new addresses thus evicts keys with little usage, and never a key
+/// with high usage.
+pub(crate) struct Table {
     sets: Box<[Mutex<[Entry; WAYS]>]>,
 }
 
-/// A key, and when it has its burst back; zero is no key.
+/// A key, and the time at which it regains its burst; the key 0 means a free entry.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     key: u64,
@@ -24,8 +24,8 @@ struct Entry {
 }
 
 impl Table {
-    /// For about so many keys, which must be evenly distributed.
-    pub(in crate::http) fn new(keys: NonZeroUsize) -> Self {
+    /// Creates a table for about this number of keys, which must be evenly distributed.
+    pub(crate) fn new(keys: NonZeroUsize) -> Self {
         let sets = keys.get().div_ceil(WAYS).next_power_of_two();
         Self { sets: (0..sets).map(|_| Mutex::default()).collect() }
     }
@@ -54,7 +54,7 @@ impl StateStore for Table {
 mod tests {
     use super::*;
 
-    /// Leaves this under a key, and says what was there.
+    /// Stores a value under a key and returns the previous value.
     fn put(table: &Table, key: u64, due: u64) -> Option<u64> {
         let before: Result<_, ()> = table.measure_and_replace(&key, |before| Ok((before, Nanos::new(due))));
         before.expect("it is put").map(Nanos::as_u64)
@@ -70,11 +70,11 @@ mod tests {
         assert_eq!(put(&table, 5, 4), Some(3));
         let refused: Result<(), &str> = table.measure_and_replace(&5, |_| Err("too much"));
         assert_eq!(refused, Err("too much"));
-        assert_eq!(put(&table, 5, 5), Some(4), "what is refused changes nothing");
+        assert_eq!(put(&table, 5, 5), Some(4), "a rejected request changes nothing");
     }
 
     #[test]
-    fn who_has_used_least_is_forgotten_first() {
+    fn the_least_used_key_is_evicted_first() {
         let table = Table::new(NonZeroUsize::MIN);
         for key in 1..=8 {
             assert_eq!(put(&table, key, 100 * key), None);

@@ -1,16 +1,13 @@
-//! Spans as Envoy names and describes them, where its configuration asks for them.
+//! Spans with Envoy's names and attributes, where its configuration requests them.
 
 use super::{
     parts::{Attempt, Ended, short},
     sampling::{CLIENT_TRACE_ID, Said},
+    trace_context::{self, TRACEPARENT, TRACESTATE},
 };
 use crate::{
     connection::Connection,
-    http::{
-        request::Request,
-        request_id::REQUEST_ID,
-        trace_context::{self, TRACEPARENT, TRACESTATE},
-    },
+    http::request::{Request, request_id::REQUEST_ID},
     traces::{random_span, random_trace},
     upstream::ServerAddress,
 };
@@ -25,28 +22,27 @@ use std::sync::Arc;
 const DECORATOR: HeaderName = HeaderName::from_static("x-envoy-decorator-operation");
 const DOWNSTREAM_CLUSTER: HeaderName = HeaderName::from_static("x-envoy-downstream-service-cluster");
 
-/// What is known of a trace besides, where Envoy's configuration asks for it.
+/// Additional state of a trace under Envoy's configuration.
 pub(super) struct EnvoyTrace {
     model: Arc<HttpTracing>,
-    /// By what routes may decide again; not of traces that are continued.
+    /// Input for sampling decisions of routes; absent if the trace is continued.
     said: Option<Said>,
-    /// Otherwise a route may still say that it is recorded.
+    /// Whether the request is recorded; a route may still change that.
     is_recorded: bool,
     name: String,
     tags: Vec<KeyValue>,
 }
 
-/// What a trace begins with.
+/// A trace that was started.
 pub(super) struct Begun {
     pub(super) envoy: EnvoyTrace,
-    /// Those of the trace, of the span that it continues, and of its own.
+    /// IDs of the trace, of the parent span and of the new span.
     pub(super) ids: (TraceId, Option<SpanId>, SpanId),
     pub(super) attributes: Vec<KeyValue>,
 }
 
-/// Continues the trace that the request comes with, or begins one. `routes_decide` says that a route may still have it
-/// recorded, and `outside` are clients that may not say whether they are
-/// recorded in the request's name.
+/// Continues the trace of the request or starts one. With `routes_decide`, a route may still enable recording.
+/// Requests from `outside` clients cannot set the sampling decision through their request ID.
 pub(super) fn begin(
     model: &Arc<HttpTracing>,
     routes_decide: bool,
@@ -58,7 +54,7 @@ pub(super) fn begin(
     let reason = said.decide(&model.sampling);
     said.tell(reason, &mut request.headers);
     let parent = match request.headers.contains_key(TRACEPARENT) {
-        // Nonsense is left as it is.
+        // Malformed headers are left unchanged.
         true => Some(trace_context::parent(&request.headers)?),
         false => None,
     };
@@ -125,7 +121,7 @@ fn said_by(tag: &TraceTag, headers: &HeaderMap) -> Option<KeyValue> {
 }
 
 impl EnvoyTrace {
-    /// What a route says. False if the request is not recorded.
+    /// Applies the settings of a route. Returns false if the request is not recorded.
     pub(super) fn route(
         &mut self,
         route: Option<&RouteTracing>,
@@ -164,7 +160,7 @@ impl EnvoyTrace {
         true
     }
 
-    /// The name that a route gives, or, of what comes in, whoever has sent it.
+    /// Sets the span name to the route's operation, or, for inbound requests, to the one that the sender requested.
     fn decorate(&mut self, route: &RouteTracing, headers: &mut HeaderMap) {
         if !route.operation.is_empty() {
             self.name = route.operation.clone();
@@ -186,18 +182,18 @@ impl EnvoyTrace {
         self.is_recorded
     }
 
-    /// Whether each attempt has a span.
+    /// Returns whether each attempt has a span.
     pub(super) fn has_attempts(&self) -> bool {
         self.model.attempts
     }
 
-    /// The request's span: its kind, and its name.
+    /// Returns the kind and the name of the request's span.
     pub(super) fn kind_and_name(&self) -> (SpanKind, String) {
         let is_client = self.model.outbound && !self.model.own_hop;
         (if is_client { SpanKind::Client } else { SpanKind::Server }, self.name.clone())
     }
 
-    /// An attempt's name, and what it says. `before` are the attempts before it.
+    /// Returns the name and the attributes of an attempt. `before` is the number of previous attempts.
     pub(super) fn attempt(&self, attempt: &Attempt<'_>, before: usize) -> (String, Vec<KeyValue>) {
         let address = match attempt.server {
             ServerAddress::Ip(address) => address.to_string(),
@@ -220,7 +216,7 @@ impl EnvoyTrace {
         (format!("router {} egress", attempt.upstream), attributes)
     }
 
-    /// What the request's span says when it is over.
+    /// Returns the final attributes of the request's span.
     pub(super) fn ended(&mut self, ended: &Ended<'_>) -> Vec<KeyValue> {
         let mut attributes = vec![
             KeyValue::new("http.status_code", ended.status.to_string()),

@@ -1,19 +1,19 @@
-//! What is told of a request and of its attempts.
+//! Descriptions of a request and its attempts for spans.
 
 use crate::upstream::ServerAddress;
 use std::time::{Duration, Instant};
 
-/// Characters of what clients say, at most.
+/// Maximum length of text from clients, in characters.
 const LONGEST: usize = 1024;
 
-/// How a request has ended.
-pub(in crate::http) struct Ended<'a> {
-    /// Of the response that was sent; 0 without one.
-    pub(in crate::http) status: u16,
-    /// Of its body.
-    pub(in crate::http) bytes: usize,
-    pub(in crate::http) error: Option<&'static str>,
-    pub(in crate::http) upstream: Option<&'a str>,
+/// End of a request.
+pub(crate) struct Ended<'a> {
+    /// Status of the response; 0 without one.
+    pub(crate) status: u16,
+    /// Number of bytes of the response body.
+    pub(crate) bytes: usize,
+    pub(crate) error: Option<&'static str>,
+    pub(crate) upstream: Option<&'a str>,
 }
 
 impl Ended<'_> {
@@ -22,14 +22,14 @@ impl Ended<'_> {
     }
 }
 
-/// One attempt at a server.
-pub(in crate::http) struct Attempt<'a> {
-    pub(in crate::http) began: Instant,
-    pub(in crate::http) took: Duration,
-    pub(in crate::http) upstream: &'a str,
-    pub(in crate::http) server: &'a ServerAddress,
-    /// Of the response, if there was one.
-    pub(in crate::http) status: Option<u16>,
+/// One attempt at an endpoint.
+pub(crate) struct Attempt<'a> {
+    pub(crate) began: Instant,
+    pub(crate) took: Duration,
+    pub(crate) upstream: &'a str,
+    pub(crate) server: &'a ServerAddress,
+    /// Status of the response, if there was one.
+    pub(crate) status: Option<u16>,
 }
 
 pub(super) fn short(text: &str) -> String {

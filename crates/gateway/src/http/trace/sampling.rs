@@ -1,21 +1,21 @@
-//! Which requests are recorded where Envoy's configuration says it: by what clients ask for, by chance, and by what the
-//! gateways before this one have decided, which stands in `x-request-id`.
+//! Sampling under Envoy's configuration: by client request, at random, and by the decisions of previous gateways,
+//! which `x-request-id` carries.
 
-use super::super::request_id::REQUEST_ID;
+use crate::http::request::request_id::REQUEST_ID;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use quadrille_config::model::{TraceSampling, TraceShare};
 
 pub(super) const CLIENT_TRACE_ID: HeaderName = HeaderName::from_static("x-client-trace-id");
 const FORCE_TRACE: HeaderName = HeaderName::from_static("x-envoy-force-trace");
 
-/// Characters of a UUID, and where in it the reason stands.
+/// Length of a UUID in characters, and the position of the reason in it.
 const UUID: usize = 36;
 const REASON: usize = 14;
 
-/// Why a request is recorded.
+/// Reason why a request is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// It is not.
+    /// The request is not recorded.
     None,
     Chance,
     Server,
@@ -28,19 +28,19 @@ impl Reason {
     }
 }
 
-/// What a request says that decides about it.
+/// Request properties that determine the sampling decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said {
-    /// What was decided before.
+    /// Decision of a previous gateway.
     reason: Reason,
-    /// Of its name; without one that is a UUID it is not recorded.
+    /// Number from the request ID; without an ID that is a UUID, the request is not recorded.
     number: Option<u64>,
     client: bool,
     forced: bool,
 }
 
 impl Said {
-    /// Whoever is `outside` has decided nothing.
+    /// Reads the properties. Decisions of clients that are `outside` are ignored.
     pub(super) fn by(headers: &HeaderMap, outside: bool) -> Self {
         let name = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
         let name = name.filter(|name| name.len() == UUID && name.is_ascii());
@@ -71,7 +71,7 @@ impl Said {
         if sampling.overall.takes(number) { reason } else { Reason::None }
     }
 
-    /// Tells the gateways behind this one, in the request's name.
+    /// Passes the decision to the next gateways in the request ID.
     pub(super) fn tell(self, reason: Reason, headers: &mut HeaderMap) {
         let Some(name) = headers.get(REQUEST_ID).filter(|_| self.number.is_some()) else { return };
         let mut name = name.as_bytes().to_vec();
@@ -122,14 +122,14 @@ mod tests {
             assert_eq!(said(name, others, false).decide(&random(numerator)), expected, "{name} {others:?}");
         }
         let forged = NAME.replace("-457e", "-957e");
-        assert_eq!(said(&forged, &[], true).decide(&random(0)), Reason::None, "nobody outside decides");
+        assert_eq!(said(&forged, &[], true).decide(&random(0)), Reason::None, "external decision ignored");
         let none =
             TraceSampling { overall: TraceShare { numerator: 0, denominator: 1 }, ..TraceSampling::ALL };
         assert_eq!(said(&forged, &["x-client-trace-id"], false).decide(&none), Reason::None);
     }
 
     #[test]
-    fn the_decision_is_told_in_the_name() {
+    fn the_decision_is_stored_in_the_id() {
         let mut headers = HeaderMap::new();
         headers.insert(REQUEST_ID, HeaderValue::from_static(NAME));
         let said = Said::by(&headers, false);

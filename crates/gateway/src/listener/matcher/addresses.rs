@@ -1,11 +1,11 @@
 use std::net::SocketAddr;
 
-/// Where a connection comes from and where it was going.
+/// Source and destination of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addresses {
-    /// Who has opened the connection to this machine.
+    /// Address of the peer that has opened the connection to this machine.
     pub(crate) peer: SocketAddr,
-    /// The same, or whom a load balancer announces.
+    /// Address of the client: the peer, or the address announced by a load balancer.
     pub(crate) client: SocketAddr,
     pub(crate) local: SocketAddr,
 }

@@ -1,10 +1,10 @@
-//! Chains by where the client is, which is the last that they are told apart by.
+//! Filter chains by client address, the last matching criterion.
 
 use super::addresses::Addresses;
 use quadrille_config::model::{ChainMatch, ClientOrigin, Network};
 use std::net::{IpAddr, SocketAddr};
 
-/// Few: they are looked at one by one.
+/// Filter chains that differ in client addresses only. They are few, and searched linearly.
 #[derive(Debug, Default)]
 pub(super) struct Clients(Vec<Member>);
 
@@ -18,7 +18,7 @@ struct Member {
 }
 
 impl Clients {
-    /// On failure, which chain has the place already.
+    /// Adds a chain. On failure, returns the chain with the same criteria.
     pub(super) fn insert(&mut self, accepts: &ChainMatch, chain: usize) -> Result<(), usize> {
         let member = Member {
             chain,
@@ -62,7 +62,7 @@ impl Clients {
 }
 
 impl Member {
-    /// Whether a connection may belong to both, neither of which is more specific.
+    /// Returns whether a connection may match both, neither of which is more specific.
     fn accepts_some_of(&self, other: &Self) -> bool {
         fn share<T: PartialEq>(one: &[T], other: &[T]) -> bool {
             one.is_empty() && other.is_empty() || one.iter().any(|value| other.contains(value))
@@ -74,13 +74,13 @@ impl Member {
     }
 }
 
-/// Those that fit as closely as any does; `None` is one that does not fit.
+/// Returns the members with the closest fit; `None` means that a member does not match.
 fn closest(members: Vec<&Member>, fit: impl Fn(&Member) -> Option<u32>) -> Vec<&Member> {
     let Some(best) = members.iter().filter_map(|member| fit(member)).max() else { return Vec::new() };
     members.into_iter().filter(|member| fit(member) == Some(best)).collect()
 }
 
-/// How many bits of an address these networks name, and one; zero if they do not matter.
+/// Returns the longest matching prefix plus one; zero if there are no networks to match.
 fn within(networks: &[Network], address: IpAddr) -> Option<u32> {
     if networks.is_empty() {
         return Some(0);

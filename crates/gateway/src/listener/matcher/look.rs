@@ -1,14 +1,14 @@
-/// What has to be known of what a client says first.
+/// Inspection that the first bytes of a client require.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Look {
-    /// Whether it is TLS, with names and protocols.
+    /// Whether to detect TLS, and read the server name and ALPN protocols.
     pub(crate) tls: bool,
-    /// Which version of HTTP it is, without TLS.
+    /// Whether to detect the HTTP version of a client without TLS.
     pub(crate) http: bool,
 }
 
 impl Look {
-    /// Nothing.
+    /// Returns whether no inspection is required.
     pub(crate) fn is_nothing(self) -> bool {
         self == Self::default()
     }

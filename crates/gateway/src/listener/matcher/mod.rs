@@ -1,5 +1,4 @@
-//! Which chain a connection belongs to, looked up as Envoy does: by its destination, what the client says first, and
-//! where the client is.
+//! Filter chain matching, as in Envoy: by destination, the client's first bytes, and the client's address.
 
 mod addresses;
 mod clients;
@@ -21,10 +20,10 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-/// A listener's chains, by what they accept.
+/// Filter chains of a listener by their matching criteria.
 #[derive(Debug, Default)]
 pub(crate) struct FilterChainMatcher {
-    /// There is but one, and it takes all: nobody needs to look.
+    /// Whether there is a single chain without criteria, so that no inspection is needed.
     only: bool,
     ports: HashMap<u16, Destinations>,
     any_port: Destinations,
@@ -32,16 +31,16 @@ pub(crate) struct FilterChainMatcher {
     inspection: Inspection,
 }
 
-/// Chains by the networks of destinations.
+/// Filter chains by destination network.
 #[derive(Debug, Default)]
 struct Destinations {
-    /// The longest prefixes first.
+    /// Networks, longest prefix first.
     networks: Vec<(Network, Names)>,
     any: Option<Names>,
 }
 
 impl FilterChainMatcher {
-    /// Numbers are those of [`Listener::all_chains`].
+    /// Builds the matcher. Indices are those of [`Listener::all_chains`].
     pub(crate) fn new(listener: &Listener) -> Result<Self, Vec<Diagnostic>> {
         let mut matcher = Self {
             only: matches!(&listener.chains[..], [only] if only.accepts.is_any()),
@@ -53,7 +52,7 @@ impl FilterChainMatcher {
         if listener.chains.is_empty() && listener.default_chain.is_none() {
             problems.push(Diagnostic::new(
                 &listener.place,
-                Problem::new("the listener has no filter chain", "give it one"),
+                Problem::new("the listener has no filter chain", "add a filter chain"),
             ));
         }
         for (index, chain) in listener.chains.iter().enumerate() {
@@ -61,7 +60,7 @@ impl FilterChainMatcher {
                 let other = &listener.chains[before].place;
                 let message = Problem::new(
                     format!("the chain at {other} accepts the same connections"),
-                    "let them differ in destinations, server names, transport, application protocols or clients",
+                    "make them differ in destination, server name, transport, application protocol or client",
                 );
                 problems.push(Diagnostic::new(&chain.place, message));
             }
@@ -69,12 +68,12 @@ impl FilterChainMatcher {
         if problems.is_empty() { Ok(matcher) } else { Err(problems) }
     }
 
-    /// The only chain, where there is no choice.
+    /// Returns the only chain, if there is no choice.
     pub(crate) fn only_chain(&self) -> Option<usize> {
         self.only.then_some(0)
     }
 
-    /// What has to be known of a connection with this destination.
+    /// Returns the inspection that a connection with this destination requires.
     pub(crate) fn look(&self, local: SocketAddr) -> Look {
         let wanted = self.at(local).map(Names::look).unwrap_or_default();
         Look {
@@ -83,13 +82,13 @@ impl FilterChainMatcher {
         }
     }
 
-    /// The chain for such a connection.
+    /// Returns the chain for a connection.
     pub(crate) fn find_chain(&self, hello: &ClientHelloInfo, addresses: &Addresses) -> Option<usize> {
         let name = hello.server_name.as_deref().unwrap_or_default();
         self.find(hello.tls, name, &hello.protocols, addresses)
     }
 
-    /// The chain for connections with this server name, in lower case, and these application protocols.
+    /// Returns the chain for connections with this server name, in lower case, and these application protocols.
     pub(crate) fn find(
         &self,
         tls: bool,
@@ -101,12 +100,12 @@ impl FilterChainMatcher {
         chain.or(self.default_chain)
     }
 
-    /// Those for a destination. A port of which there is any chain has no others.
+    /// Returns the chains for a destination. If any chain names the port, only those that name it match.
     fn at(&self, local: SocketAddr) -> Option<&Names> {
         self.ports.get(&local.port()).unwrap_or(&self.any_port).at(local.ip())
     }
 
-    /// On failure, which chain has the place already.
+    /// Adds a chain. On failure, returns the chain with the same criteria.
     fn insert(&mut self, chain: &Chain, index: usize) -> Result<(), usize> {
         let destinations = match chain.accepts.destination_port {
             Some(port) => self.ports.entry(port).or_default(),

@@ -1,4 +1,4 @@
-//! Chains by what a client says first: its server name, whether it is TLS, and its protocols.
+//! Filter chains by the client's first bytes: server name, transport (TLS or plain), and application protocols.
 
 use super::{addresses::Addresses, clients::Clients, look::Look};
 use crate::host_map::HostMap;
@@ -26,7 +26,7 @@ struct Protocols {
 }
 
 impl Names {
-    /// By what these chains are told apart.
+    /// Returns the inspection that distinguishing these chains requires.
     pub(super) fn look(&self) -> Look {
         self.look
     }
@@ -46,7 +46,7 @@ impl Names {
         named.or(protocols.any.as_ref())?.find(addresses)
     }
 
-    /// On failure, which chain has the place already.
+    /// Adds a chain. On failure, returns the chain with the same criteria.
     pub(super) fn insert(&mut self, chain: &Chain, index: usize) -> Result<(), usize> {
         let accepts = &chain.accepts;
         let protocols = &accepts.application_protocols;
@@ -65,7 +65,7 @@ impl Names {
     }
 }
 
-/// What HTTP without TLS is called.
+/// ALPN names of HTTP without TLS.
 const PLAIN_HTTP: [&str; 3] = ["http/1.0", "http/1.1", "h2c"];
 
 impl Transports {

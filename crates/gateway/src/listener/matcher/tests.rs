@@ -23,7 +23,7 @@ fn from_to(client: &str, local: &str) -> Addresses {
     Addresses { peer: address(client), client: address(client), local: address(local) }
 }
 
-/// Of a listener that nobody asks for addresses.
+/// Returns addresses for a listener whose chains do not match on them.
 fn anywhere() -> Addresses {
     from_to("192.0.2.1:5", "192.0.2.2:443")
 }
@@ -49,7 +49,7 @@ fn hello(name: &str, protocols: &[&str]) -> ClientHelloInfo {
     }
 }
 
-/// Each step decides for good, as in Envoy.
+/// Each step of matching is final, as in Envoy.
 #[test]
 fn the_most_specific_value_decides_at_each_step() {
     let tls = Some(Transport::Tls);
@@ -167,7 +167,7 @@ fn where_the_client_is_decides_last() {
         ("[::ffff:10.0.0.2]:5", Some(1)),
         ("192.0.2.200:5", Some(2)),
         ("192.0.2.1:8", Some(3)),
-        // The longer prefix has decided, and no other port is accepted there.
+        // The longer prefix has matched, and other ports are not accepted there.
         ("192.0.2.1:9", None),
         ("203.0.113.1:5", Some(4)),
     ] {
@@ -175,7 +175,7 @@ fn where_the_client_is_decides_last() {
         assert_eq!(found, expected, "{from}");
     }
     let announced = Addresses { peer: address("198.51.100.1:1"), ..from_to("192.0.2.1:8", "10.0.0.2:80") };
-    assert_eq!(matcher.find_chain(&ClientHelloInfo::default(), &announced), Some(0), "the peer comes first");
+    assert_eq!(matcher.find_chain(&ClientHelloInfo::default(), &announced), Some(0), "peer matched first");
     let twice = |ports: &[u16]| ChainMatch { client_ports: ports.to_vec(), ..ChainMatch::default() };
     let same = vec![client(twice(&[1, 2])), client(twice(&[2, 3]))];
     assert!(FilterChainMatcher::new(&listener(same, false)).is_err());

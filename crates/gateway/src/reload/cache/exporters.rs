@@ -1,6 +1,6 @@
-//! What sends spans to collectors.
+//! Span exporters.
 
-use super::{ArtifactBuilder, ExporterKey, Identity, client_certificate};
+use super::{ArtifactBuilder, ExporterKey, Identity, client_certificate, known};
 use crate::{
     traces::Exporter,
     upstream::{Credentials, Endpoints, Upstream},
@@ -15,7 +15,7 @@ use quadrille_config::{
 use std::sync::Arc;
 
 impl ArtifactBuilder<'_> {
-    /// What sends spans to a collector, whose upstream is one of the snapshot's, if it has one.
+    /// Returns the exporter for a collector; its upstream, if it has one, is one of the snapshot's.
     pub(crate) fn exporter(&mut self, model: &SpanCollector) -> Result<Arc<Exporter>, Diagnostic> {
         let upstream = match &model.servers {
             CollectorServers::Endpoint(_) => None,
@@ -23,9 +23,9 @@ impl ArtifactBuilder<'_> {
         };
         let contents = self.contents(model.tls().into_iter().flat_map(UpstreamTls::sources));
         let key = ExporterKey { model: model.clone(), upstream: upstream.clone().map(Identity), contents };
-        let known = self.now.exporters.get(&key).or_else(|| self.before.exporters.get(&key));
+        let known = known(&self.now.exporters, &self.before.exporters, &key);
         let exporter = match (known, &model.servers) {
-            (Some(known), _) => Arc::clone(known),
+            (Some(known), _) => known,
             (None, CollectorServers::Upstream { .. }) => Arc::new(Exporter::new(model, upstream)),
             (None, CollectorServers::Endpoint(endpoint)) => {
                 let way = self.way(endpoint, model)?;
@@ -36,7 +36,7 @@ impl ArtifactBuilder<'_> {
         Ok(exporter)
     }
 
-    /// How the address of a collector is reached: an upstream of which no servers are known.
+    /// Builds an upstream without endpoints for a collector that is configured by its address.
     fn way(
         &mut self,
         endpoint: &CollectorEndpoint,

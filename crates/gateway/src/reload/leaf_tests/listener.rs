@@ -1,15 +1,15 @@
-//! The leaves of listeners: sockets, filter chains, TLS with its certificates.
+//! Leaves of listeners: sockets, filter chains, TLS with its certificates.
 
 use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TLS_CONTEXT, route};
 use crate::RebuiltParts;
 use quadrille_config::model::{
     AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
     CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, ClientOrigin, CollectorServers,
-    EnvoyHeaders, ErrorPage, ForwardedCertificate, Group, Http, HttpTracing, Inspection, KeyServerUse,
-    KeySource, Keyless, KeylessTls, Limits, Listener, OcspStapling, Paths, Place, Ports, ProxyProtocolIn,
-    Redirected, RequestIds, RequestLimits, RouteTable, SentPath, Serve, Source, SpanCollector, Statuses,
-    StripPort, Timeouts, Tls, TlsPolicy, TraceSampling, Transport, TrustedProxies, Version, Weighted,
-    key_server::Protocol,
+    EnvoyHeaders, ErrorPage, ForwardedCertificate, Group, HeaderChange, Http, HttpTracing, Inspection,
+    KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener, OcspStapling, Paths, Place, Ports,
+    ProxyProtocolIn, Redirected, RequestIds, RequestLimits, RouteTable, SentPath, Serve, Source,
+    SpanCollector, Statuses, StripPort, Timeouts, Tls, TlsPolicy, TraceSampling, Transport, TrustedProxies,
+    Version, Weighted, key_server::Protocol,
 };
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -17,14 +17,14 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
     let Listener {
         name,
         address,
-        // It has sockets, or none.
+        // Whether it has sockets.
         bound: _,
         redirected,
         place: _,
         chains,
         default_chain,
         proxy_protocol,
-        // Whether there is a socket.
+        // Whether it has a TCP socket.
         tcp: _,
         trusted_proxies,
         inspection,
@@ -55,7 +55,7 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
         accepts,
         tls: chain_tls,
         serve: chain_serve,
-        // It needs HTTP, and has a test of its own.
+        // Requires HTTP, and has a test of its own.
         http3: _,
         access,
         timeouts,
@@ -96,7 +96,7 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
     serve(chain_serve, leaves);
 }
 
-/// What is served decides which protocols TLS agrees on.
+/// The protocol that is served determines the ALPN of TLS.
 fn serve(model: &mut Serve, leaves: &mut Leaves) {
     match model {
         Serve::Http(Http {
@@ -104,6 +104,7 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             paths,
             access,
             limits,
+            response_headers,
             error_pages,
             local_replies,
             request_ids,
@@ -139,6 +140,8 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.limits.fields", fields, NonZeroUsize::MIN);
             leaves.set("http.limits.url", url, Some(300));
             leaves.set("http.limits.body", body, Some(1));
+            let change = HeaderChange::Remove(http::header::SERVER);
+            leaves.set("http.response_headers", response_headers, vec![change]);
             leaves.set("http.error_pages", error_pages, vec![error_page()]);
             leaves.set("http.local_replies", local_replies, Some(Arc::default()));
             leaves.set("http.request_ids", request_ids, Some(RequestIds::FOR_SERVERS));
@@ -242,7 +245,7 @@ fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
     }
 }
 
-/// A fallback, and what the key servers are used for, is no matter of the connections to them.
+/// Connections to key servers do not depend on their fallback and use.
 fn keyless(model: &mut Keyless, leaves: &mut Leaves) {
     let Keyless { servers, tls, protocol, padding, timeout, hedge, usage, fallback } = model;
     leaves.source("keyless.fallback", fallback.as_mut().expect("a key"));

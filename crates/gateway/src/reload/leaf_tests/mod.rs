@@ -1,7 +1,8 @@
-//! A reload rebuilds exactly the parts that name what has changed: proved for every leaf of the model, one at a time.
+//! Tests that a reload rebuilds exactly the parts that depend on the change, for every leaf of the model, one at a
+//! time.
 //!
-//! The walks take each struct of the model apart with all its fields, so that a new field does not compile until they
-//! say what a change of it rebuilds.
+//! The walks destructure each struct of the model completely: a new field does not compile until the walk specifies
+//! what a change of it rebuilds.
 
 mod listener;
 mod model;
@@ -9,8 +10,8 @@ mod route;
 mod upstream;
 
 use super::{
-    build::{ActiveParts, Snapshot},
     control::RebuiltParts,
+    snapshot::{ActiveParts, Snapshot},
 };
 use crate::process::engine::idle;
 use model::Files;
@@ -24,7 +25,7 @@ use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 const NOTHING: RebuiltParts =
     RebuiltParts { certificates: 0, tls_contexts: 0, route_tables: 0, upstreams: 0, key_server_pools: 0 };
 const TLS_CONTEXT: RebuiltParts = RebuiltParts { tls_contexts: 1, ..NOTHING };
-/// The contexts of both chains: they hold the ticket keys and the session store.
+/// The TLS contexts of both chains: they hold the ticket keys and the session store.
 const TLS_CONTEXTS: RebuiltParts = RebuiltParts { tls_contexts: 2, ..NOTHING };
 const CERTIFICATE: RebuiltParts = RebuiltParts { certificates: 1, ..TLS_CONTEXT };
 const KEY_SERVER_POOL: RebuiltParts = RebuiltParts { key_server_pools: 1, ..CERTIFICATE };
@@ -32,7 +33,7 @@ const ROUTE_TABLE: RebuiltParts = RebuiltParts { route_tables: 1, ..NOTHING };
 const UPSTREAM: RebuiltParts = RebuiltParts { upstreams: 1, ..NOTHING };
 const UPSTREAM_AND_ROUTE_TABLE: RebuiltParts = RebuiltParts { upstreams: 1, ..ROUTE_TABLE };
 
-/// What no leaf has in [`model::gateway`].
+/// A duration that no leaf has in [`model::gateway`].
 const TIME: Duration = Duration::from_millis(1234);
 const COUNT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(6);
 
@@ -87,24 +88,24 @@ fn http3_makes_the_contexts_of_its_chain() {
     assert_eq!(made(&original).expect("a snapshot"), NOTHING);
 }
 
-/// A walk over all leaves of a model that changes one of them.
+/// A walk over all leaves of a model, which changes one of them.
 struct Leaves {
     wanted: usize,
     seen: usize,
-    /// What the leaves that follow rebuild.
+    /// Parts that the following leaves rebuild.
     parts: RebuiltParts,
-    /// The leaf that was changed, and what it rebuilds.
+    /// The changed leaf, and the parts that it rebuilds.
     changed: Option<(String, RebuiltParts)>,
 }
 
 impl Leaves {
-    /// The leaves that follow rebuild these parts.
+    /// Sets the parts that the following leaves rebuild.
     fn rebuild(&mut self, parts: RebuiltParts) -> &mut Self {
         self.parts = parts;
         self
     }
 
-    /// A leaf, which has another value once it is its turn.
+    /// Visits a leaf, and changes it to `other` if it is the wanted one.
     fn set<T: PartialEq + Debug>(&mut self, name: &str, leaf: &mut T, other: T) {
         if self.seen == self.wanted {
             assert_ne!(*leaf, other, "{name} does not change");
@@ -119,7 +120,7 @@ impl Leaves {
         self.set(name, leaf, other);
     }
 
-    /// A file, whose other has the name with `.other` behind it.
+    /// Visits a file; the alternative has the same name with the suffix `.other`.
     fn source(&mut self, name: &str, leaf: &mut Source) {
         let path = leaf.path().expect("a file");
         let other = Source::File(Files::other(path));
@@ -182,7 +183,7 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     leaves.set("tracing", tracing, Some(other));
 }
 
-/// What holds until the process ends is no part of a snapshot.
+/// Settings that are fixed until the process ends do not affect a snapshot.
 fn engine(settings: &mut EngineSettings, leaves: &mut Leaves) {
     let EngineSettings { backend, poll_delay, latency_budget, batch, threads, queue, key_exchange } =
         settings;
@@ -195,7 +196,8 @@ fn engine(settings: &mut EngineSettings, leaves: &mut Leaves) {
     leaves.flip("engine.key_exchange", key_exchange);
 }
 
-/// The account is whose orders what is in the files; no part of a snapshot comes from it but what is ordered on demand.
+/// The account only determines the orders; issued certificates are files. A snapshot depends only on orders on
+/// demand.
 fn acme_account(model: &mut Acme, leaves: &mut Leaves) {
     let Acme {
         email,

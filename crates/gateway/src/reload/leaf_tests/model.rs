@@ -1,4 +1,4 @@
-//! A gateway that has a leaf of every kind, and the files that it names.
+//! A gateway with a leaf of every kind, and the files that it references.
 
 use quadrille_config::model::{
     Acme, AcmeKeyType, AcmeOrder, Action, AltName, AltNameKind, CertificateSource, Chain, ClientAuth,
@@ -18,16 +18,16 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// The upstream that the route table names.
+/// The upstream of the route table.
 pub(super) const ROUTED: &str = "routed";
-/// The one that the other filter chain passes bytes to.
+/// The upstream of the TCP filter chain.
 const PIPED: &str = "piped";
 
 pub(super) fn place() -> Place {
     Place::flag("test")
 }
 
-/// Files, each with another one beside it that serves as well.
+/// Files, each with an equally valid alternative next to it.
 pub(super) struct Files(TempDir);
 
 impl Files {
@@ -35,14 +35,14 @@ impl Files {
         Self(tempfile::tempdir().expect("a directory"))
     }
 
-    /// The other one.
+    /// Returns the path of the alternative.
     pub(super) fn other(file: &Path) -> PathBuf {
         let mut path = file.as_os_str().to_owned();
         path.push(".other");
         path.into()
     }
 
-    /// A file whose other holds the same.
+    /// Writes a file with an identical alternative.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Source {
         self.write_pair(name, &content, &content)
     }
@@ -55,7 +55,7 @@ impl Files {
     }
 }
 
-/// Two filter chains: HTTP with a key that is here, and bytes with one that is on key servers.
+/// Two filter chains: HTTP with a local key, and TCP with a key on key servers.
 pub(super) fn gateway(files: &Files) -> Gateway {
     let authority = Authority::new();
     let ca = files.write("ca.pem", &authority.pem);
@@ -146,7 +146,7 @@ fn resumption(files: &Files) -> Resumption {
 
 fn route_table() -> RouteTable {
     let on = RetryOn { reset: true, ..RetryOn::default() };
-    let retry = RetryPolicy { on, retries: 1, per_try_timeout: None, idempotent_only: false };
+    let retry = RetryPolicy { on, retries: 1, per_try_timeout: None, idempotent_only: false, backoff: true };
     let forward = Forward { retry: Some(retry), ..Forward::to(ROUTED) };
     let header = HeaderMatch {
         name: "x-version".to_owned(),
@@ -169,7 +169,7 @@ fn route_table() -> RouteTable {
     RouteTable { hosts: vec![host], ..RouteTable::default() }
 }
 
-/// Certifies, and revokes.
+/// A CA that issues and revokes certificates.
 struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -185,7 +185,7 @@ impl Authority {
         Self { pem, issuer: Issuer::new(params, key) }
     }
 
-    /// A certificate and its key.
+    /// Issues a certificate; returns it and its key.
     fn certificate(&self, files: &Files, name: &str) -> (Source, Source) {
         let key = KeyPair::generate().expect("a key");
         let params = CertificateParams::new(vec![format!("{name}.example")]).expect("a name");
@@ -196,7 +196,7 @@ impl Authority {
         )
     }
 
-    /// A list of nobody.
+    /// Returns an empty revocation list.
     fn revoked(&self) -> String {
         let list = CertificateRevocationListParams {
             this_update: date_time_ymd(2024, 1, 1),

@@ -1,4 +1,4 @@
-//! The leaves of route tables: each rebuilds its table, and nothing else.
+//! Leaves of route tables: each rebuilds only its table.
 
 use super::{Leaves, ROUTE_TABLE, TIME};
 use http::HeaderName;
@@ -115,14 +115,25 @@ fn forward(model: &mut Forward, leaves: &mut Leaves) {
     leaves.set("forward.timeout", timeout, Some(TIME));
     leaves.set("forward.idle", idle, Some(TIME));
     leaves.set("forward.websocket", websocket, Some(false));
-    let RetryPolicy { on, retries, per_try_timeout, idempotent_only } = retry.as_mut().expect("retries");
+    let RetryPolicy { on, retries, per_try_timeout, idempotent_only, backoff } =
+        retry.as_mut().expect("retries");
     leaves.set("retry.retries", retries, 7);
     leaves.set("retry.per_try_timeout", per_try_timeout, Some(TIME));
     leaves.flip("retry.idempotent_only", idempotent_only);
-    let RetryOn { connect_failure, refused_stream, reset, server_error, gateway_error, conflict, statuses } =
-        on;
+    leaves.flip("retry.backoff", backoff);
+    let RetryOn {
+        connect_failure,
+        refused_stream,
+        stale_connection,
+        reset,
+        server_error,
+        gateway_error,
+        conflict,
+        statuses,
+    } = on;
     leaves.flip("retry.on.connect_failure", connect_failure);
     leaves.flip("retry.on.refused_stream", refused_stream);
+    leaves.flip("retry.on.stale_connection", stale_connection);
     leaves.flip("retry.on.reset", reset);
     leaves.flip("retry.on.server_error", server_error);
     leaves.flip("retry.on.gateway_error", gateway_error);
@@ -131,7 +142,7 @@ fn forward(model: &mut Forward, leaves: &mut Leaves) {
     leaves.set("forward.retry", retry, None);
 }
 
-/// In a filter chain that passes bytes on as they are, nothing is made of them.
+/// A filter chain in TCP mode builds no part from these settings.
 pub(super) fn weighted(model: &mut Weighted, leaves: &mut Leaves) {
     let Weighted { upstream, weight, request_headers, response_headers } = model;
     leaves.set("weighted.upstream", upstream, "other".into());

@@ -1,4 +1,4 @@
-//! The leaves of upstreams.
+//! Leaves of upstreams.
 
 use super::{COUNT, Leaves, NOTHING, TIME};
 use crate::RebuiltParts;
@@ -8,7 +8,7 @@ use quadrille_config::model::{
     UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls, Version,
 };
 
-/// `parts` are the upstream, and the route tables that name it.
+/// Visits an upstream; `parts` are the upstream and the route tables that reference it.
 pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut Leaves) {
     let Upstream {
         servers,
@@ -30,7 +30,7 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         timeouts,
         place: _,
     } = model;
-    // Servers come and go, and the upstream stays.
+    // The upstream is kept when its endpoints change.
     leaves.rebuild(NOTHING);
     for Server { address, weight, transport, priority, place: _ } in servers {
         leaves.set("upstream.servers.address", address, "127.0.0.1:1".into());

@@ -1,23 +1,23 @@
-//! What the table says of a metric.
+//! Entries of the metric table.
 
-/// A metric: what it counts, and by which labels.
+/// A metric with its labels.
 pub(super) struct Metric {
     pub(super) kind: MetricType,
     pub(super) name: &'static str,
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page"))]
     pub(super) labels: &'static [&'static str],
-    /// With units, and the values of labels whose names do not say them.
+    /// Help text, with units, and with those label values that are not self-explanatory.
     pub(super) help: &'static str,
 }
 
-/// What Prometheus makes of it.
+/// Type of a metric in Prometheus.
 pub(super) enum MetricType {
     Counter,
     Gauge,
     Histogram,
 }
 
-/// The metrics below one heading of the page.
+/// Metrics under one heading of the page.
 pub(super) struct Group {
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page"))]
     pub(super) heading: &'static str,

@@ -1,9 +1,9 @@
-//! The reference of metrics is made from the table.
+//! Test that the metrics reference matches the table.
 
 use super::*;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
-const HEAD: &str = "| metric | kind | labels | what |\n|---|---|---|---|\n";
+const HEAD: &str = "| metric | type | labels | description |\n|---|---|---|---|\n";
 
 #[test]
 fn the_reference_is_made_from_the_table() {
@@ -14,10 +14,10 @@ fn the_reference_is_made_from_the_table() {
     } else {
         assert!(page == made, "run: QUADRILLE_BLESS=1 cargo test -p quadrille-gateway metric_table");
     }
-    assert_eq!(made.matches(HEAD).count(), GROUPS.len(), "a table that is not of these groups");
+    assert_eq!(made.matches(HEAD).count(), GROUPS.len(), "the page has a table without a group");
 }
 
-/// The page with the table beneath the group's heading made anew.
+/// Returns the page with a regenerated table below the group's heading.
 fn with_table(page: &str, group: &Group) -> String {
     let begin = format!("### {}\n\n{HEAD}", group.heading);
     let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("the page lacks {begin}"));

@@ -1,9 +1,9 @@
-//! CPU by handshake message, measured on a sample of the handshakes.
+//! CPU time by handshake message, measured for a sample of the handshakes.
 //!
-//! A handshake that is not one of the sample costs a comparison. One that is has its turns on the event loop marked on the
-//! thread's CPU clock (`quadrille-handshake-timing`), so that neither other connections' work counts nor the wait for the private key;
-//! what a compute thread has spent on the private-key operation comes from the engine, and so does what was spent on the key
-//! exchange between two turns.
+//! A handshake outside the sample costs a comparison. Each turn of a sampled handshake on the event loop is marked on
+//! the thread's CPU clock (`quadrille-handshake-timing`), which excludes the work of other connections and the wait
+//! for the private key. The engine reports the CPU time of a compute thread for the private-key operation, and that
+//! for the key exchange between two turns.
 
 mod names;
 mod record;
@@ -20,24 +20,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Which handshakes of a listener are measured, and under which names.
+/// Sampling of a listener's handshakes, with the names under which they are counted.
 pub(crate) struct Sampling {
     settings: Option<model::Sampling>,
     names: Names,
 }
 
 impl Sampling {
-    /// Handshakes are counted under these names: `example.com`, `*.example.com`.
+    /// Creates the sampling. Handshakes are counted under these names: `example.com`, `*.example.com`.
     pub(crate) fn new(settings: Option<model::Sampling>, names: impl Iterator<Item = String>) -> Self {
         Self { settings, names: Names::new(names) }
     }
 
-    /// Whether it measures as these settings say.
+    /// Returns whether it has these settings.
     pub(crate) fn follows(&self, settings: Option<model::Sampling>) -> bool {
         self.settings == settings
     }
 
-    /// Where to take the marks of the handshake that begins now, if it is one of the sample.
+    /// Begins a handshake, and returns its marks if it is sampled.
     pub(crate) fn begin(&self, ssl: &mut SslRef, now: Instant) -> Option<Marks> {
         if !sampler::should_sample(self.settings.as_ref()?, now) {
             return None;
@@ -46,8 +46,8 @@ impl Sampling {
         Some(Marks::new())
     }
 
-    /// Adds a handshake that has succeeded to the metrics; `exchange` is CPU that the engine has spent on its key exchange.
-    /// Returns what it has cost on the event loop's thread.
+    /// Adds a successful handshake to the metrics; `exchange` is the engine's CPU time for its key exchange. Returns
+    /// the CPU time on the event loop's thread.
     pub(crate) fn record(
         &self,
         marks: &Marks,
@@ -60,13 +60,13 @@ impl Sampling {
     }
 }
 
-/// The future's output; each of its turns is measured, if there is somewhere to take the marks.
+/// Awaits a future; each of its turns is measured if there are marks.
 pub(crate) async fn measured<F: Future>(mut marks: Option<&mut Marks>, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| turn(marks.as_deref_mut(), || future.as_mut().poll(context))).await
 }
 
-/// A turn of a handshake, which is measured, if there is somewhere to take the marks.
+/// Runs a turn of a handshake, which is measured if there are marks.
 pub(crate) fn turn<T>(marks: Option<&mut Marks>, work: impl FnOnce() -> T) -> T {
     match marks {
         Some(marks) => marks.turn(work),

@@ -1,4 +1,4 @@
-//! The names under which handshakes are counted: those of the configuration, so that clients cannot make up new ones.
+//! Names under which handshakes are counted: those of the configuration, so that clients cannot create new ones.
 
 use crate::host_map::HostMap;
 use std::{
@@ -6,22 +6,22 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// What a client's SNI is counted as.
+/// Label for a client's SNI.
 pub(super) struct Names {
-    /// A wildcard stands for one label.
+    /// Labels by name; a wildcard matches one label of the name.
     labels: HostMap<Arc<str>>,
     other: Arc<str>,
     none: Arc<str>,
 }
 
-/// Names that one process tells apart, all its configurations together: each has some forty series in the metrics, and
-/// series are never forgotten.
+/// Maximum number of distinct names in one process, over all its configurations: each has some forty time series,
+/// which are never dropped.
 const MOST: usize = 1000;
 
 static ADMITTED: Mutex<BTreeSet<Arc<str>>> = Mutex::new(BTreeSet::new());
 
 impl Names {
-    /// Of certificates and routes: `example.com`, `*.example.com`.
+    /// Adds the names of certificates and routes: `example.com`, `*.example.com`.
     pub(super) fn new(configured: impl Iterator<Item = String>) -> Self {
         let mut names = Self { labels: HostMap::default(), other: "other".into(), none: "none".into() };
         let mut admitted = ADMITTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,7 +32,7 @@ impl Names {
         names
     }
 
-    /// The configured name that this SNI is, or falls under; `other` if there is none, `none` without SNI.
+    /// Returns the configured name that matches this SNI; `other` without a match, `none` without SNI.
     pub(super) fn label(&self, sni: Option<&str>) -> Arc<str> {
         let Some(sni) = sni else { return Arc::clone(&self.none) };
         let name = sni.to_ascii_lowercase();
@@ -41,7 +41,7 @@ impl Names {
     }
 }
 
-/// The name, unless it is a new one and there are too many.
+/// Returns the name, unless it is new and the limit is reached.
 fn admit(admitted: &mut BTreeSet<Arc<str>>, name: &str, most: usize) -> Option<Arc<str>> {
     if let Some(known) = admitted.get(name) {
         return Some(Arc::clone(known));
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_configured_names_are_told_apart() {
+    fn only_configured_names_are_distinguished() {
         let names =
             Names::new(["Example.com", "*.example.com", "shop.example.com"].map(str::to_owned).into_iter());
         for (sni, label) in [
@@ -79,6 +79,6 @@ mod tests {
         let names: Vec<String> = (0..10).map(|name| format!("{name}.example")).collect();
         let counted = names.iter().filter(|name| admit(&mut admitted, name, 4).is_some()).count();
         assert_eq!(counted, 4);
-        assert!(admit(&mut admitted, "0.example", 4).is_some(), "what is known stays");
+        assert!(admit(&mut admitted, "0.example", 4).is_some(), "a known name stays");
     }
 }

@@ -1,4 +1,4 @@
-//! Measured handshakes in the metrics.
+//! Metrics of measured handshakes.
 
 use crate::connection::Connection;
 use metrics::counter;
@@ -8,11 +8,12 @@ use std::{
     time::Duration,
 };
 
-/// The stages that are no messages.
+/// Stages that are not handshake messages.
 const PRIVATE_KEY: &str = "PrivateKey";
 const KEY_EXCHANGE: &str = "KeyExchange";
 
-/// Adds one measured handshake. That it looks its counters up costs a few microseconds, which a sample may.
+/// Adds one measured handshake. The look-up of its counters costs a few microseconds, which is acceptable for a
+/// sample.
 pub(super) fn record(
     marks: &Marks,
     sni: Arc<str>,

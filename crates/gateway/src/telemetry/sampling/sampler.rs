@@ -1,4 +1,4 @@
-//! Whose turn it is to be measured.
+//! Selection of the handshakes that are measured.
 
 use quadrille_config::model::Sampling;
 use std::{
@@ -10,15 +10,15 @@ thread_local! {
     static SAMPLER: RefCell<Sampler> = const { RefCell::new(Sampler { skip: 0, second: None, taken: 0 }) };
 }
 
-/// Whether the handshake that begins now on this thread is measured.
+/// Returns whether the handshake that begins now on this thread is measured.
 pub(super) fn should_sample(settings: &Sampling, now: Instant) -> bool {
     SAMPLER.with_borrow_mut(|sampler| sampler.should_sample(settings, now))
 }
 
 struct Sampler {
-    /// How many more are not measured.
+    /// Number of handshakes to skip before the next one.
     skip: usize,
-    /// When the second began in which `taken` were taken.
+    /// Start of the second in which `taken` were sampled.
     second: Option<Instant>,
     taken: usize,
 }
@@ -26,7 +26,7 @@ struct Sampler {
 impl Sampler {
     fn should_sample(&mut self, settings: &Sampling, now: Instant) -> bool {
         let others = settings.one_in.get() - 1;
-        // A reload may have changed how many are left out.
+        // A reload may have changed the number of handshakes to skip.
         self.skip = self.skip.min(others);
         if self.skip > 0 {
             self.skip -= 1;
@@ -60,7 +60,7 @@ mod tests {
         let (mut sampler, now) = (sampler(), Instant::now());
         let taken: Vec<usize> = (0..10).filter(|_| sampler.should_sample(&settings(4, 100), now)).collect();
         assert_eq!(taken, [0, 4, 8]);
-        // After a reload that measures more.
+        // After a reload with a higher sampling rate.
         assert!(
             !sampler.should_sample(&settings(2, 100), now) && sampler.should_sample(&settings(2, 100), now)
         );

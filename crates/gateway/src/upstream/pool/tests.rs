@@ -1,5 +1,7 @@
 use super::*;
-use crate::upstream::{client_tls::Credentials, connector::ServerStream, endpoint::Endpoints};
+use crate::upstream::{
+    balance::endpoint::Endpoints, connect::connector::ServerStream, tls::credentials::Credentials,
+};
 use quadrille_config::model;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -11,7 +13,7 @@ fn upstream(set: impl FnOnce(&mut model::Upstream)) -> Arc<Upstream> {
     Arc::new(upstream)
 }
 
-/// Whether a connection to this host is there for the next request.
+/// Returns whether a connection to this host is kept for the next request.
 async fn stays(pool: &Arc<ConnectionPool>, upstream: &Arc<Upstream>, host: &str) -> bool {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -22,7 +24,7 @@ async fn stays(pool: &Arc<ConnectionPool>, upstream: &Arc<Upstream>, host: &str)
     pool.take(&key).is_some()
 }
 
-/// The same of a connection of HTTP/2.
+/// Returns whether an HTTP/2 connection to this host is kept for the next request.
 async fn stays_with_http2(pool: &Arc<ConnectionPool>, upstream: &Arc<Upstream>, host: &str) -> bool {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

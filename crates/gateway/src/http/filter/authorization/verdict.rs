@@ -1,0 +1,55 @@
+//! Decisions of an authorization server, and how they change a request.
+
+use crate::http::request::Request;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// The decision of an authorization server.
+pub(super) enum Verdict {
+    Allowed(Changes),
+    Denied { status: u16, headers: HeaderMap, body: Bytes },
+}
+
+/// Changes to a request that was allowed.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) set: Vec<(HeaderName, HeaderValue)>,
+    pub(super) add: Vec<(HeaderName, HeaderValue)>,
+    /// Appended to headers that are present.
+    pub(super) append: Vec<(HeaderName, HeaderValue)>,
+    pub(super) add_if_absent: Vec<(HeaderName, HeaderValue)>,
+    /// Replacements for headers that are present.
+    pub(super) replace: Vec<(HeaderName, HeaderValue)>,
+    pub(super) remove: Vec<HeaderName>,
+    /// Headers for the response to the client.
+    pub(super) response: HeaderMap,
+}
+
+impl Changes {
+    pub(super) fn apply(self, request: &mut Request) {
+        let headers = &mut request.headers;
+        for name in self.remove {
+            headers.remove(name);
+        }
+        for (name, value) in self.set {
+            headers.insert(name, value);
+        }
+        for (name, value) in self.add {
+            headers.append(name, value);
+        }
+        for (name, value) in self.add_if_absent {
+            headers.entry(name).or_insert(value);
+        }
+        for (name, value) in self.replace {
+            if headers.contains_key(&name) {
+                headers.insert(name, value);
+            }
+        }
+        for (name, value) in self.append {
+            if headers.contains_key(&name) {
+                headers.append(name, value);
+            }
+        }
+        request.response_headers.extend(self.response);
+    }
+}

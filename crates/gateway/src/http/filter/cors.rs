@@ -1,0 +1,68 @@
+//! Cross-origin requests (CORS protocol, Fetch standard, section 3.3).
+
+use crate::http::request::Request;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use quadrille_config::model::Cors;
+
+/// Classification of a request with regard to CORS.
+pub(crate) enum CrossOrigin {
+    /// A preflight request; the response has these headers.
+    Preflight(HeaderMap),
+    /// An actual request; these headers are added to its response.
+    Actual(HeaderMap),
+}
+
+impl CrossOrigin {
+    /// Classifies a request under this policy. A request without an origin, or from a denied one, only gets `Vary`.
+    pub(crate) fn of(request: &Request, cors: &Cors) -> Self {
+        // Caches must not serve the response to pages of other origins, nor a response without CORS headers to
+        // allowed ones.
+        let mut headers = HeaderMap::with_capacity(6);
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        let Some(origin) = request.headers.get(header::ORIGIN) else { return Self::Actual(headers) };
+        let preflight = request.method == Method::OPTIONS
+            && request
+                .headers
+                .get(header::ACCESS_CONTROL_REQUEST_METHOD)
+                .is_some_and(|value| !value.is_empty());
+        let is_allowed = |text: &str| cors.origins.iter().any(|allowed| allowed.matches(text));
+        if !origin.to_str().is_ok_and(is_allowed) {
+            return match preflight && !cors.forward_other_preflights {
+                true => Self::Preflight(HeaderMap::new()),
+                false => Self::Actual(headers),
+            };
+        }
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        if cors.credentials {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+        }
+        put(&mut headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, &cors.expose);
+        if !preflight {
+            return Self::Actual(headers);
+        }
+        put(&mut headers, header::ACCESS_CONTROL_ALLOW_METHODS, &cors.methods);
+        put(&mut headers, header::ACCESS_CONTROL_ALLOW_HEADERS, &cors.headers);
+        put(&mut headers, header::ACCESS_CONTROL_MAX_AGE, &cors.max_age);
+        Self::Preflight(headers)
+    }
+}
+
+fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if !value.is_empty()
+        && let Ok(value) = HeaderValue::from_str(value)
+    {
+        headers.insert(name, value);
+    }
+}
+
+/// Adds the CORS headers to a response, in place of the upstream's.
+pub(crate) fn add(headers: &mut HeaderMap, own: HeaderMap) {
+    for (name, value) in own {
+        let Some(name) = name else { continue };
+        if name == header::VARY {
+            headers.append(name, value);
+        } else {
+            headers.insert(name, value);
+        }
+    }
+}

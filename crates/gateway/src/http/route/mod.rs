@@ -1,0 +1,12 @@
+//! Routing: the table of hosts and routes, and what a route changes in a request or a response.
+//!
+//! - `router`: the table.
+//! - `rewrite`, `header_changes`: changes to paths, locations and headers.
+//! - `session_affinity`: hash policies that keep a client on an endpoint.
+
+pub(super) mod header_changes;
+pub(super) mod rewrite;
+pub(super) mod router;
+#[cfg(test)]
+mod router_tests;
+pub(super) mod session_affinity;

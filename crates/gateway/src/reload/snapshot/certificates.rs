@@ -1,0 +1,64 @@
+//! Certificates of a filter chain: loaded, pending, granted on demand, and shadowed by others.
+
+use crate::tls::certificate::{files::Certificate, selection::shadowed};
+use quadrille_config::{
+    Diagnostic,
+    model::{CertificateSource, Gateway, Problem, Tls},
+};
+use quadrille_ocsp::Staple;
+use std::sync::Arc;
+
+/// Certificates of a filter chain, and names for which they are pending.
+#[derive(Default)]
+pub(super) struct OwnCertificates {
+    /// Source of each certificate, in the same order.
+    pub(super) sources: Vec<Arc<CertificateSource>>,
+    pub(super) certificates: Vec<Arc<Certificate>>,
+    pub(super) staples: Vec<Option<Arc<Staple>>>,
+    /// Names of certificates that are ordered and not yet issued.
+    pub(super) awaited: Vec<String>,
+}
+
+impl OwnCertificates {
+    /// Returns whether there is, or will be, a certificate for this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        let mut certified = self.certificates.iter().flat_map(|certificate| &certificate.names);
+        certified.any(|known| known == name) || self.awaited.iter().any(|known| known == name)
+    }
+}
+
+/// Returns whether any certificate is ordered; then further ones may be, on demand.
+pub(super) fn orders(tls: &Tls) -> bool {
+    tls.certificates.iter().any(|source| source.order.is_some())
+}
+
+/// Returns the certificates that were granted on demand so far.
+pub(super) fn granted(model: &Gateway) -> Vec<Arc<CertificateSource>> {
+    let Some(acme) = &model.acme else { return Vec::new() };
+    let orders = quadrille_acme::granted(acme).into_iter();
+    orders.map(|order| Arc::new(CertificateSource::ordered(acme, order, acme.place.clone()))).collect()
+}
+
+/// Rejects a certificate that no client would receive: an operator would assume that it is in use.
+pub(super) fn refuse_shadowed(
+    sources: &[Arc<CertificateSource>],
+    certificates: &[Arc<Certificate>],
+) -> Result<(), Vec<Diagnostic>> {
+    let problems: Vec<_> = shadowed(certificates)
+        .into_iter()
+        .map(|(index, before)| {
+            let (source, other) = (&sources[index], &sources[before]);
+            let message = format!(
+                "no client would get {}: every name in it has a certificate with the same type of key, {}, before it \
+                 ({} at {})",
+                source.chain,
+                certificates[index].key.key_type(),
+                other.chain,
+                other.chain_place,
+            );
+            let remedy = "remove one of the two, or give it a key of another type";
+            Diagnostic::new(&source.chain_place, Problem::new(message, remedy))
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}

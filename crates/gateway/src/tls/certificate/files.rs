@@ -1,0 +1,213 @@
+//! Certificates with their keys, loaded and checked before use.
+
+use crate::tls::{key::remote_key::Remote, pem};
+use boring::{
+    asn1::{Asn1Time, Asn1TimeRef},
+    nid::Nid,
+    x509::{X509, X509Ref},
+};
+use quadrille_config::{
+    Diagnostic, Problem,
+    model::{CertificateSource, KeySource, Keyless, Place, Source},
+};
+use quadrille_engine::{Engine, Key, KeyType, PublicKey};
+use quadrille_keyless::client::Client;
+
+/// A certificate with its private key.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificate {
+    /// Certificate chain, leaf first.
+    pub(crate) chain: Vec<X509>,
+    /// The leaf's private key.
+    pub(crate) key: PrivateKey,
+    /// The OCSP response to staple, in DER.
+    pub(crate) ocsp: Option<Vec<u8>>,
+    /// Whether clients reject it without an OCSP response (RFC 7633).
+    pub(crate) must_be_stapled: bool,
+    /// Whether it names an OCSP responder.
+    pub(crate) has_responder: bool,
+    /// Start of the validity period, in Unix time.
+    pub(crate) not_before: i64,
+    pub(crate) not_after: i64,
+    /// DNS names of the certificate in lower case, including wildcards.
+    pub(crate) names: Vec<String>,
+    /// Warnings for the operator that do not prevent the certificate from being served.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A private key in this process or on key servers.
+#[derive(Clone, Debug)]
+pub(crate) enum PrivateKey {
+    Local(Key),
+    Remote(Box<Remote>),
+}
+
+impl PrivateKey {
+    /// Returns algorithm and size of the key.
+    pub(crate) fn key_type(&self) -> KeyType {
+        match self {
+            Self::Local(key) => key.key_type(),
+            Self::Remote(remote) => remote.key.key_type(),
+        }
+    }
+
+    /// Returns whether this process's engine performs operations, unless it is overloaded.
+    pub(crate) fn is_here(&self) -> bool {
+        match self {
+            Self::Local(_) => true,
+            Self::Remote(remote) => remote.overflow.is_some(),
+        }
+    }
+
+    /// Precomputes the engine's data for a local key.
+    pub(crate) fn prepare(&self, engine: &Engine) {
+        match self {
+            Self::Local(key) => engine.prepare(key),
+            Self::Remote(remote) => remote.fallback.iter().for_each(|key| engine.prepare(key)),
+        }
+    }
+}
+
+/// Minimum size of an RSA modulus, unless weak keys are allowed.
+const STRONG_RSA_BITS: u32 = 2048;
+
+impl Certificate {
+    /// Loads and checks a certificate. `client` provides the connections to key servers.
+    ///
+    /// # Errors
+    /// Returns an error for any defect that would make handshakes fail, and for weak RSA keys unless they are
+    /// allowed.
+    pub(crate) fn load(
+        source: &CertificateSource,
+        allow_weak_keys: bool,
+        client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Diagnostic>,
+    ) -> Result<Self, Diagnostic> {
+        let chain = pem::read_chain(&source.chain, &source.chain_place)?;
+        let leaf = &chain[0];
+        let key = private_key(leaf, source, client)?;
+        check_strength(&key, source, allow_weak_keys)?;
+        let ocsp = match (&source.ocsp, &source.ocsp_place) {
+            (Some(ocsp), place) => Some(read_ocsp(ocsp, place.as_ref().unwrap_or(&source.chain_place))?),
+            (None, _) => None,
+        };
+        Ok(Self {
+            names: dns_names(leaf),
+            must_be_stapled: quadrille_ocsp::must_be_stapled(leaf),
+            has_responder: leaf.ocsp_responders().is_ok_and(|responders| !responders.is_empty()),
+            not_before: unix_time(leaf.not_before()),
+            not_after: unix_time(leaf.not_after()),
+            warnings: validity_warnings(leaf, &source.chain),
+            chain,
+            key,
+            ocsp,
+        })
+    }
+}
+
+/// Loads the certificate's private key. For a key on key servers, only the public half can be checked.
+fn private_key(
+    leaf: &X509Ref,
+    source: &CertificateSource,
+    client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Diagnostic>,
+) -> Result<PrivateKey, Diagnostic> {
+    match &source.key {
+        KeySource::Pem(file) => {
+            let key = pem::read_key(file, &source.key_place)?;
+            check_match(leaf, &key, source)?;
+            Ok(PrivateKey::Local(key.with_poll_delay(source.poll_delay)))
+        }
+        KeySource::Keyless(keyless) => {
+            let unusable = |reason: String| Diagnostic::new(&source.chain_place, reason);
+            let public = leaf.public_key().map_err(|error| unusable(error.to_string()))?;
+            let public = PublicKey::from_pkey(public).map_err(|error| unusable(error.to_string()))?;
+            let client = client(keyless, &source.key_place)?;
+            let remote = Remote::new(keyless, public, client, &source.key_place)?;
+            if let Some(key) = &remote.fallback {
+                check_match(leaf, key, source)?;
+            }
+            Ok(PrivateKey::Remote(Box::new(remote)))
+        }
+    }
+}
+
+fn check_match(leaf: &X509Ref, key: &Key, source: &CertificateSource) -> Result<(), Diagnostic> {
+    let matches = leaf.public_key().is_ok_and(|public| key.pkey().public_eq(&public));
+    if matches {
+        return Ok(());
+    }
+    Err(Diagnostic::new(
+        &source.key_place,
+        format!(
+            "the private key {} does not match the certificate {}: the first certificate in the chain must belong \
+             to the key",
+            source.key, source.chain
+        ),
+    ))
+}
+
+fn check_strength(
+    key: &PrivateKey,
+    source: &CertificateSource,
+    allow_weak_keys: bool,
+) -> Result<(), Diagnostic> {
+    match key.key_type() {
+        KeyType::Rsa { bits } if bits < STRONG_RSA_BITS && !allow_weak_keys => Err(Diagnostic::new(
+            &source.key_place,
+            Problem::new(
+                format!("{} is a weak RSA key of {bits} bits", source.key),
+                format!("use one of {STRONG_RSA_BITS} bits or more, or set allow_weak_keys"),
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn read_ocsp(source: &Source, place: &Place) -> Result<Vec<u8>, Diagnostic> {
+    const DER_SEQUENCE: u8 = 0x30;
+    let der = pem::read(source, place)?;
+    if der.first() != Some(&DER_SEQUENCE) {
+        return Err(Diagnostic::new(
+            place,
+            Problem::new(
+                format!("{source} is not an OCSP response in DER"),
+                "create one with: openssl ocsp ... -respout FILE",
+            ),
+        ));
+    }
+    Ok(der.to_vec())
+}
+
+/// Returns the names of the subjectAltName extension; without it, the common name (RFC 6125 section 6.4.4).
+fn dns_names(leaf: &X509Ref) -> Vec<String> {
+    let alternatives: Vec<String> = leaf
+        .subject_alt_names()
+        .map(|names| names.iter().filter_map(|name| Some(name.dnsname()?.to_ascii_lowercase())).collect())
+        .unwrap_or_default();
+    if !alternatives.is_empty() {
+        return alternatives;
+    }
+    let common = leaf.subject_name().entries_by_nid(Nid::COMMONNAME).next();
+    common.and_then(|entry| Some(entry.data().as_utf8().ok()?.to_ascii_lowercase())).into_iter().collect()
+}
+
+/// Returns the Unix time, or zero for an invalid date, which no certificate should have.
+fn unix_time(time: &Asn1TimeRef) -> i64 {
+    const DAY: i64 = 24 * 3600;
+    let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
+    since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
+}
+
+fn validity_warnings(leaf: &X509Ref, source: &Source) -> Vec<String> {
+    let Ok(now) = Asn1Time::days_from_now(0) else { return Vec::new() };
+    let mut warnings = Vec::new();
+    if leaf.not_after() < now {
+        warnings.push(format!(
+            "the certificate {source} has expired ({}); clients will reject it",
+            leaf.not_after()
+        ));
+    }
+    if leaf.not_before() > now {
+        warnings.push(format!("the certificate {source} is not valid before {}", leaf.not_before()));
+    }
+    warnings
+}

@@ -1,0 +1,11 @@
+//! Certificates: their files, selection by SNI and client capabilities, names, and OCSP stapling.
+//!
+//! - `files`: certificates with their keys, loaded and checked.
+//! - `selection`: the choice by SNI, then by `client_capabilities`.
+//! - `alt_names`: matching of the peer's names; `stapling`: certificates whose OCSP responses are fetched.
+
+pub(crate) mod alt_names;
+pub(super) mod client_capabilities;
+pub(crate) mod files;
+pub(crate) mod selection;
+pub(crate) mod stapling;

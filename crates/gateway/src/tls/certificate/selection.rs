@@ -1,0 +1,144 @@
+//! Certificate selection: by SNI (RFC 6066 section 3), then by the signatures that the client can verify.
+
+use super::{client_capabilities::ClientCapabilities, files::Certificate};
+use crate::host_map::HostMap;
+use boring::ssl::SslContext;
+use quadrille_acme::{OnDemand, unix_now};
+use quadrille_engine::KeyType;
+use quadrille_ocsp::Staple;
+use std::{collections::HashMap, sync::Arc};
+
+/// Certificates of a listener by name.
+#[derive(Default)]
+pub(crate) struct CertificateSelector {
+    /// Certificates by name; a wildcard matches one label.
+    names: HostMap<Vec<Entry>>,
+    default: Vec<Entry>,
+    default_names: Vec<String>,
+    /// Names whose certificates are ordered and not available yet.
+    awaited: HostMap<bool>,
+    /// Receives unknown names.
+    pub(crate) on_demand: Option<Arc<OnDemand>>,
+    max_tls13: bool,
+}
+
+/// A certificate with its TLS context.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) key_type: KeyType,
+    /// Whether its private-key operations are queued for a compute thread of this process.
+    pub(crate) queued: bool,
+    pub(crate) context: SslContext,
+    /// Session-id context of its sessions.
+    pub(crate) session_binding: [u8; 32],
+    /// Fetched OCSP response, which takes precedence over the one in the context: a newer one does not require
+    /// another context.
+    pub(crate) staple: Option<Arc<Staple>>,
+}
+
+/// A certificate selected for a client.
+pub(crate) struct Selected<'a> {
+    pub(crate) entry: &'a Entry,
+    /// Configured name that matches the client's; empty for the default.
+    pub(crate) name: &'a str,
+}
+
+impl CertificateSelector {
+    pub(crate) fn new(max_tls13: bool) -> Self {
+        Self { max_tls13, ..Self::default() }
+    }
+
+    /// Adds a certificate. The first becomes the default, together with those of other key types for the same names.
+    pub(crate) fn add(&mut self, names: &[String], entry: Entry) {
+        if self.default.is_empty() {
+            self.default_names = names.to_vec();
+            self.default.push(entry.clone());
+        } else if names.iter().any(|name| self.default_names.contains(name)) {
+            insert(&mut self.default, entry.clone());
+        }
+        for name in names {
+            insert(self.names.entry(name), entry.clone());
+        }
+    }
+
+    /// Adds a name without a certificate yet. Until it has one, handshakes for it fail: the default is for unknown
+    /// names.
+    pub(crate) fn expect(&mut self, name: &str) {
+        *self.awaited.entry(name) = true;
+    }
+
+    /// Selects the certificate for a client; `sni` is in lower case. An exact name takes precedence over a wildcard,
+    /// and a certificate that the client can verify over both; unknown names get the default. Returns `None` if there
+    /// is no certificate, or none yet.
+    pub(crate) fn select<'a>(
+        &'a self,
+        sni: Option<&'a str>,
+        client: ClientCapabilities,
+    ) -> Option<Selected<'a>> {
+        let exact = sni.and_then(|name| Some((name, self.names.exact(name)?)));
+        let wildcard =
+            sni.and_then(|name| Some((name.split_once('.')?.1, self.names.one_label_wildcard(name)?)));
+        let mut named = exact.into_iter().chain(wildcard).peekable();
+        if named.peek().is_none() && sni.is_some_and(|name| self.is_awaited(name) || self.is_wished(name)) {
+            return None;
+        }
+        let default = named.peek().is_none().then_some(("", &self.default));
+        let all = named.chain(default);
+        let mut all = all.flat_map(|(name, list)| list.iter().map(move |entry| Selected { entry, name }));
+        let first = all.next()?;
+        let is_able = |selected: &Selected<'_>| client.can_verify(selected.entry.key_type, self.max_tls13);
+        if is_able(&first) {
+            return Some(first);
+        }
+        // A client that can verify no certificate fails in any case: BoringSSL then reports why.
+        Some(all.find(is_able).unwrap_or(first))
+    }
+
+    /// Returns whether a certificate for the name may be available soon, because it is ordered on demand.
+    fn is_wished(&self, name: &str) -> bool {
+        self.on_demand.as_ref().is_some_and(|on_demand| on_demand.wish(name, unix_now()))
+    }
+
+    fn is_awaited(&self, name: &str) -> bool {
+        self.awaited.exact(name).or_else(|| self.awaited.one_label_wildcard(name)).is_some()
+    }
+}
+
+/// Returns the certificates that would never be selected, because for each of their names an earlier certificate has
+/// a key of the same type: pairs of their index and the index of the first such certificate.
+///
+/// Whether a client can verify a signature of the key is known by the key's type. This is not known for the
+/// certificate's own signature, so a second certificate cannot be kept for clients that require SHA-1 there; browsers
+/// no longer do.
+pub(crate) fn shadowed(certificates: &[Arc<Certificate>]) -> Vec<(usize, usize)> {
+    let mut first = HashMap::new();
+    let mut shadowed = Vec::new();
+    for (index, certificate) in certificates.iter().enumerate() {
+        let key_type = certificate.key.key_type();
+        let mut before = None;
+        let mut is_new = certificate.names.is_empty();
+        for name in &certificate.names {
+            match *first.entry((name, key_type)).or_insert(index) {
+                other if other == index => is_new = true,
+                other => before = before.or(Some(other)),
+            }
+        }
+        shadowed.extend(before.filter(|_| !is_new).map(|before| (index, before)));
+    }
+    shadowed
+}
+
+/// Adds an entry. There is one per key type, and the first one is kept; cheaper signatures come first.
+fn insert(list: &mut Vec<Entry>, entry: Entry) {
+    if list.iter().any(|known| known.key_type == entry.key_type) {
+        return;
+    }
+    list.push(entry);
+    list.sort_by_key(|entry| match entry.key_type {
+        KeyType::EcdsaP256 => 0,
+        KeyType::Ed25519 => 1,
+        KeyType::EcdsaP384 => 2,
+        KeyType::EcdsaP521 => 3,
+        KeyType::Rsa { bits } => bits,
+    });
+}

@@ -1,0 +1,112 @@
+//! Decisions made when the ClientHello has been read: whether the handshake continues, and with which certificate.
+
+use super::key_method::alert_internal_error;
+use crate::{
+    admission::Cost,
+    tls::{
+        certificate::{
+            client_capabilities::ClientCapabilities,
+            selection::{CertificateSelector, Selected},
+        },
+        handshake_state::{HandshakeState, ResumptionState},
+        resumption::sessions,
+    },
+};
+use boring::{
+    error::ErrorStack,
+    ssl::{ClientHello, ExtensionType, NameType, SelectCertError, SslContext, SslRef, SslVerifyMode},
+};
+use boring_sys as ffi;
+use foreign_types::ForeignTypeRef;
+use quadrille_ocsp::{Staple, unix_now};
+use std::sync::Arc;
+
+/// A certificate's context selected for a client.
+pub(crate) struct Selection {
+    context: SslContext,
+    session_binding: [u8; 32],
+    sni: Option<String>,
+    validation: bool,
+    /// OCSP response to staple, if the client requests one.
+    staple: Option<Arc<Staple>>,
+}
+
+/// Alert by which the gateway ends a handshake (RFC 8446 section 6.2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Alert {
+    /// There is no certificate or filter chain for the name.
+    UnrecognizedName = 112,
+    /// The chain of the name does not support the client's protocols.
+    NoApplicationProtocol = 120,
+}
+
+/// Sends an alert that ends the handshake. Called in BoringSSL's callbacks only.
+pub(crate) fn send_alert(ssl: &SslRef, alert: Alert) {
+    // SAFETY: the connection is live and in its handshake, where BoringSSL sends alerts itself.
+    unsafe { ffi::SSL_send_fatal_alert(ssl.as_ptr(), alert as u8) };
+    // The result of sending is irrelevant, and must not remain in the thread's error queue.
+    drop(ErrorStack::get());
+}
+
+impl Selection {
+    /// Selects the certificate, unless it is missing or the handshake is rejected. Up to here, only the ClientHello
+    /// has been parsed.
+    pub(crate) fn new(
+        certificates: &CertificateSelector,
+        hello: &mut ClientHello<'_>,
+    ) -> Result<Self, SelectCertError> {
+        let capabilities = ClientCapabilities::read(hello);
+        let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
+        let selected = certificates.select(sni.as_deref(), capabilities);
+        let selected = selected.ok_or_else(|| {
+            send_alert(hello.ssl(), Alert::UnrecognizedName);
+            SelectCertError::ERROR
+        })?;
+        admit(hello, &selected, sni.as_deref())?;
+        let (context, session_binding) = (selected.entry.context.clone(), selected.entry.session_binding);
+        let is_asked = hello.get_extension(ExtensionType::STATUS_REQUEST).is_some();
+        let staple = selected.entry.staple.clone().filter(|_| is_asked);
+        Ok(Self { context, session_binding, sni, validation: false, staple })
+    }
+
+    /// Selects a certificate that validates a name.
+    pub(crate) fn of_validation(context: SslContext, session_binding: [u8; 32], sni: Option<String>) -> Self {
+        Self { context, session_binding, sni, validation: true, staple: None }
+    }
+
+    /// Continues with this certificate.
+    pub(crate) fn apply(&self, hello: &mut ClientHello<'_>) -> Result<(), SelectCertError> {
+        ResumptionState::note(hello);
+        let ssl = hello.ssl_mut();
+        ssl.set_ssl_context(&self.context).map_err(|_| SelectCertError::ERROR)?;
+        if self.validation {
+            // The certificate authority has no client certificate.
+            ssl.set_verify(SslVerifyMode::NONE);
+        }
+        if let Some(staple) = &self.staple {
+            let stapled = staple.with_response(unix_now(), |response| ssl.set_ocsp_status(response));
+            stapled.transpose().map_err(|_| SelectCertError::ERROR)?;
+        }
+        // Set on the connection after switching contexts: the new context's certificate brings its own.
+        sessions::bind(ssl, &self.session_binding, self.sni.as_deref()).map_err(|_| SelectCertError::ERROR)
+    }
+}
+
+/// Rejects a handshake that would be too late, or that has to yield to others. The client receives internal_error;
+/// TLS has no better alert for this.
+fn admit(
+    hello: &mut ClientHello<'_>,
+    selected: &Selected<'_>,
+    sni: Option<&str>,
+) -> Result<(), SelectCertError> {
+    let Some(visit) = HandshakeState::visit(hello.ssl()) else { return Ok(()) };
+    let binding = (&selected.entry.session_binding, sni);
+    let cost = |thoroughly| match ResumptionState::will_resume(hello, thoroughly, binding) {
+        true => Cost::Resumed,
+        false => Cost::Full { key_type: selected.entry.key_type, queued: selected.entry.queued },
+    };
+    visit.arrive(selected.name, cost).map_err(|_| {
+        alert_internal_error(hello.ssl());
+        SelectCertError::ERROR
+    })
+}

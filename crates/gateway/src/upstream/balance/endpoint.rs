@@ -1,0 +1,67 @@
+//! Configured endpoints of an upstream, by address.
+
+use crate::upstream::{address::ServerAddress, names::table::Names};
+use quadrille_config::{model, unix_socket::UNIX};
+use std::sync::Arc;
+
+/// An endpoint by its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(crate) address: ServerAddress,
+    /// Weight relative to the upstream's other endpoints, at least 1.
+    pub(crate) weight: usize,
+    /// Host as configured; IPv6 without brackets.
+    pub(crate) host: Arc<str>,
+    /// Index of the transport, as in [`model::Server`].
+    pub(crate) transport: usize,
+    /// Priority; endpoints of a higher number are used when none of a lower one is healthy.
+    pub(crate) priority: u32,
+}
+
+/// Endpoints of an upstream, unique, ordered by address and weight.
+pub(crate) type Endpoints = Vec<Endpoint>;
+
+/// Approximate sum to which weights are scaled, because each unit of weight takes memory.
+const MOST_WEIGHT: usize = 10_000;
+
+/// Resolves the model's servers; a name with several addresses yields as many endpoints.
+pub(crate) fn resolve(servers: &[model::Server], names: &Names) -> Endpoints {
+    let mut endpoints = Endpoints::new();
+    let total = servers.iter().fold(0_usize, |sum, server| sum.saturating_add(server.weight.get()));
+    // Weights are exact up to this sum.
+    let unit = total.div_ceil(MOST_WEIGHT).max(1);
+    for server in servers {
+        let host = host_of(&server.address);
+        let weight = (server.weight.get() / unit).max(1);
+        endpoints.extend(names.addresses(server).into_iter().map(|address| Endpoint {
+            address,
+            weight,
+            host: Arc::clone(&host),
+            transport: server.transport,
+            priority: server.priority,
+        }));
+    }
+    // Of several names with the same address, the first is kept.
+    endpoints.sort_by_key(Endpoint::identity);
+    endpoints.dedup_by_key(|endpoint| endpoint.identity());
+    endpoints
+}
+
+impl Endpoint {
+    /// Returns the identity of the endpoint across reloads.
+    pub(crate) fn name(&self) -> (ServerAddress, Arc<str>, usize) {
+        (self.address.clone(), Arc::clone(&self.host), self.transport)
+    }
+
+    fn identity(&self) -> (ServerAddress, usize) {
+        (self.address.clone(), self.weight)
+    }
+}
+
+/// Returns the host of `host:port`, IPv6 without brackets; for a Unix socket, this machine.
+fn host_of(address: &str) -> Arc<str> {
+    if address.starts_with(UNIX) {
+        return "localhost".into();
+    }
+    address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']).into()
+}

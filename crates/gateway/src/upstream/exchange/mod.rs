@@ -1,0 +1,12 @@
+//! Exchanges with an endpoint over HTTP/1.1 or HTTP/2, with their errors and limits.
+//!
+//! - `http1`, `http2`: connections that carry exchanges.
+//! - `request_body`, `collect`: bodies sent, and bodies read completely.
+//! - `grpc_call`: unary gRPC calls; `error`: errors and timeouts.
+
+pub(super) mod collect;
+pub(super) mod error;
+pub(crate) mod grpc_call;
+pub(super) mod http1;
+pub(super) mod http2;
+pub(super) mod request_body;

@@ -1,0 +1,271 @@
+//! Names of endpoints, with their resolved addresses.
+
+use super::resolver::{self, Answer, Outcome};
+use crate::{telemetry::upstream as metrics, upstream::address::ServerAddress};
+use quadrille_config::{
+    Diagnostic,
+    model::{self, DnsRefresh, Gateway, Origin, Problem},
+    unix_socket::UNIX,
+};
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// All names of a configuration, with the results of their last lookups.
+#[derive(Clone, Default)]
+pub(crate) struct Names {
+    pub(crate) settings: model::Resolver,
+    known: BTreeMap<Arc<str>, Name>,
+}
+
+/// A name with the result of its last lookup.
+#[derive(Clone, Debug)]
+struct Name {
+    refresh: DnsRefresh,
+    /// Sorted addresses. They are kept while lookups fail.
+    addresses: Vec<IpAddr>,
+    /// Time of the next lookup; `None` leaves it to the next reload.
+    due: Option<Instant>,
+    /// Number of consecutive failures.
+    failures: u32,
+    /// Reason for the failure of the last lookup.
+    problem: Option<String>,
+}
+
+/// Minimum interval of lookups, even if records have a shorter TTL.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// Maximum interval of lookups, even if records have a longer TTL, so that mistakes are eventually corrected.
+const LONGEST: Duration = Duration::from_secs(600);
+/// Maximum interval of retries.
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// Maximum number of addresses of a name.
+const MOST_ADDRESSES: usize = 1024;
+
+impl Names {
+    /// Resolves the names of a configuration. Results in `before` that are still valid are not queried again; names
+    /// that cannot be resolved keep their addresses.
+    pub(crate) fn of(model: &Gateway, before: &Self) -> Self {
+        let now = Instant::now();
+        let mut names = Self { settings: model.resolver.clone(), known: BTreeMap::new() };
+        let same_source = names.settings == before.settings;
+        for (host, refresh) in hosts(model) {
+            let name = names.known.entry(Arc::clone(&host)).or_insert_with(|| {
+                let known = before.known.get(&host).cloned();
+                let mut name = known.unwrap_or_else(|| Name::new(refresh));
+                if !same_source || name.refresh != refresh {
+                    name.due = None;
+                }
+                Name { refresh, ..name }
+            });
+            name.refresh = sooner(name.refresh, refresh);
+        }
+        let stale = names.known.iter().filter(|(_, name)| name.due.is_none_or(|due| due <= now));
+        let stale: Vec<_> = stale.map(|(host, _)| Arc::clone(host)).collect();
+        match resolver::look_up_now(&names.settings, stale.clone()) {
+            Ok(outcomes) => names.note(outcomes),
+            Err(error) => names.note(stale.into_iter().map(|host| (host, Err(error.to_string()))).collect()),
+        }
+        names
+    }
+
+    /// Returns the addresses of an endpoint: one for each address of its name.
+    pub(crate) fn addresses(&self, server: &model::Server) -> Vec<ServerAddress> {
+        match host_and_port(&server.address) {
+            HostAndPort::Address(address) => vec![address],
+            HostAndPort::Name(host, port) => {
+                let known = self.known.get(host).map_or(&[][..], |name| &name.addresses[..]);
+                known.iter().map(|address| ServerAddress::Ip((*address, port).into())).collect()
+            }
+            HostAndPort::Neither => Vec::new(),
+        }
+    }
+
+    /// Reports names without an address: as errors if there is no other endpoint, otherwise as warnings.
+    pub(crate) fn unknown(&self, model: &Gateway) -> (Vec<Diagnostic>, Vec<String>) {
+        let servers = || model.upstreams.values().flat_map(|upstream| &upstream.servers);
+        let others_serve = servers().any(|server| !self.addresses(server).is_empty());
+        let (mut problems, mut warnings) = (Vec::new(), Vec::new());
+        for server in servers().filter(|server| self.addresses(server).is_empty()) {
+            let diagnostic = self.unresolved(server);
+            // A control plane is not notified of names that become resolvable later.
+            if others_serve || matches!(server.place.origin, Origin::Resource(..)) {
+                warnings.push(diagnostic.to_string());
+            } else {
+                problems.push(diagnostic);
+            }
+        }
+        (problems, warnings)
+    }
+
+    fn unresolved(&self, server: &model::Server) -> Diagnostic {
+        let reason = match host_and_port(&server.address) {
+            HostAndPort::Name(host, _) => self.known.get(host).and_then(|name| name.problem.as_deref()),
+            HostAndPort::Address(_) | HostAndPort::Neither => None,
+        };
+        let message = format!("cannot resolve {}: {}", server.address, reason.unwrap_or("invalid name"));
+        Diagnostic::new(&server.place, Problem::new(message, "check the name, or use an IP address"))
+    }
+
+    /// Returns the time of the first lookup.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.known.values().filter_map(|name| name.due).min()
+    }
+
+    /// Returns the names whose lookup is due now.
+    pub(crate) fn due_by(&self, now: Instant) -> Vec<Arc<str>> {
+        let due = self.known.iter().filter(|(_, name)| name.due.is_some_and(|due| due <= now));
+        due.map(|(host, _)| Arc::clone(host)).collect()
+    }
+
+    /// Records the results of lookups.
+    pub(crate) fn note(&mut self, outcomes: Vec<Outcome>) {
+        let now = Instant::now();
+        for (host, outcome) in outcomes {
+            metrics::lookup(outcome.is_ok());
+            if let Some(name) = self.known.get_mut(&host) {
+                name.note(&host, outcome, now);
+            }
+        }
+    }
+}
+
+impl Name {
+    fn new(refresh: DnsRefresh) -> Self {
+        Self { refresh, addresses: Vec::new(), due: None, failures: 0, problem: None }
+    }
+
+    fn note(&mut self, host: &str, outcome: Result<Answer, String>, now: Instant) {
+        match outcome {
+            Ok(answer) => {
+                let mut addresses = answer.addresses;
+                addresses.sort_unstable();
+                addresses.dedup();
+                addresses.truncate(MOST_ADDRESSES);
+                if self.addresses != addresses && !self.addresses.is_empty() {
+                    tracing::info!(name = host, ?addresses, "the addresses of the name have changed");
+                } else if self.failures > 0 {
+                    tracing::info!(name = host, "the name resolves again");
+                }
+                self.due = match self.refresh {
+                    DnsRefresh::ByTtl => {
+                        let good_for = answer.valid_until.saturating_duration_since(now);
+                        Some(now + good_for.clamp(SHORTEST, LONGEST))
+                    }
+                    DnsRefresh::Every(interval) => Some(now + interval.max(SHORTEST)),
+                    DnsRefresh::Off => None,
+                };
+                *self = Self { addresses, failures: 0, problem: None, ..*self };
+            }
+            Err(problem) => {
+                if self.failures == 0 && !self.addresses.is_empty() {
+                    tracing::warn!(name = host, problem, "cannot resolve the name; it keeps its addresses");
+                }
+                let wait = SHORTEST * (1 << self.failures.min(5));
+                // Names that were never resolved are retried in any case.
+                let again = self.refresh != DnsRefresh::Off || self.addresses.is_empty();
+                self.due = again.then(|| now + wait.min(LONGEST_RETRY));
+                self.failures += 1;
+                self.problem = Some(problem);
+            }
+        }
+    }
+}
+
+/// Host part of `host:port`, and whether it has to be resolved.
+enum HostAndPort<'a> {
+    Address(ServerAddress),
+    Name(&'a str, u16),
+    Neither,
+}
+
+fn host_and_port(address: &str) -> HostAndPort<'_> {
+    if let Some(path) = address.strip_prefix(UNIX) {
+        return HostAndPort::Address(ServerAddress::Unix(Path::new(path).into()));
+    }
+    if let Ok(address) = address.parse() {
+        return HostAndPort::Address(ServerAddress::Ip(address));
+    }
+    let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    parts.map_or(HostAndPort::Neither, |(host, port)| HostAndPort::Name(host, port))
+}
+
+/// Returns whether an endpoint has a name, whose addresses may change.
+pub(crate) fn is_name(server: &model::Server) -> bool {
+    matches!(host_and_port(&server.address), HostAndPort::Name(..))
+}
+
+fn hosts(model: &Gateway) -> impl Iterator<Item = (Arc<str>, DnsRefresh)> {
+    model.upstreams.values().flat_map(|upstream| {
+        upstream.servers.iter().filter_map(move |server| match host_and_port(&server.address) {
+            HostAndPort::Name(host, _) => Some((host.into(), upstream.dns_refresh)),
+            HostAndPort::Address(_) | HostAndPort::Neither => None,
+        })
+    })
+}
+
+/// Returns the refresh setting that satisfies both of two upstreams with the name.
+fn sooner(one: DnsRefresh, other: DnsRefresh) -> DnsRefresh {
+    match (one, other) {
+        (DnsRefresh::Off, other) | (other, DnsRefresh::Off) => other,
+        (DnsRefresh::Every(one), DnsRefresh::Every(other)) => DnsRefresh::Every(one.min(other)),
+        (DnsRefresh::ByTtl, _) | (_, DnsRefresh::ByTtl) => DnsRefresh::ByTtl,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(last: u8, ttl: u64, now: Instant) -> Result<Answer, String> {
+        let addresses = vec![IpAddr::from([192, 0, 2, last]), IpAddr::from([192, 0, 2, 1])];
+        Ok(Answer { addresses, valid_until: now + Duration::from_secs(ttl) })
+    }
+
+    fn after(name: &Name, now: Instant) -> Option<u64> {
+        name.due.map(|due| due.duration_since(now).as_secs())
+    }
+
+    #[test]
+    fn a_name_is_due_when_its_records_have_expired() {
+        let now = Instant::now();
+        for (refresh, ttl, expected) in [
+            (DnsRefresh::ByTtl, 60, Some(60)),
+            (DnsRefresh::ByTtl, 0, Some(1)),
+            (DnsRefresh::ByTtl, 86_400, Some(600)),
+            (DnsRefresh::Every(Duration::from_secs(7)), 60, Some(7)),
+            (DnsRefresh::Every(Duration::from_secs(3600)), 60, Some(3600)),
+            (DnsRefresh::Every(Duration::ZERO), 60, Some(1)),
+            (DnsRefresh::Off, 60, None),
+        ] {
+            let mut name = Name::new(refresh);
+            name.note("a.example", answer(2, ttl, now), now);
+            assert_eq!(after(&name, now), expected, "{refresh:?} {ttl}");
+            assert_eq!(name.addresses, [IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2])]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_up_keeps_its_addresses_and_is_tried_again() {
+        let now = Instant::now();
+        let mut name = Name::new(DnsRefresh::ByTtl);
+        name.note("a.example", answer(2, 60, now), now);
+        let known = name.addresses.clone();
+        let waits: Vec<_> = (0..7)
+            .map(|_| {
+                name.note("a.example", Err("no".to_owned()), now);
+                assert_eq!(name.addresses, known);
+                after(&name, now).expect("it is retried")
+            })
+            .collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
+        name.note("a.example", answer(3, 60, now), now);
+        assert_eq!((after(&name, now), name.failures, name.addresses.len()), (Some(60), 0, 2));
+        let mut unasked = Name::new(DnsRefresh::Off);
+        unasked.note("b.example", Err("no".to_owned()), now);
+        assert_eq!(after(&unasked, now), Some(1), "without an address");
+    }
+}
