@@ -1,9 +1,9 @@
-//! What `quadrille --version` says of the build: the commit, and which BoringSSL is inside. And what the linker is told.
+//! Build information for `quadrille --version` (the commit and the BoringSSL version), and the linker's arguments.
 
 use std::{env, fs, path::Path, process::Command};
 
 fn main() {
-    // BoringSSL encodes public keys by `src/public_key_encoding.rs`.
+    // Redirects BoringSSL's encoding of public keys to `src/public_key_encoding.rs`.
     println!("cargo::rustc-link-arg-bins=-Wl,--wrap=EVP_marshal_public_key");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     println!("cargo::rerun-if-env-changed=QUADRILLE_COMMIT");
@@ -18,7 +18,7 @@ fn main() {
     println!("cargo::rustc-env=QUADRILLE_BORING_SYS={boring}");
 }
 
-/// The commit of a clone, with a mark if files were changed; a source archive has none.
+/// Returns the commit of a clone, marked if files were changed; `None` in a source archive.
 fn commit(root: &Path) -> Option<String> {
     let arguments = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"];
     let output = Command::new("git").args(arguments).current_dir(root).output().ok()?;

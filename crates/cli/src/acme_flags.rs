@@ -1,22 +1,21 @@
-//! The flags of certificates that are ordered.
+//! Flags for ACME certificates.
 
 use clap::Args;
 use quadrille_acme::Plan;
 use quadrille_config::{
-    acme_values,
+    acme_values, enums,
     model::{Acme, AcmeKeyType, AcmeOrder, CertificateSource, Place},
-    words,
 };
 use std::{env, path::PathBuf, sync::Arc};
 
 /// Certificates that are ordered from a certificate authority, and renewed in time.
 #[derive(Args)]
 pub(crate) struct AcmeFlags {
-    /// Order a certificate for the --domain by ACME, with an account of this mail address, and renew it; replaces --cert.
-    /// You agree to the authority's terms of service.
+    /// Order and renew a certificate for --domain by ACME, with this email address as the account's contact; replaces
+    /// --cert. You agree to the authority's terms of service.
     #[arg(long, value_name = "EMAIL", value_parser = acme_values::email, requires = "domain")]
     acme: Option<String>,
-    /// A DNS name in that certificate, under which the authority must reach this gateway at port 443. May be repeated.
+    /// A DNS name for the certificate, at which the authority must reach this gateway on port 443. May be repeated.
     #[arg(long, value_name = "NAME", value_parser = acme_values::certificate_name, requires = "acme")]
     domain: Vec<String>,
     /// The authority's directory [default: Let's Encrypt].
@@ -25,9 +24,9 @@ pub(crate) struct AcmeFlags {
     /// CA certificates in PEM that verify the directory's server [default: the system's].
     #[arg(long, value_name = "FILE", requires = "acme")]
     acme_ca: Option<PathBuf>,
-    /// The key of the certificate: ecdsa-p256, ecdsa-p384, rsa-2048, rsa-3072 or rsa-4096 [default: ecdsa-p256]. Repeat it
-    /// for a certificate of each type, of which each client gets the one that it can verify.
-    #[arg(long, value_name = "TYPE", value_parser = words::word::<AcmeKeyType>, requires = "acme")]
+    /// The certificate's key type: ecdsa-p256, ecdsa-p384, rsa-2048, rsa-3072 or rsa-4096 [default: ecdsa-p256].
+    /// Repeat it for one certificate per type; each client receives one that it can verify.
+    #[arg(long, value_name = "TYPE", value_parser = enums::word::<AcmeKeyType>, requires = "acme")]
     acme_key_type: Vec<AcmeKeyType>,
     /// Directory for the account, the certificates and their keys [default: $STATE_DIRECTORY/acme under systemd, or
     /// $XDG_STATE_HOME/quadrille/acme].
@@ -36,27 +35,26 @@ pub(crate) struct AcmeFlags {
 }
 
 impl AcmeFlags {
-    /// Whether any certificate is ordered.
+    /// Returns whether any certificate is ordered.
     pub(crate) fn is_used(&self) -> bool {
         self.acme.is_some()
     }
 
-    /// What cannot work.
+    /// Returns the problems in the combination of flags.
     pub(crate) fn contradictions(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.is_used() && self.state().is_none() {
-            problems.push(
-                "--acme needs --state DIRECTORY: neither STATE_DIRECTORY nor HOME says where".to_owned(),
-            );
+            problems
+                .push("--acme needs --state DIRECTORY: neither STATE_DIRECTORY nor HOME is set".to_owned());
         }
         let wildcards = self.domain.iter().filter(|name| name.starts_with("*."));
         problems.extend(wildcards.map(|name| {
-            format!("--domain {name}: a wildcard needs the challenge dns-01: write a file, and use --config")
+            format!("--domain {name}: a wildcard needs the challenge dns-01: use a file with --config")
         }));
         problems
     }
 
-    /// The account.
+    /// Returns the ACME account.
     pub(crate) fn account(&self) -> Option<Acme> {
         let email = self.acme.clone()?;
         let preset = Acme::new(self.state()?, Place::flag("--acme"));
@@ -68,7 +66,7 @@ impl AcmeFlags {
         })
     }
 
-    /// The certificates, one for each type of key.
+    /// Returns the certificates, one for each key type.
     pub(crate) fn certificates(&self) -> Vec<Arc<CertificateSource>> {
         let Some(account) = self.account() else { return Vec::new() };
         let certificate =
@@ -76,7 +74,7 @@ impl AcmeFlags {
         self.orders().into_iter().map(certificate).collect()
     }
 
-    /// What is ordered.
+    /// Returns the plan of certificates to order.
     pub(crate) fn plan(&self) -> Option<Plan> {
         self.account().map(|account| Plan::new(account, self.orders()))
     }
@@ -94,7 +92,7 @@ impl AcmeFlags {
     }
 }
 
-/// Where a directory of this name is kept when nobody says where: for systemd's unit, or for the user.
+/// Returns the default state directory of this name: below systemd's `STATE_DIRECTORY`, or the user's.
 pub(crate) fn usual_state(name: &str) -> Option<PathBuf> {
     let directory = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let own =

@@ -1,29 +1,29 @@
-//! The allocator of the whole process, for Rust and BoringSSL alike: a handshake allocates some hundred times, and
-//! mimalloc spends half as long on it as glibc.
+//! The allocator of the whole process, for both Rust and BoringSSL. A handshake makes several hundred allocations,
+//! and mimalloc takes half as long for them as glibc.
 
 use libmimalloc_sys as mimalloc;
 use std::alloc::{GlobalAlloc, Layout};
 
-/// Has the kernel give memory by small pages. mimalloc asks for huge ones, and then whatever a connection has reserved
-/// and never touched counts as well: of HTTP/2's buffers most of the 24 KiB. Where the kernel knows no such thing, there
-/// are no huge pages either.
+/// Disables transparent huge pages. mimalloc requests them, and then memory that a connection has reserved but never
+/// touched is resident too: most of the 24 KiB of HTTP/2's buffers. A kernel without this setting has no huge pages
+/// either.
 pub(crate) fn use_small_pages() {
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// What `mi_malloc` aligns to, as glibc does on these targets.
+/// The alignment that `mi_malloc` guarantees; glibc's is the same on these targets.
 const MIN_ALIGN: usize = 16;
 
-/// mimalloc, asked for an alignment only where it does not keep it anyway. The `mimalloc` crate always asks, and then
-/// every block that is not a power of two is allocated larger than needed, by the slow path.
+/// mimalloc. An alignment is requested only where `mi_malloc` does not guarantee it. The `mimalloc` crate always
+/// requests one, and then every block whose size is not a power of two is larger than needed and takes the slow path.
 pub(crate) struct Mimalloc;
 
-// SAFETY: all four pass on what they get to an allocator that keeps the same promises; a block of at least its
-// alignment that is at most MIN_ALIGN comes aligned from `mi_malloc` (mimalloc.h, MI_MAX_ALIGN_SIZE).
+// SAFETY: all four functions pass their arguments to an allocator with the same contract. If the alignment is at
+// most MIN_ALIGN and the size, `mi_malloc` returns an aligned block (mimalloc.h, MI_MAX_ALIGN_SIZE).
 unsafe impl GlobalAlloc for Mimalloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: any size and any power of two will do.
+        // SAFETY: any size and any power of two are valid.
         unsafe {
             if is_aligned_anyway(layout) {
                 mimalloc::mi_malloc(layout.size()).cast()
@@ -47,13 +47,13 @@ unsafe impl GlobalAlloc for Mimalloc {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, _: Layout) {
-        // SAFETY: the caller has it from here.
+        // SAFETY: the block was allocated here (the caller's contract).
         unsafe { mimalloc::mi_free(block.cast()) }
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller has it from here.
+        // SAFETY: the block was allocated here (the caller's contract).
         unsafe {
             if layout.align() <= MIN_ALIGN && layout.align() <= size {
                 mimalloc::mi_realloc(block.cast(), size).cast()

@@ -3,27 +3,27 @@
 use crate::acme_flags::AcmeFlags;
 use clap::{Args, Subcommand, ValueEnum};
 use quadrille_acme::{Issued, Plan, Reason, Wanted, unix_now};
-use quadrille_config::{model::AcmeChallenge, words};
+use quadrille_config::{enums, model::AcmeChallenge};
 use std::{fs::File, io::ErrorKind, path::PathBuf};
 
-/// Certificates that are ordered by ACME: of a configuration file, or of the flags of `quadrille serve`.
+/// Certificates that are ordered by ACME, from a configuration file or the flags of `quadrille serve`.
 #[derive(Subcommand)]
 pub(crate) enum Cert {
-    /// List certificates with their validity, and those that are still to be ordered.
+    /// List certificates with their validity, including those not yet ordered.
     List(Which),
-    /// Tell the running gateway to renew certificates, whether they are due or not. Without names, all.
+    /// Make the running gateway renew certificates, whether they are due or not. Without names, all.
     Renew {
         /// A name in the certificates.
         name: Vec<String>,
         #[command(flatten)]
         which: Which,
     },
-    /// Revoke certificates at the authority, and tell the running gateway to order others.
+    /// Revoke certificates at the authority, and make the running gateway order new ones.
     Revoke {
         /// A name in the certificates.
         #[arg(required = true)]
         name: Vec<String>,
-        /// Why.
+        /// The reason for the revocation (RFC 5280).
         #[arg(long, value_enum, default_value = "unspecified")]
         reason: Why,
         #[command(flatten)]
@@ -31,7 +31,7 @@ pub(crate) enum Cert {
     },
 }
 
-/// Whose certificates.
+/// The source of the certificates' configuration.
 #[derive(Args)]
 pub(crate) struct Which {
     /// The configuration file.
@@ -41,7 +41,7 @@ pub(crate) struct Which {
     flags: AcmeFlags,
 }
 
-/// Reasons of RFC 5280.
+/// Revocation reasons (RFC 5280, section 5.3.1).
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Why {
     Unspecified,
@@ -61,7 +61,7 @@ impl Cert {
                 let plan = which.plan()?;
                 for wanted in chosen(&plan, &name)? {
                     wanted.request_renewal(&plan.acme).map_err(|error| vec![error.to_string()])?;
-                    println!("{}: the gateway orders it anew", wanted.title());
+                    println!("{}: the gateway orders a new one", wanted.title());
                 }
                 Ok(())
             }
@@ -81,16 +81,16 @@ impl Which {
             None => self.flags.plan(),
         };
         plan.map(Plan::with_granted)
-            .ok_or_else(|| vec!["no certificate is ordered: none has `acme`".to_owned()])
+            .ok_or_else(|| vec!["no certificate is ordered by ACME: `acme` is not set for any".to_owned()])
     }
 }
 
-/// Prints what would be ordered, and what is there.
+/// Prints the state of each certificate in the plan, the challenges for its names, and its file.
 pub(crate) fn explain(plan: &Plan) {
     for wanted in &plan.wanted {
         println!("{}: {}", wanted.title(), state(wanted));
         for name in &wanted.order.names {
-            let ways: Vec<_> = plan.acme.challenges_for(name).map(words::name::<AcmeChallenge>).collect();
+            let ways: Vec<_> = plan.acme.challenges_for(name).map(enums::name::<AcmeChallenge>).collect();
             println!("  {name}: proved by {}", ways.join(" or "));
         }
         println!("  from {}, kept in {}", plan.acme.directory, wanted.file.display());
@@ -102,23 +102,22 @@ fn state(wanted: &Wanted) -> String {
     let Some(issued) = Issued::read(&wanted.file) else {
         return match File::open(&wanted.file) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                "not there yet; it is ordered at once".to_owned()
+                "not issued yet; it is ordered at once".to_owned()
             }
-            Err(error) => format!(
-                "unknown: {}: {error}; ask as the user that the gateway runs as",
-                wanted.file.display()
-            ),
+            Err(error) => {
+                format!("unknown: {}: {error}; run this as the gateway's user", wanted.file.display())
+            }
             Ok(_) => format!("no certificate in {}; it is ordered at once", wanted.file.display()),
         };
     };
     let (validity, now) = (issued.validity, unix_now());
     match validity.not_after - now {
         ..=0 => "expired; it is ordered at once".to_owned(),
-        left if validity.is_late(now) => format!("{} days left, and it should have been renewed", left / DAY),
+        left if validity.is_late(now) => format!("{} days left; renewal is overdue", left / DAY),
         left => {
             let until = left - validity.life() / 3;
             format!(
-                "{} days left; renewed in {} days, unless the authority says when",
+                "{} days left; renewed in {} days, unless the authority suggests a time",
                 left / DAY,
                 until / DAY
             )
@@ -126,14 +125,13 @@ fn state(wanted: &Wanted) -> String {
     }
 }
 
-/// Those with any of these names; without names all.
+/// Returns the certificates with any of these names; all of them if `names` is empty.
 fn chosen<'a>(plan: &'a Plan, names: &[String]) -> Result<Vec<&'a Wanted>, Vec<String>> {
     let has =
         |wanted: &&Wanted| names.is_empty() || wanted.order.names.iter().any(|name| names.contains(name));
     let unknown =
         names.iter().filter(|name| !plan.wanted.iter().any(|wanted| wanted.order.names.contains(name)));
-    let unknown: Vec<_> =
-        unknown.map(|name| format!("no certificate that is ordered has the name {name}")).collect();
+    let unknown: Vec<_> = unknown.map(|name| format!("no ACME certificate has the name {name}")).collect();
     if unknown.is_empty() { Ok(plan.wanted.iter().filter(has).collect()) } else { Err(unknown) }
 }
 
@@ -151,7 +149,7 @@ fn revoke(plan: &Plan, chosen: &[&Wanted], why: Why) -> Result<(), Vec<String>> 
         let revoked = runtime.block_on(quadrille_acme::revoke(&plan.acme, &wanted.file, reason));
         revoked.map_err(|error| failed(&error))?;
         wanted.request_renewal(&plan.acme).map_err(|error| failed(&error))?;
-        println!("{}: revoked; the gateway orders another", wanted.title());
+        println!("{}: revoked; the gateway orders a new one", wanted.title());
     }
     Ok(())
 }

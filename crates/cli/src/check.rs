@@ -3,10 +3,10 @@
 use quadrille_config::Diagnostics;
 use std::path::PathBuf;
 
-/// Check a configuration file, and all that it names, without serving it.
+/// Check a configuration file and the files that it references, without serving it.
 ///
-/// Reads the file and the certificates and keys that it names, and resolves its upstreams. Prints every mistake with its
-/// line, and exits with 2 if there is one. `quadrille -t FILE` does the same.
+/// Reads the file and its certificates and keys, and resolves its upstreams. Prints every error with its line, and
+/// exits with status 2 if there is one. `quadrille -t FILE` is equivalent.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// The configuration file.
@@ -18,7 +18,7 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Of an Envoy bootstrap.
+    /// Checks an Envoy bootstrap.
     pub(crate) fn of_bootstrap(file: PathBuf) -> Self {
         Self { file: None, envoy_config: Some(file) }
     }

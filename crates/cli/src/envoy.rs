@@ -1,4 +1,4 @@
-//! Envoy's bootstrap as the configuration.
+//! Envoy bootstraps as the configuration.
 
 use crate::{
     logging::Logging,
@@ -15,25 +15,25 @@ use std::{
     time::Duration,
 };
 
-/// A bootstrap that is served.
+/// A bootstrap to serve.
 pub(crate) struct ServedBootstrap {
     pub(crate) file: PathBuf,
     pub(crate) trust: Trust,
-    /// Event loops; `None` is one for each CPU.
+    /// Number of event loops; `None` means one for each CPU.
     pub(crate) threads: Option<NonZeroUsize>,
-    /// How long listeners still accept connections when they drain while the process goes on.
+    /// Time for which a draining listener still accepts connections while the process keeps running.
     pub(crate) drain: Duration,
 }
 
 impl ServedBootstrap {
-    /// Serves what the bootstrap says, and what its control planes say.
+    /// Serves the bootstrap's configuration and that of its control planes.
     pub(crate) fn serve(self, logging: &Logging) -> Result<(), Vec<String>> {
         let (bootstrap, model, warnings) = self.read()?;
         let is_dynamic = bootstrap.is_dynamic();
         let xds = XdsManager::new(bootstrap, self.trust.clone());
         let (control, updates) = control();
         if is_dynamic {
-            // What control planes send before the gateway runs waits for it.
+            // Updates that control planes send before the gateway runs are queued.
             xds.start(control.clone())?;
         }
         let (drain, file) = (self.drain, self.file.clone());
@@ -71,7 +71,7 @@ impl ServedBootstrap {
     }
 }
 
-/// Reads a bootstrap and all that it names, without serving it; its model and its warnings.
+/// Reads a bootstrap and the files that it references, without serving it. Returns its model and warnings.
 pub(crate) fn read(file: &Path) -> Result<(Gateway, Vec<String>), Diagnostics> {
     let (model, warnings) = quadrille_envoy::load(file)?.model()?;
     Ok((model, warnings.lines()))

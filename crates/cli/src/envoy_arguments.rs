@@ -1,76 +1,76 @@
-//! Envoy's command line, so that whatever starts Envoy, such as Istio's agent, can start this instead.
+//! Envoy's command line, so that a program that starts Envoy, such as Istio's agent, can start this one instead.
 
 use crate::{check::Check, envoy::ServedBootstrap, logging::Logging};
 use clap::{Parser, ValueEnum};
 use quadrille_control_plane::Trust;
 use std::{ffi::OsStr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-/// Serves Envoy's bootstrap, started as Envoy is.
+/// Serves an Envoy bootstrap, with Envoy's arguments.
 #[derive(Parser)]
 #[command(name = "quadrille", disable_version_flag = true, max_term_width = 110)]
 pub(crate) struct EnvoyArguments {
     /// The bootstrap, in YAML or JSON.
     #[arg(short, long, value_name = "FILE")]
     config_path: PathBuf,
-    /// How many event loops there are [default: as many as CPUs].
+    /// Number of event loops [default: one for each CPU].
     #[arg(long, value_name = "COUNT")]
     concurrency: Option<NonZeroUsize>,
-    /// How long listeners still accept connections after `/drain_listeners?graceful`, in seconds.
+    /// Seconds for which listeners still accept connections after `/drain_listeners?graceful`.
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     drain_time_s: u64,
-    /// What to log.
+    /// The log level.
     #[arg(short, long, value_name = "LEVEL", value_enum, ignore_case = true, default_value_t)]
     log_level: Level,
-    /// Only `serve` and `validate`.
+    /// `serve` or `validate`.
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     mode: Mode,
     #[command(flatten)]
     without_effect: WithoutEffect,
 }
 
-/// What Envoy is told and needs no telling here.
+/// Arguments of Envoy that have no effect here.
 #[derive(clap::Args)]
 struct WithoutEffect {
-    /// Clients are told at once that a drain has begun.
+    /// Clients are notified of a drain at once.
     #[arg(long, value_name = "STRATEGY")]
     drain_strategy: Option<String>,
     /// There is no parent process.
     #[arg(long, value_name = "SECONDS")]
     parent_shutdown_time_s: Option<u64>,
-    /// The bootstrap says which addresses are used.
+    /// The bootstrap determines the addresses.
     #[arg(long, value_name = "VERSION")]
     local_address_ip_version: Option<String>,
-    /// Lines are written as they come.
+    /// Lines are written immediately.
     #[arg(long, value_name = "MILLISECONDS")]
     file_flush_interval_msec: Option<u64>,
-    /// Lines are written as they come.
+    /// Lines are written immediately.
     #[arg(long, value_name = "KILOBYTES")]
     file_flush_min_size_kb: Option<u64>,
     /// There is no hot restart.
     #[arg(long)]
     disable_hot_restart: bool,
-    /// Unknown fields are ignored or refused as docs/reference/envoy.md says.
+    /// Unknown fields are ignored or rejected as described in docs/reference/envoy.md.
     #[arg(long)]
     allow_unknown_static_fields: bool,
-    /// As `--allow-unknown-static-fields`.
+    /// See `--allow-unknown-static-fields`.
     #[arg(long)]
     ignore_unknown_dynamic_fields: bool,
-    /// There is one level for all.
+    /// All components have the same level.
     #[arg(long, value_name = "LEVELS")]
     component_log_level: Option<String>,
-    /// Lines have their own form.
+    /// The format of log lines is fixed.
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
-    /// Lines have their own form.
+    /// The format of log lines is fixed.
     #[arg(long)]
     log_format_escaped: bool,
-    /// What is deprecated is not logged.
+    /// The use of deprecated fields is not logged.
     #[arg(long)]
     skip_deprecated_logs: bool,
-    /// The system decides on core dumps.
+    /// Core dumps are left to the system.
     #[arg(long)]
     enable_core_dump: bool,
-    /// There are as many event loops as CPUs that the process may use.
+    /// There is one event loop for each CPU that the process may use.
     #[arg(long)]
     cpuset_threads: bool,
     /// There is no hot restart.
@@ -103,7 +103,7 @@ enum Mode {
 }
 
 impl EnvoyArguments {
-    /// The arguments of this process, if they are Envoy's: they begin with the bootstrap's path.
+    /// Returns the arguments of this process if they are Envoy's, which start with the bootstrap's path.
     pub(crate) fn of_process() -> Option<Self> {
         let first = std::env::args_os().nth(1)?;
         is_envoys(&first).then(|| Self::parse_from(std::env::args_os()))

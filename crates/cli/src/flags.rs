@@ -1,28 +1,28 @@
-//! The command line as a second front end onto the gateway's model.
+//! Command-line flags as a second front end to the gateway's model.
 
 use crate::acme_flags::AcmeFlags;
 use crate::resumption_flags::ResumptionFlags;
 use clap::Args;
 use quadrille_config::{
-    Problem,
+    Problem, enums,
     model::{
         AccessLog, Action, Admin, BackendChoice, CertificateSource, Chain, ClientAuth, ClientCheck, Domain,
         Forward, Gateway, Group, Http, Http3, KeySource, Keyless, KeylessTls, Listener, Mode, PathMatch,
         Place, ProxyProtocolIn, Respond, Route, RouteTable, Serve, Server, Source, Tls, TlsPolicy, Upstream,
         Version, Weighted,
     },
-    values, words,
+    values,
 };
 use quadrille_keyless::Address;
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
-/// One listener with one set of upstreams; for more, write a file and use --config.
+/// One listener with one set of upstreams; for more, use a configuration file and --config.
 #[derive(Args)]
 pub(crate) struct Flags {
-    /// Where to listen: address:port, or a port alone for all addresses. May be repeated.
+    /// Address to listen on: address:port, or only a port for all addresses. May be repeated.
     #[arg(long, value_name = "ADDRESS", value_parser = values::listen_address)]
     listen: Vec<SocketAddr>,
-    /// Certificate chain in PEM, leaf first. Repeat, each with its --key, for several names or key types.
+    /// Certificate chain in PEM, leaf first. Repeat, each with its --key, for more names or key types.
     #[arg(long, value_name = "FILE")]
     cert: Vec<PathBuf>,
     /// Private key in PEM, not encrypted.
@@ -30,26 +30,26 @@ pub(crate) struct Flags {
     key: Vec<PathBuf>,
     #[command(flatten)]
     acme: AcmeFlags,
-    /// Use private keys on this key server, host:port or unix:/path, instead of --key. May be repeated.
+    /// Use the private keys of this key server, host:port or unix:/path, instead of --key. May be repeated.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "key")]
     key_server: Vec<Address>,
-    /// CA certificates in PEM that the key servers' certificates must lead to.
+    /// CA certificates in PEM that verify the key servers' certificates.
     #[arg(long, value_name = "FILE", requires = "key_server")]
     key_server_ca: Option<PathBuf>,
-    /// The gateway's own certificate in PEM, which it presents to key servers.
+    /// The gateway's client certificate for key servers, in PEM.
     #[arg(long, value_name = "FILE", requires = "key_server")]
     key_server_cert: Option<PathBuf>,
-    /// The key of --key-server-cert.
+    /// The private key for --key-server-cert.
     #[arg(long, value_name = "FILE", requires = "key_server")]
     key_server_key: Option<PathBuf>,
-    /// A server behind the gateway, host:port. May be repeated; requests are balanced.
+    /// Address of an upstream server, host:port. May be repeated; requests are load-balanced.
     #[arg(long, value_name = "ADDRESS", value_parser = values::server_address, conflicts_with = "respond")]
     upstream: Vec<String>,
-    /// Answer every request with this text, without an upstream.
+    /// Respond to every request with this text, without an upstream.
     #[arg(long, value_name = "TEXT")]
     respond: Option<String>,
-    /// What is spoken inside TLS: http or tcp.
-    #[arg(long, value_name = "MODE", value_parser = words::word::<Mode>, default_value = "http")]
+    /// The protocol inside TLS: http or tcp.
+    #[arg(long, value_name = "MODE", value_parser = enums::word::<Mode>, default_value = "http")]
     mode: Mode,
     /// Event-loop threads [default: one for each CPU].
     #[arg(long, value_name = "N", value_parser = values::count)]
@@ -57,33 +57,33 @@ pub(crate) struct Flags {
     #[command(flatten)]
     resumption: ResumptionFlags,
     /// Lowest TLS version: 1.0, 1.1, 1.2 or 1.3.
-    #[arg(long, value_name = "VERSION", value_parser = words::word::<Version>, default_value = "1.2")]
+    #[arg(long, value_name = "VERSION", value_parser = enums::word::<Version>, default_value = "1.2")]
     tls_min: Version,
     /// Highest TLS version.
-    #[arg(long, value_name = "VERSION", value_parser = words::word::<Version>, default_value = "1.3")]
+    #[arg(long, value_name = "VERSION", value_parser = enums::word::<Version>, default_value = "1.3")]
     tls_max: Version,
     /// Key-exchange groups, most preferred first [default: X25519MLKEM768,X25519,P-256,P-384].
-    #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_parser = words::word::<Group>)]
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_parser = enums::word::<Group>)]
     groups: Vec<Group>,
-    /// Offer CBC cipher suites in TLS 1.2; TLS 1.0 and 1.1 have no others.
+    /// Enable CBC cipher suites in TLS 1.2; TLS 1.0 and 1.1 have no others.
     #[arg(long)]
     cbc: bool,
-    /// Offer RSA key exchange (no forward secrecy) in TLS 1.2 and below.
+    /// Enable RSA key exchange (no forward secrecy) in TLS 1.2 and below.
     #[arg(long)]
     static_rsa: bool,
     /// Accept RSA keys below 2048 bits.
     #[arg(long)]
     allow_weak_keys: bool,
-    /// Request client certificates of these CAs (PEM), and refuse clients without one.
+    /// Require client certificates issued by these CAs (PEM).
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
-    /// Certificate revocation lists (PEM), one of each CA in --client-ca.
+    /// Certificate revocation lists (PEM), one for each CA in --client-ca.
     #[arg(long, value_name = "FILE", requires = "client_ca")]
     client_crl: Option<PathBuf>,
-    /// With --client-ca: accept clients without a certificate too.
+    /// Accept clients without a certificate despite --client-ca.
     #[arg(long, requires = "client_ca")]
     client_auth_optional: bool,
-    /// A load balancer in front announces clients by the PROXY protocol (v1 or v2).
+    /// Expect the PROXY protocol (v1 or v2) from a load balancer in front.
     #[arg(long)]
     proxy_protocol: bool,
     /// Serve HTTP/3 as well, over UDP on the same addresses.
@@ -95,24 +95,24 @@ pub(crate) struct Flags {
     /// Access log: off, stdout or a file [default: off].
     #[arg(long, value_name = "WHERE", value_parser = values::access_log)]
     access_log: Option<AccessLog>,
-    /// What computes private-key operations: auto, gpu (auto, and no start without one), lanes (no GPU) or scalar.
-    #[arg(long, value_name = "BACKEND", value_parser = words::word::<BackendChoice>, default_value = "auto")]
+    /// Backend for private-key operations: auto, gpu (auto, but do not start without one), lanes (no GPU) or scalar.
+    #[arg(long, value_name = "BACKEND", value_parser = enums::word::<BackendChoice>, default_value = "auto")]
     backend: BackendChoice,
-    /// Wait up to this long for a batch to fill, as Envoy does; with 0, only while CPU is scarce, up to 1ms.
+    /// Maximum time to wait for a batch to fill, as Envoy does; with 0, up to 1ms, and only while CPU is scarce.
     #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "0")]
     poll_delay: Duration,
     /// Compute threads [default: one for each CPU].
     #[arg(long, value_name = "N", value_parser = values::count)]
     compute_threads: Option<NonZeroUsize>,
-    /// How long connections are still accepted after SIGTERM, while /ready fails [default: 5s].
+    /// Time for which connections are still accepted after SIGTERM, while /ready fails [default: 5s].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     lame_duck: Option<Duration>,
-    /// How long a drain waits for open connections [default: 30s].
+    /// Maximum time that a drain waits for open connections [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = values::timeout)]
     drain_timeout: Option<Duration>,
 }
 
-/// What `--admin` says.
+/// The value of `--admin`.
 #[derive(Clone)]
 pub(crate) enum AdminFlag {
     Off,
@@ -132,11 +132,11 @@ pub(crate) fn admin(text: &str) -> Result<AdminFlag, Problem> {
     if text == "off" { Ok(AdminFlag::Off) } else { values::admin_address(text).map(AdminFlag::At) }
 }
 
-/// The name of the only upstream that flags can describe.
+/// Name of the only upstream that flags can describe.
 const UPSTREAM: &str = "default";
 
 impl Flags {
-    /// The model that these flags describe, or what is missing.
+    /// Returns the model that these flags describe, or the problems found.
     pub(crate) fn into_gateway(self) -> Result<Gateway, Vec<String>> {
         self.check()?;
         let mut gateway = Gateway::default();
@@ -182,7 +182,7 @@ impl Flags {
         }
         if self.key_server.is_empty() && self.cert.len() != self.key.len() {
             problems.push(format!(
-                "every --cert needs its --key: there are {} and {}",
+                "every --cert needs its --key: {} and {} were given",
                 self.cert.len(),
                 self.key.len()
             ));
@@ -196,10 +196,10 @@ impl Flags {
             );
         }
         if self.upstream.is_empty() && self.respond.is_none() {
-            problems.push("say where requests go: --upstream HOST:PORT, or --respond TEXT".to_owned());
+            problems.push("give --upstream HOST:PORT or --respond TEXT".to_owned());
         }
         if self.mode == Mode::Tcp && self.respond.is_some() {
-            problems.push("--respond answers HTTP requests; in --mode tcp give an --upstream".to_owned());
+            problems.push("--respond is for HTTP; --mode tcp needs an --upstream".to_owned());
         }
         if self.tls_min > self.tls_max {
             problems.push("--tls-min is above --tls-max".to_owned());
@@ -270,7 +270,7 @@ impl Flags {
         tls
     }
 
-    /// What happens inside TLS.
+    /// Returns how the stream inside TLS is served.
     fn inside(&self) -> Serve {
         let action = match &self.respond {
             _ if self.mode == Mode::Tcp => return Serve::Tcp(vec![Weighted::all(UPSTREAM)]),

@@ -4,20 +4,20 @@ use clap::Subcommand;
 use quadrille_envoy::istio;
 use std::path::{Path, PathBuf};
 
-/// What Istio's configuration means for private keys.
+/// The effect of Istio's configuration on private keys.
 #[derive(Subcommand)]
 pub(crate) enum Istio {
     /// Show which private-key provider Istio configures for which proxy, and why.
     ///
-    /// Reads IstioOperator, MeshConfig (alone or in Istio's ConfigMap) and manifests of pods, in any order and number:
+    /// Reads IstioOperator, MeshConfig (alone or in Istio's ConfigMap) and pod manifests, in any order and number:
     ///   quadrille istio resolve operator.yaml deployment.yaml
-    /// A pod's annotation proxy.istio.io/config replaces the mesh's default whole.
+    /// A pod's annotation proxy.istio.io/config replaces the mesh's default entirely.
     #[command(verbatim_doc_comment)]
     Resolve {
-        /// Manifests in YAML or JSON; a file may hold several documents.
+        /// Manifests in YAML or JSON; a file may contain several documents.
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// For programs.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },

@@ -1,4 +1,4 @@
-//! Logs and the access log, by tracing: text or JSON.
+//! Logs and the access log, as text or JSON, written with `tracing`.
 
 use clap::ValueEnum;
 use quadrille_config::model::AccessLog;
@@ -18,28 +18,28 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Human-readable text.
     #[default]
     Text,
-    /// One JSON object a line, for machines.
+    /// One JSON object per line.
     Json,
 }
 
-/// What is logged, and how.
+/// Log level and format.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Logging {
-    /// What to log: error, warn, info, debug, trace, or tracing's filter syntax.
+    /// Log level: error, warn, info, debug, trace, or a filter in tracing's syntax.
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "QUADRILLE_LOG")]
     log_level: String,
-    /// How log lines look; the access log's too.
+    /// Format of the log and of the access log.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     log_format: Format,
 }
 
-/// Lines are written by a thread of their own; dropping this writes what is left.
+/// Keeps the writer threads of the logs alive. Dropping it writes the remaining lines.
 #[must_use]
 pub(crate) struct Guard {
     _errors: WorkerGuard,
@@ -47,7 +47,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Where access lines go, to be changed while the process runs.
+    /// Returns the target of the access log, which can be changed while the process runs.
     pub(crate) fn access_log(&self) -> AccessTarget {
         self.access.clone()
     }
@@ -55,12 +55,12 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Its other clones are part of the process's subscriber, which is never dropped.
+        // The other clones are part of the process's subscriber, which is never dropped.
         self.access.close();
     }
 }
 
-/// Where access lines go. Clones are the same.
+/// The target of the access log. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct AccessTarget(Arc<RwLock<Target>>);
 
@@ -71,10 +71,10 @@ struct Target {
 }
 
 impl AccessTarget {
-    /// From now on lines go there.
+    /// Writes lines to `log` from now on.
     ///
     /// # Errors
-    /// If they cannot; they go where they went.
+    /// If the target cannot be opened; the previous one stays in use.
     pub(crate) fn set(&self, log: &AccessLog) -> Result<(), String> {
         if self.0.read().unwrap_or_else(PoisonError::into_inner).log == *log {
             return Ok(());
@@ -82,10 +82,10 @@ impl AccessTarget {
         self.open(log)
     }
 
-    /// Opens the file anew that lines go to: the one of before may have another name now.
+    /// Reopens the access log's file, for log rotation.
     ///
     /// # Errors
-    /// If it cannot be opened; lines go where they went.
+    /// If the file cannot be opened; the previous one stays in use.
     pub(crate) fn reopen(&self) -> Result<(), String> {
         let log = self.0.read().unwrap_or_else(PoisonError::into_inner).log.clone();
         match log {
@@ -98,7 +98,7 @@ impl AccessTarget {
         let next = Target { log: log.clone(), writer: access_writer(log)? };
         let mut target = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *target, next);
-        // What was written there is flushed, without keeping others from writing.
+        // The lock is released first: dropping the previous writer flushes it, which must not block other writers.
         drop(target);
         drop(before);
         Ok(())
@@ -120,7 +120,7 @@ impl MakeWriter<'_> for AccessTarget {
 }
 
 impl Logging {
-    /// Lines of text, of this level and above.
+    /// Text lines of this level and above.
     pub(crate) fn at(level: &str) -> Self {
         Self { log_level: level.to_owned(), log_format: Format::Text }
     }
@@ -128,11 +128,11 @@ impl Logging {
     /// Sets up logging for this process.
     pub(crate) fn start(&self, access: &AccessLog) -> Result<Guard, Vec<String>> {
         let level = EnvFilter::try_new(&self.log_level).map_err(|error| {
-            vec![format!("--log-level: {error}; write one of error, warn, info, debug, trace")]
+            vec![format!("--log-level: {error}; expected one of error, warn, info, debug, trace")]
         })?;
         let (errors, errors_guard) = tracing_appender::non_blocking(io::stderr());
-        // Without hints, every span of every library would be made, of which h2 has one for each frame, and then
-        // dropped.
+        // Without level hints, every span of every library would be created and then dropped; h2 has one for each
+        // frame.
         let not_access =
             filter_fn(|event| event.target() != ACCESS_LOG_TARGET).with_max_level_hint(LevelFilter::TRACE);
         let log = self.layer(errors).with_filter(level.and(not_access));

@@ -14,6 +14,7 @@ mod generate;
 mod istio;
 mod keyserver;
 mod logging;
+mod manual;
 mod process;
 mod profile;
 mod provider;
@@ -29,7 +30,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use envoy_arguments::EnvoyArguments;
 use std::process::ExitCode;
 
-/// HTTPS compute made cheap: a TLS gateway whose private-key operations are asynchronous and batched.
+/// A TLS gateway with asynchronous, batched private-key operations.
 #[derive(Parser)]
 #[command(
     name = "quadrille",
@@ -43,7 +44,7 @@ struct Cli {
     command: Command,
 }
 
-/// A comment here would take the place of the whole text that a command has of its own, for `--help`.
+/// Subcommands. A comment on a variant would replace the whole `--help` text of the subcommand's own type.
 #[derive(Subcommand)]
 enum Command {
     Serve(Box<serve::Serve>),
@@ -57,7 +58,7 @@ enum Command {
     Istio(istio::Istio),
     Tickets(tickets::Tickets),
     Keyserver(Box<keyserver::Keyserver>),
-    /// Install the engine in nginx, HAProxy, Apache or Node, as a provider of their OpenSSL 3.
+    /// Install the engine in nginx, HAProxy, Apache or Node, as an OpenSSL 3 provider.
     #[command(subcommand)]
     Provider(provider::Provider),
     Demo(demo::Demo),
@@ -73,7 +74,7 @@ enum Command {
 #[global_allocator]
 static ALLOCATOR: allocator::Mimalloc = allocator::Mimalloc;
 
-/// What a user or a script must mend: bad flags, a bad configuration, a port that is taken.
+/// Exit status for errors that the user must fix: invalid flags, an invalid configuration, a port in use.
 const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {

@@ -1,10 +1,10 @@
-//! A gateway in this process, whichever front end its configuration came from.
+//! Runs a gateway in this process, for all front ends of the configuration.
 
 use crate::logging::Logging;
 use quadrille_config::{Diagnostics, model::Gateway};
 use quadrille_gateway::{Bound, ConfigurationSource};
 
-/// Serves until the process is told to stop; `on_ready` is called once the listeners are bound.
+/// Serves until a signal stops the process; `on_ready` is called once the listeners are bound.
 pub(crate) fn run(
     model: Gateway,
     mut origin: ConfigurationSource,

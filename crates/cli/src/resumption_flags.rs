@@ -1,4 +1,4 @@
-//! The flags of resumption.
+//! Flags for session resumption.
 
 use clap::Args;
 use quadrille_config::{
@@ -8,37 +8,37 @@ use quadrille_config::{
 };
 use std::{path::PathBuf, time::Duration};
 
-/// How returning clients avoid a full handshake.
+/// Session resumption for returning clients.
 #[derive(Args)]
 pub(crate) struct ResumptionFlags {
-    /// Session tickets: off, local (keys of this process), fleet (keys of all gateways, rotated through the Redis of
-    /// --session-cache), or key FILE[,FILE...] as nginx has them: the first encrypts, the others decrypt.
+    /// Session tickets: off, local (keys of this process), fleet (keys shared by all gateways, rotated through the
+    /// Redis of --session-cache), or key FILE[,FILE...] in nginx's format: the first encrypts, the others decrypt.
     #[arg(long, value_name = "WHERE", default_value = "local")]
     session_tickets: String,
-    /// Sessions of TLS 1.2 clients without tickets: off, memory, or redis://[user:password@]host[:port][/database] for
-    /// all gateways (rediss:// is TLS, redis+cluster://host:port,... a cluster).
+    /// Session cache for TLS 1.2 clients without tickets: off, memory, or redis://[user:password@]host[:port][/db]
+    /// for all gateways (rediss:// is TLS, redis+cluster://host:port,... a cluster).
     #[arg(long, value_name = "WHERE", value_parser = session_cache, default_value = "memory")]
     session_cache: SessionCache,
-    /// Sessions that this process keeps at most [default: 20480]; with 0, Redis is asked for each.
+    /// Maximum number of sessions held in this process [default: 20480]; with 0, every lookup queries Redis.
     #[arg(long, value_name = "N", value_parser = values::count_or_zero)]
     session_cache_size: Option<usize>,
-    /// How long a session may be resumed [default: 12h].
+    /// Time for which a session may be resumed [default: 12h].
     #[arg(long, value_name = "TIME", value_parser = values::session_lifetime)]
     session_lifetime: Option<Duration>,
-    /// How long a handshake waits for Redis before it becomes a full one [default: 20ms].
+    /// Time that a handshake waits for Redis before it becomes a full one [default: 20ms].
     #[arg(long, value_name = "TIME", value_parser = values::timeout)]
     session_lookup_timeout: Option<Duration>,
-    /// How long a ticket key encrypts; it is accepted for as long again [default: 12h].
+    /// Time for which a ticket key encrypts; it is accepted for the same time after that [default: 12h].
     #[arg(long, value_name = "TIME", value_parser = values::rotation)]
     ticket_rotation: Option<Duration>,
-    /// Let TLS 1.3 clients that return send GET and the like before the handshake is complete (0-RTT), once for each
-    /// ticket; upstreams see `Early-Data: 1`, and may answer 425.
+    /// Accept early data (0-RTT) from returning TLS 1.3 clients: GET and other safe methods, once for each ticket.
+    /// Upstreams receive `Early-Data: 1`, and may respond with 425.
     #[arg(long)]
     early_data: bool,
-    /// What all gateways of a fleet share and Redis does not see; make it with `quadrille tickets generate FILE`.
+    /// The secret shared by a fleet's gateways, unknown to Redis; make one with `quadrille tickets generate FILE`.
     #[arg(long, value_name = "FILE")]
     fleet_secret: Option<PathBuf>,
-    /// File with the password of Redis, so that it need not stand in the address.
+    /// File with the Redis password, as an alternative to the address.
     #[arg(long, value_name = "FILE")]
     redis_password: Option<PathBuf>,
     /// CA bundle (PEM) for rediss:// [default: the system's].
@@ -51,12 +51,12 @@ fn session_cache(text: &str) -> Result<SessionCache, Problem> {
 }
 
 impl ResumptionFlags {
-    /// What cannot work together.
+    /// Returns the problems in the combination of flags.
     pub(crate) fn contradictions(&self) -> Vec<String> {
         let redis = matches!(self.session_cache, SessionCache::Redis(..));
         let mut problems = Vec::new();
         if redis && self.fleet_secret.is_none() {
-            problems.push("--session-cache redis://... needs --fleet-secret FILE: what goes to Redis is sealed with it; make one with: quadrille tickets generate FILE".to_owned());
+            problems.push("--session-cache redis://... needs --fleet-secret FILE, which encrypts data in Redis; make one with: quadrille tickets generate FILE".to_owned());
         }
         if matches!(self.session_cache, SessionCache::Memory) && self.session_cache_size == Some(0) {
             problems.push(
@@ -66,12 +66,12 @@ impl ResumptionFlags {
         }
         if !redis && self.session_tickets == "fleet" {
             problems.push(
-                "--session-tickets fleet needs --session-cache redis://HOST: the keys rotate through it"
+                "--session-tickets fleet needs --session-cache redis://HOST, through which the keys rotate"
                     .to_owned(),
             );
         }
         if !redis && self.fleet_secret.is_some() {
-            problems.push("--fleet-secret is of no use without --session-cache redis://HOST".to_owned());
+            problems.push("--fleet-secret has no effect without --session-cache redis://HOST".to_owned());
         }
         if self.early_data
             && let Some(problem) = self.tickets().early_data_problem(&self.session_cache)

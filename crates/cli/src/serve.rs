@@ -12,33 +12,33 @@ use std::{path::PathBuf, time::Duration};
 
 /// Terminate TLS and forward requests to upstreams.
 ///
-/// With flags for one listener:
+/// Flags for one listener:
 ///   quadrille serve --listen 0.0.0.0:8443 --cert chain.pem --key key.pem --upstream 127.0.0.1:8080
-/// With a file for more (see docs/reference/configuration.md):
+/// A configuration file for more (see docs/reference/configuration.md):
 ///   quadrille serve --config quadrille.yaml
-/// With Envoy's bootstrap, as it is (see docs/guide/envoy.md):
+/// An unmodified Envoy bootstrap (see docs/guide/envoy.md):
 ///   quadrille serve --envoy-config bootstrap.yaml
 ///
-/// SIGHUP, or a change to the file or to a certificate, reloads without dropping a connection; SIGTERM drains.
+/// SIGHUP or a change to the file or a certificate reloads without dropping a connection; SIGTERM drains.
 ///
-/// RSA operations are computed in batches where the CPU can (AVX2: 4, AVX-512 IFMA: 8). To restrict that, set
-/// QUADRILLE_CPU to avx2 or portable.
+/// RSA operations are computed in batches if the CPU supports it (AVX2: 4, AVX-512 IFMA: 8). To restrict the
+/// instruction set, set QUADRILLE_CPU to avx2 or portable.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Serve {
-    /// Configuration file in YAML; replaces all flags below except those for logging.
+    /// Configuration file in YAML; replaces all flags below except the logging flags.
     #[arg(long, value_name = "FILE", conflicts_with = "listen")]
     config: Option<PathBuf>,
-    /// Envoy's bootstrap, in YAML or JSON (see docs/reference/envoy.md); replaces all flags below likewise.
+    /// Envoy bootstrap in YAML or JSON (see docs/reference/envoy.md); replaces the same flags as --config.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "config"])]
     envoy_config: Option<PathBuf>,
-    /// Allow the bootstrap's control planes to name files below this directory [default: none]. May be repeated.
+    /// Directory whose files the bootstrap's control planes may reference [default: none]. May be repeated.
     #[arg(long, value_name = "DIRECTORY", requires = "envoy_config")]
     control_plane_files: Vec<PathBuf>,
-    /// What to do with a listener when its control plane sends an access policy that is not supported.
+    /// Action for a listener when its control plane sends an unsupported access policy.
     #[arg(long, value_name = "WHAT", requires = "envoy_config", default_value = "close")]
     on_refused_policy: RefusedPolicy,
-    /// What the admin page /ready reports of rejected updates from control planes.
+    /// Reporting of rejected control-plane updates on the admin page /ready.
     #[arg(long, value_name = "WHAT", requires = "envoy_config", default_value = "say")]
     refusals_in_ready: Refusals,
     #[command(flatten)]
@@ -52,18 +52,18 @@ pub(crate) struct Serve {
 enum RefusedPolicy {
     /// Close it until a supported one is received.
     Close,
-    /// Keep serving with the policy before it.
+    /// Keep serving with the previous policy.
     Keep,
 }
 
 /// See [`RefusalsInReady`].
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Refusals {
-    /// One line for each; the status does not change.
+    /// Report one line for each; the status does not change.
     Say,
-    /// The same, with status 503 while a listener is closed for that reason.
+    /// Report them, with status 503 while a listener is closed because of one.
     Fail,
-    /// Nothing.
+    /// Do not report them.
     Hide,
 }
 

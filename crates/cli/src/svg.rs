@@ -1,6 +1,6 @@
-//! What all pictures need.
+//! Common helpers for SVG output.
 
-/// Text that can stand in an SVG document, between tags and in attributes.
+/// Escapes text for an SVG document, between tags and in attributes.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -23,18 +23,18 @@ pub(crate) struct Tickets {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Write 80 random bytes that only you can read: a ticket key (nginx reads it too), or a fleet secret.
+    /// Write 80 random bytes to a file with mode 0600: a ticket key (in nginx's format), or a fleet secret.
     Generate {
         /// Must not exist yet.
         file: PathBuf,
     },
-    /// Show the names and times of ticket keys, never the keys: those of a fleet, or of files.
+    /// Show the names and times of a fleet's or files' ticket keys, never the keys themselves.
     Show(Keys),
-    /// Begin to use a new ticket key.
+    /// Switch to a new ticket key.
     ///
-    /// For a fleet: a new key is published, and takes over when every gateway has seen it, after a minute and a half at
-    /// the most. For files: the last one is forgotten, each gets the key of the one before it, and the first a new key;
-    /// gateways that use them notice.
+    /// For a fleet: a new key is published, and encrypts once every gateway has it, after at most a minute and a
+    /// half. For files: the last key is discarded, each file receives the key of the file before it, and the first a
+    /// new key; gateways that use the files reload them.
     Rotate(Keys),
 }
 
@@ -55,7 +55,7 @@ struct Keys {
     /// CA bundle (PEM) for rediss:// [default: the system's].
     #[arg(long, value_name = "FILE", requires = "redis")]
     redis_ca: Option<PathBuf>,
-    /// --ticket-rotation of the gateways.
+    /// The gateways' --ticket-rotation.
     #[arg(long, value_name = "TIME", value_parser = values::rotation, default_value = "12h", requires = "redis")]
     ticket_rotation: Duration,
 }
@@ -75,7 +75,7 @@ fn generate(file: &Path) -> Result<(), String> {
     let key = TicketKey::random();
     create(file, &key.to_file_bytes()).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            format!("{} exists; rotate it, or remove it first", file.display())
+            format!("{} already exists; rotate it, or remove it first", file.display())
         }
         _ => format!("cannot write {}: {error}", file.display()),
     })?;
@@ -133,7 +133,7 @@ fn bytes(file: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     fs::read(file).map(Zeroizing::new).map_err(|error| format!("cannot read {}: {error}", file.display()))
 }
 
-/// From the last to the first, so that a key that is in use is in some file at any moment.
+/// Moves each key to the next file, last file first, so that every key in use is in some file at any time.
 fn shift(files: &[PathBuf], keys: &[TicketKey]) -> Result<(), String> {
     let fresh = TicketKey::random();
     let newest_first = std::iter::once(&fresh).chain(keys);
@@ -143,7 +143,7 @@ fn shift(files: &[PathBuf], keys: &[TicketKey]) -> Result<(), String> {
             .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     }
     if let [file] = files {
-        println!("{}: {fresh}; tickets of the key before are not accepted any more", file.display());
+        println!("{}: {fresh}; tickets of the previous key are no longer accepted", file.display());
     } else {
         println!("{}: {fresh}", files[0].display());
     }
@@ -156,7 +156,7 @@ fn create(file: &Path, content: &[u8]) -> io::Result<()> {
     created.sync_all()
 }
 
-/// In one step: a gateway that looks meanwhile sees the old content or the new one.
+/// Replaces the file atomically: a gateway that reads it meanwhile sees the old content or the new content.
 fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     let new = file.with_extension(format!("new-{}", std::process::id()));
     create(&new, content)?;

@@ -1,9 +1,9 @@
-//! `quadrille field`: keys, and what keeps a migration from starting. Migrations themselves are tested with real
-//! databases by `make test-php`.
+//! `quadrille field`: keys, and errors that prevent a migration. Migrations themselves are tested with real databases
+//! by `make test-php`.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-/// The exit status and what was said.
+/// Returns the exit status and the output.
 fn field(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_quadrille"))
         .arg("field")
@@ -26,7 +26,7 @@ fn succeeds(arguments: &[&str]) -> String {
 fn fails(arguments: &[&str], complaint: &str) {
     let (status, said) = field(arguments);
     assert_eq!(status, Some(2), "{arguments:?}: {said}");
-    assert!(said.contains(complaint), "{arguments:?} does not say {complaint}: {said}");
+    assert!(said.contains(complaint), "{arguments:?} does not report {complaint}: {said}");
 }
 
 fn path(folder: &Path, name: &str) -> String {
@@ -40,7 +40,7 @@ fn the_life_of_keys() {
     let said = succeeds(&["keygen", &file]);
     let first = said.trim().rsplit(' ').next().expect("an id").to_owned();
     assert_eq!(fs::metadata(&file).expect("metadata").permissions().mode() & 0o777, 0o600);
-    fails(&["keygen", &file], "is there already");
+    fails(&["keygen", &file], "already exists");
 
     succeeds(&["keygen", "--add", &file]);
     let keys = succeeds(&["keys", &file]);
@@ -80,8 +80,8 @@ fn what_keeps_a_migration_from_starting() {
     };
     let nowhere = "postgresql:///app?host=/nonexistent";
     migrate(&[], "--database");
-    migrate(&["--database", "sqlite:app"], "begin it with mysql:// or postgresql://");
-    migrate(&["--database", "mysql://app:secret@db.example.com/app"], "say --unencrypted");
+    migrate(&["--database", "sqlite:app"], "it must begin with mysql:// or postgresql://");
+    migrate(&["--database", "mysql://app:secret@db.example.com/app"], "give --unencrypted");
     migrate(&["--database", nowhere, "--from", "legacy"], "--legacy-keys");
     migrate(&["--database", nowhere, "--index", "phone=phone_index:64"], "there is no --column phone");
     migrate(&["--database", nowhere, "--index", "phone"], "TARGET=INDEX:BITS");

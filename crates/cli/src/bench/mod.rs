@@ -22,32 +22,32 @@ use target::Target;
 
 /// Measure TLS handshakes against any HTTPS server.
 ///
-/// As many full handshakes as the server manages, for ten seconds:
+/// Full handshakes at the server's maximum rate, for ten seconds:
 ///   quadrille bench https://localhost:8443/ --duration 10 --connections 32 --insecure
-/// What clients wait at 500 new connections a second, nine of ten resumed:
+/// Latency at 500 new connections a second, nine of ten resumed:
 ///   quadrille bench https://example.com/ --rate 500 --resumed 0.9 --duration 30 --svg latency.svg
 ///
-/// Each connection makes its handshake and then its requests, and is closed. With --rate it begins when it is due,
-/// whether the server keeps up or not, and its latency counts from then; without, a new one begins when one ends.
-/// Ctrl-C ends the run and shows what was measured until then.
+/// Each connection performs a handshake, sends its requests, and is closed. With --rate, connections start on
+/// schedule even if the server does not keep up, and latency counts from the scheduled time; without it, a new
+/// connection starts when one ends. Ctrl-C ends the run and prints the results so far.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Bench {
     /// https://HOST[:PORT][/PATH]
     url: Target,
-    /// How long, for instance 10, 10s or 2m. This or --count is needed, so that every run ends.
+    /// Duration, for instance 10, 10s or 2m. This or --count is required, so that every run ends.
     #[arg(long, short, value_name = "TIME", value_parser = duration, required_unless_present = "count")]
     duration: Option<Duration>,
-    /// How many connections to make.
+    /// Number of connections to make.
     #[arg(long, short = 'n', value_name = "N")]
     count: Option<NonZeroU64>,
-    /// Connections in flight at most [default: 16, and 1024 with --rate]
+    /// Maximum number of concurrent connections [default: 16, and 1024 with --rate]
     #[arg(long, short, value_name = "N")]
     connections: Option<NonZeroUsize>,
-    /// New connections a second (open loop), instead of as many as the server manages (closed loop).
+    /// New connections a second (open loop), instead of the server's maximum rate (closed loop).
     #[arg(long, short, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
-    /// Requests on each connection, one after another; 0 is the handshake alone.
+    /// Sequential requests on each connection; 0 measures only the handshake.
     #[arg(long, value_name = "N", default_value_t = 1)]
     requests: u32,
     /// Share of connections that offer to resume an earlier session, 0 to 1.
@@ -62,7 +62,7 @@ pub(crate) struct Bench {
     /// Cipher suites of TLS 1.2, as OpenSSL names them.
     #[arg(long, value_name = "LIST")]
     ciphers: Option<String>,
-    /// Ask for a certificate with this kind of key.
+    /// Request a certificate with this type of key.
     #[arg(long, value_name = "KIND")]
     key_type: Option<KeyType>,
     /// Server names to send in turn as SNI and Host, instead of the URL's.
@@ -71,7 +71,7 @@ pub(crate) struct Bench {
     /// Connect to this address instead of the URL's.
     #[arg(long, value_name = "HOST:PORT")]
     connect: Option<String>,
-    /// Do not check whether the certificate is to be trusted.
+    /// Do not verify the server's certificate.
     #[arg(long, short = 'k')]
     insecure: bool,
     /// Trust the authorities in this PEM file instead of the system's.
@@ -80,7 +80,7 @@ pub(crate) struct Bench {
     /// Threads; each keeps one core busy.
     #[arg(long, value_name = "N", default_value = "1")]
     threads: NonZeroUsize,
-    /// Give a connection up after this long.
+    /// Timeout for each connection.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     timeout: Duration,
     /// Print the result as JSON.
@@ -111,7 +111,7 @@ impl Bench {
             .map_err(|error| vec![error.to_string()])?;
         self.show(&outcome)?;
         if outcome.ok == 0 {
-            let why = outcome.failure().unwrap_or_else(|| "nothing was under way long enough".to_owned());
+            let why = outcome.failure().unwrap_or_else(|| "the run was too short".to_owned());
             return Err(vec![format!("no connection succeeded: {why}")]);
         }
         Ok(())
@@ -120,7 +120,7 @@ impl Bench {
     fn load(&self) -> Result<Load, String> {
         if self.resumed > 0.0 && self.requests == 0 {
             return Err(
-                "--resumed needs --requests 1 or more: TLS 1.3 sends its tickets with the first response"
+                "--resumed needs --requests 1 or more: in TLS 1.3, tickets arrive with the first response"
                     .into(),
             );
         }
@@ -150,7 +150,7 @@ impl Bench {
 
     fn trust(&self) -> Trust {
         match &self.ca {
-            _ if self.insecure => Trust::Anybody,
+            _ if self.insecure => Trust::Any,
             Some(file) => Trust::File(file.clone()),
             None => Trust::System,
         }
@@ -168,17 +168,17 @@ impl Bench {
     }
 }
 
-/// A run by count alone ends at the latest after this.
+/// Maximum duration of a run that is limited only by --count.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// What the user can do about it.
+/// Returns the error with advice for the user.
 fn explain(refusal: &Refusal, load: &Load) -> String {
     let target = load.target;
     match refusal {
         Refusal::Connect(_) => format!("{target}: {refusal}"),
         Refusal::Untrusted(_) => {
             format!(
-                "{target}: {refusal}; name its authority with --ca FILE, or measure all the same with --insecure"
+                "{target}: {refusal}; give its authority with --ca FILE, or skip verification with --insecure"
             )
         }
         Refusal::Handshake(_) => {
@@ -193,7 +193,7 @@ fn explain(refusal: &Refusal, load: &Load) -> String {
     }
 }
 
-/// Runs `measure`, and meanwhile shows how it goes, on a terminal each second in one line.
+/// Runs `measure`, and on a terminal shows its progress each second in one line.
 fn watched<T: Send>(load: &Load, live: &Live, shown: bool, measure: impl FnOnce() -> T + Send) -> T {
     let terminal = shown && std::io::stderr().is_terminal();
     let begun = Instant::now();
@@ -228,7 +228,7 @@ fn stop_on_interrupt() -> std::io::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// As many file descriptors as the system allows.
+/// Raises the limit of file descriptors to the maximum that the system allows.
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -237,7 +237,7 @@ fn raise_file_limit() {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a time above zero; write seconds (10), or 500ms, 10s, 2m");
+    let wrong = || format!("`{text}` is not a duration above zero; write seconds (10), or 500ms, 10s, 2m");
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let factor = match unit {
         "ms" => 0.001,

@@ -1,5 +1,5 @@
-//! The distribution of latencies as a picture: percentiles to the right, each nine as wide as the one before, and
-//! microseconds upwards, both on logarithmic scales, so that the slow one in a thousand can be seen.
+//! An SVG chart of the latency distribution. The x axis shows percentiles, with equal width for each nine, and the y
+//! axis microseconds; both are logarithmic, so that the slowest in a thousand is visible.
 
 use crate::svg::escaped;
 use hdrhistogram::Histogram;
@@ -12,10 +12,10 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 30.0;
 const TOP: f64 = 50.0;
 const BOTTOM: f64 = 50.0;
-/// The axis ends at 99.99 %.
+/// Length of the x axis, in nines: it ends at 99.99 %.
 const NINES: f64 = 4.0;
 
-/// An SVG that stands for itself.
+/// Returns a self-contained SVG.
 pub(super) fn latencies(title: &str, outcome: &Outcome) -> String {
     let times = &outcome.handshake_us;
     let (least, most) = (decade(times.min().max(1), f64::floor), decade(times.max().max(1), f64::ceil));
@@ -37,7 +37,7 @@ pub(super) fn latencies(title: &str, outcome: &Outcome) -> String {
     svg
 }
 
-/// Of a hundred handshakes nobody knows the slowest in a thousand: the curve ends at the slowest that was seen.
+/// Draws the curve up to the slowest handshake measured: a hundred samples have no 99.9th percentile.
 fn draw_curve(svg: &mut String, scale: &Scale, times: &Histogram<u64>) {
     if times.is_empty() {
         return;
@@ -71,9 +71,9 @@ fn draw_curve(svg: &mut String, scale: &Scale, times: &Histogram<u64>) {
 }
 
 struct Scale {
-    /// log10 of the microseconds at the bottom.
+    /// log10 of the microseconds at the bottom of the chart.
     least: f64,
-    /// And at the top.
+    /// log10 of the microseconds at the top of the chart.
     most: f64,
 }
 
@@ -116,7 +116,7 @@ impl Scale {
         }
         let _ = writeln!(
             svg,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">share of handshakes that took at most so long</text>",
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">share of handshakes that took at most this long</text>",
             (LEFT + WIDTH - RIGHT) / 2.0,
             HEIGHT - 12.0
         );
@@ -143,7 +143,7 @@ fn time(microseconds: f64) -> String {
 mod tests {
     use super::*;
 
-    /// A picture of so many handshakes, each slower than the one before, and the places of its curve.
+    /// Returns a chart of this many handshakes, each slower than the one before, and the points of its curve.
     fn drawn(title: &str, handshakes: u64) -> (String, Vec<(f64, f64)>) {
         let mut outcome = Outcome::default();
         for us in 1..=handshakes {

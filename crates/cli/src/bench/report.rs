@@ -1,4 +1,4 @@
-//! The result in words and in JSON.
+//! The benchmark's result as text and as JSON.
 
 use quadrille_profile::load::{Live, Load, Outcome};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::{fmt::Write, sync::atomic::Ordering, time::Duration};
 
 const PERCENTILES: [(&str, f64); 4] = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p999", 99.9)];
 
-/// One line while it runs.
+/// Returns the progress line of a run.
 pub(super) fn progress(load: &Load, live: &Live, elapsed: Duration) -> String {
     let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
     let (ok, failed) = (read(&live.ok), read(&live.failed));
@@ -24,7 +24,7 @@ pub(super) fn progress(load: &Load, live: &Live, elapsed: Duration) -> String {
     line
 }
 
-/// For a person.
+/// Returns the result as text.
 pub(super) fn text(outcome: &Outcome) -> String {
     let mut text = format!(
         "{:.0} handshakes/s: {} full, {} resumed, {} failed in {:.2} s\n",
@@ -51,7 +51,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
     text.trim_end().to_owned()
 }
 
-/// For a program.
+/// Returns the result as JSON.
 pub(super) fn json(outcome: &Outcome) -> String {
     let latency = |times: &hdrhistogram::Histogram<u64>| -> Value {
         PERCENTILES

@@ -1,4 +1,4 @@
-//! What is measured: a URL.
+//! The URL to measure.
 
 use std::{
     fmt,
@@ -15,13 +15,13 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Where to connect to: the URL's host and port, or another that was named.
+    /// Returns the address to connect to: the URL's host and port, or `--connect`'s.
     pub(super) fn resolve(&self, other: Option<&str>) -> Result<SocketAddr, String> {
         let addresses = match other {
             Some(other) => other.to_socket_addrs().map_err(|error| format!("--connect {other}: {error}")),
             None => (self.host.as_str(), self.port)
                 .to_socket_addrs()
-                .map_err(|error| format!("cannot find {}: {error}", self.host)),
+                .map_err(|error| format!("cannot resolve {}: {error}", self.host)),
         };
         addresses?.next().ok_or_else(|| format!("{} has no address", other.unwrap_or(&self.host)))
     }

@@ -1,12 +1,12 @@
-//! What a user is told.
+//! Messages that the demo prints.
 
 use quadrille_gateway::{Bound, KeyWork, key_work};
 use std::net::SocketAddr;
 
-/// What is served.
+/// The name and the ACME directory of the demo's certificate.
 pub(super) struct Announced {
     pub(super) name: String,
-    /// Where the certificate is ordered.
+    /// The ACME directory, if the certificate is ordered.
     pub(super) directory: Option<String>,
 }
 
@@ -17,14 +17,16 @@ impl Announced {
         let trust = match directory {
             None => {
                 println!(
-                    "Quadrille serves https://{name}:{port}/ with two certificates that it has just made, one with an"
+                    "Quadrille serves https://{name}:{port}/ with two self-signed certificates, one with an ECDSA key"
                 );
-                println!("ECDSA key and one with an RSA key for clients that take no other. Try:");
+                println!("and one with an RSA key for clients that do not support ECDSA. Try:");
                 "-k"
             }
             Some(directory) => {
-                println!("Quadrille serves https://{name}:{port}/ with a certificate of {directory}:");
-                println!("once it is there, in some seconds as a rule. The log says so, or why not. Try:");
+                println!("Quadrille serves https://{name}:{port}/ with a certificate from {directory}");
+                println!(
+                    "once it is issued, usually within seconds. The log reports this or the error. Try:"
+                );
                 "--cacert ROOT"
             }
         };
@@ -47,14 +49,14 @@ impl Announced {
     }
 }
 
-/// Says what the private-key operations of this process have cost.
+/// Prints the CPU time of this process's private-key operations.
 pub(super) fn print_what_was_saved() {
     if let Some(text) = what_was_saved(key_work()) {
         println!("{text}");
     }
 }
 
-/// Nothing, if there were none.
+/// Returns the text, or `None` if there were no operations.
 fn what_was_saved(KeyWork { operations, cpu, saved }: KeyWork) -> Option<String> {
     let apart = (cpu + saved).as_secs_f64();
     if operations == 0 || apart == 0.0 {
@@ -62,15 +64,15 @@ fn what_was_saved(KeyWork { operations, cpu, saved }: KeyWork) -> Option<String>
     }
     let share = 100.0 * saved.as_secs_f64() / apart;
     let what = match operations {
-        1 => "1 private-key operation has".to_owned(),
-        _ => format!("{operations} private-key operations have"),
+        1 => "1 private-key operation took".to_owned(),
+        _ => format!("{operations} private-key operations took"),
     };
     Some(match saved.is_zero() {
-        true => format!(
-            "{what} taken {apart:.3} s of CPU. None was computed together with others, which saves: try --load."
-        ),
+        true => {
+            format!("{what} {apart:.3} s of CPU. No operations were batched, which saves CPU: try --load.")
+        }
         false => format!(
-            "{what} taken {:.3} s of CPU. One at a time they would have taken {apart:.3} s: {share:.0} % saved.",
+            "{what} {:.3} s of CPU. One at a time they would have taken {apart:.3} s: {share:.0} % saved.",
             cpu.as_secs_f64()
         ),
     })
@@ -87,7 +89,7 @@ mod tests {
         assert_eq!(
             what_was_saved(KeyWork { operations: 1000, cpu, saved }).as_deref(),
             Some(
-                "1000 private-key operations have taken 0.250 s of CPU. One at a time they would have taken 1.000 s: 75 % saved."
+                "1000 private-key operations took 0.250 s of CPU. One at a time they would have taken 1.000 s: 75 % saved."
             )
         );
         let alone = what_was_saved(KeyWork { operations: 1, cpu, saved: Duration::ZERO });

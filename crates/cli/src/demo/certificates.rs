@@ -1,4 +1,4 @@
-//! Certificates for localhost that are made on the spot.
+//! Self-signed certificates for localhost.
 
 use crate::rsa_key;
 use quadrille_config::model::{CertificateSource, KeySource, Place, Source};
@@ -8,7 +8,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-/// One with an ECDSA key, which clients of today take, and one with an RSA key for the others.
+/// Generates one certificate with an ECDSA key, for current clients, and one with an RSA key for the others.
 pub(super) fn self_signed() -> Result<Vec<CertificateSource>, Box<dyn Error>> {
     [KeyPair::generate()?, rsa_key::generate(2048)?].iter().map(certificate).collect()
 }

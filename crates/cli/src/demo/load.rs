@@ -1,4 +1,4 @@
-//! Clients of the demonstration's own, so that there is something to see.
+//! Built-in clients that put load on the demo.
 
 use super::announced;
 use quadrille_profile::load::{KeyChoice, Load, Offer, Outcome};
@@ -8,26 +8,26 @@ use std::{
     time::Duration,
 };
 
-/// Of them most ask for RSA, whose operations are worth a batch.
+/// Clients by key type. Most request RSA, whose operations gain most from batching.
 const CLIENTS: [(KeyChoice, usize); 2] = [(KeyChoice::Rsa, 48), (KeyChoice::Ecdsa, 16)];
-/// How many come back with a session.
+/// Share of connections that resume a session.
 const RESUMED: f64 = 0.3;
 
-/// How long they come.
+/// Load from the demo's own clients, for the given time.
 pub(super) struct DemoLoad {
     pub(super) time: Duration,
 }
 
 impl DemoLoad {
-    /// Starts them, and says at their end what they have seen. The process may end before them.
+    /// Starts the clients, and prints their results when they end. The process may exit before that.
     pub(super) fn start(self, listener: SocketAddr) {
-        println!("Clients come for {:?}: watch the dashboard.", self.time);
+        println!("Clients connect for {:?}: watch the dashboard.", self.time);
         let target = SocketAddr::new(reachable(listener.ip()), listener.port());
         thread::spawn(move || match self.run(target) {
             Ok(seen) => {
                 let (full, resumed, failed) = (seen.full(), seen.resumed, seen.failed());
                 println!(
-                    "They have made {full} full and {resumed} resumed handshakes, {:.0} a second; {failed} failed.",
+                    "Clients completed {full} full and {resumed} resumed handshakes, {:.0} a second; {failed} failed.",
                     seen.per_second()
                 );
                 announced::print_what_was_saved();
@@ -50,7 +50,7 @@ impl DemoLoad {
             let running = loads.each_ref().map(|load| scope.spawn(|| load.run()));
             let mut all = Outcome::default();
             for one in running {
-                let seen = one.join().map_err(|_| "the load has crashed".to_owned())?;
+                let seen = one.join().map_err(|_| "the load generator has crashed".to_owned())?;
                 all.join(&seen.map_err(|error| format!("the load failed: {error}"))?);
             }
             Ok(all)
@@ -58,7 +58,7 @@ impl DemoLoad {
     }
 }
 
-/// Where somebody on this machine finds a listener of all addresses.
+/// Returns an address at which local clients reach a listener on all addresses.
 fn reachable(listening: IpAddr) -> IpAddr {
     match listening {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

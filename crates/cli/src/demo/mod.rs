@@ -1,4 +1,4 @@
-//! `quadrille demo`: something to try at once.
+//! `quadrille demo`: a working HTTPS server without configuration.
 
 mod announced;
 mod certificates;
@@ -23,33 +23,33 @@ use quadrille_config::{
 use quadrille_gateway::ConfigurationSource;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-/// Serve a working HTTPS demo at once, with a certificate made on the spot and a built-in page.
+/// Serve an HTTPS demo without configuration, with self-signed certificates and a built-in page.
 ///
-/// Serves https://localhost:8443 with self-signed certificates for localhost, one with an RSA key and one with an ECDSA
-/// key, so that there is nothing to set up. Browsers will warn of them. With --load it has clients of its own, so that the
-/// dashboard has something to show, and at its end it prints what batches have saved. With --acme-directory the
-/// certificate is ordered from a certificate authority instead, and renewed.
+/// Serves https://localhost:8443 with self-signed certificates for localhost, one with an RSA key and one with an
+/// ECDSA key. Browsers warn about them. With --load, built-in clients create traffic for the dashboard, and at the
+/// end the CPU time saved by batching is printed. With --acme-directory the certificate is ordered from a certificate
+/// authority instead, and renewed.
 #[derive(clap::Args)]
 pub(crate) struct Demo {
-    /// Where to listen.
+    /// Address to listen on.
     #[arg(long, value_name = "ADDRESS", value_parser = values::listen_address, default_value = "127.0.0.1:8443")]
     listen: SocketAddr,
-    /// The dashboard, metrics and health, in plain HTTP: an address or off.
+    /// Dashboard, metrics and health, in plain HTTP: an address or off.
     #[arg(long, value_name = "ADDRESS", value_parser = flags::admin, default_value = "127.0.0.1:9901")]
     admin: AdminFlag,
-    /// Have clients come for so long: full and resumed handshakes, RSA and ECDSA, as many as this machine manages beside
-    /// them.
+    /// Run built-in clients for this time: full and resumed handshakes, RSA and ECDSA, at the highest rate that this
+    /// machine can handle.
     #[arg(long, value_name = "TIME", value_parser = values::duration, num_args = 0..=1, default_missing_value = "20s",
           conflicts_with = "acme_directory")]
     load: Option<Duration>,
-    /// Order the certificate by ACME from the authority with this directory. It must find this machine by the --domain, at
-    /// port 443 as a rule: see --listen. You agree to its terms of service.
+    /// Order the certificate by ACME from the authority with this directory URL. It must reach this machine at
+    /// --domain, usually on port 443: see --listen. You agree to its terms of service.
     #[arg(long, value_name = "URL", value_parser = acme_values::directory_url)]
     acme_directory: Option<String>,
-    /// CA certificates in PEM that the directory's server must lead to [default: the system's].
+    /// CA certificates in PEM that verify the directory's server [default: the system's].
     #[arg(long, value_name = "FILE", requires = "acme_directory")]
     acme_ca: Option<PathBuf>,
-    /// The name in that certificate [default: localhost].
+    /// The DNS name for that certificate [default: localhost].
     #[arg(long, value_name = "NAME", value_parser = acme_values::certificate_name, requires = "acme_directory")]
     domain: Option<String>,
     /// Directory for the account, the certificate and its key [default: $XDG_STATE_HOME/quadrille/demo].
@@ -105,10 +105,10 @@ impl Demo {
         self.domain.clone().unwrap_or_else(|| "localhost".to_owned())
     }
 
-    /// The account, if the certificate is ordered.
+    /// Returns the ACME account, if the certificate is ordered.
     fn acme(&self) -> Result<Option<Acme>, Vec<String>> {
         let Some(directory) = &self.acme_directory else { return Ok(None) };
-        let none = || vec!["--state is missing: neither XDG_STATE_HOME nor HOME says where".to_owned()];
+        let none = || vec!["--state is missing: neither XDG_STATE_HOME nor HOME is set".to_owned()];
         let state = self.state.clone().or_else(|| usual_state("demo")).ok_or_else(none)?;
         let preset = Acme::new(state, Place::flag("--acme-directory"));
         let ca_file = self.acme_ca.clone().map(|file| (file, Place::flag("--acme-ca")));
@@ -122,10 +122,10 @@ impl Demo {
     }
 }
 
-/// The page, which says where the dashboard is: a port that is not known yet is printed when it is.
+/// Returns the page with the address of the dashboard. A port that is not assigned yet is printed later.
 fn page(admin: Option<&Admin>) -> String {
     let dashboard = match admin.map(|admin| admin.address) {
-        None => "without <code>--admin off</code> there would be a dashboard".to_owned(),
+        None => "the dashboard is disabled by <code>--admin off</code>".to_owned(),
         Some(address) if address.port() == 0 => {
             "the command has printed the address of the dashboard".to_owned()
         }

@@ -7,9 +7,9 @@ use zeroize::Zeroizing;
 
 /// Makes a new key ring file with mode 0600, or changes the keys in one. A file is replaced in one step.
 ///
-/// With one server, --rotate is all. With several, each must know a key before one of them writes with it: --add it,
-/// give the file to all, then --activate it, give the file to all again. Then `quadrille field migrate` re-encrypts the
-/// tables, and --retire takes the old key out of use.
+/// With one server, --rotate is enough. With several, each must have a key before any of them encrypts with it: --add
+/// it, distribute the file, then --activate it and distribute the file again. Then `quadrille field migrate`
+/// re-encrypts the tables, and --retire disables the old key.
 #[derive(clap::Args)]
 pub(crate) struct Keygen {
     /// The key ring file.
@@ -25,7 +25,7 @@ pub(crate) struct Keygen {
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Change {
-    /// Add a new key and make it the active one; the present one goes on decrypting.
+    /// Add a new key and make it the active one; the previous one still decrypts.
     #[arg(long)]
     rotate: bool,
     /// Add a new key that only decrypts until it is activated.
@@ -34,7 +34,7 @@ struct Change {
     /// Make a key the active one.
     #[arg(long, value_name = "ID")]
     activate: Option<KeyId>,
-    /// Take a key out of use: fields under it cannot be read any more. --activate brings it back.
+    /// Disable a key: fields encrypted with it can no longer be read. --activate enables it again.
     #[arg(long, value_name = "ID")]
     retire: Option<KeyId>,
 }
@@ -60,12 +60,12 @@ fn create(file: &PathBuf) -> Result<(), String> {
     let ring = KeyRing::generate().map_err(|error| error.to_string())?;
     ring.create(file).map_err(|error| match error.source.as_ref().map(std::io::Error::kind) {
         Some(std::io::ErrorKind::AlreadyExists) => {
-            format!("{}: is there already; --rotate or --add changes it", file.display())
+            format!("{}: already exists; --rotate or --add changes it", file.display())
         }
         _ => error.to_string(),
     })?;
     if let Some((id, _)) = ring.keys().next() {
-        println!("{}: made, with the active key {id}", file.display());
+        println!("{}: created, with the active key {id}", file.display());
     }
     Ok(())
 }

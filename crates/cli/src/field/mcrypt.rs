@@ -1,15 +1,15 @@
-//! The file of `--mcrypt`: how an application called PHP's mcrypt extension.
+//! The settings file of `--mcrypt`: the parameters that an application used with PHP's mcrypt extension.
 
 use base64ct::{Base64, Encoding};
 use quadrille_field::{Mcrypt, McryptEncoding, McryptForm, McryptMode, McryptPadding, McryptVector};
 use std::{collections::HashMap, fs, os::unix::fs::MetadataExt, path::Path};
 use zeroize::Zeroizing;
 
-/// Reads it: lines such as `cipher: rijndael-256`. No error holds anything of a key.
+/// Reads the file, with lines such as `cipher: rijndael-256`. Errors contain no part of a key.
 pub(super) fn load(file: &Path) -> Result<Mcrypt, String> {
     let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
     if metadata.mode() & 0o077 != 0 {
-        return Err("others may read the key; close it with chmod 600".to_owned());
+        return Err("other users can read the key; restrict it with chmod 600".to_owned());
     }
     let text = Zeroizing::new(fs::read_to_string(file).map_err(|error| error.to_string())?);
     parse(&text)
@@ -33,7 +33,7 @@ fn parse(text: &str) -> Result<Mcrypt, String> {
         "zero" => McryptVector::Fixed(Vec::new()),
         fixed => McryptVector::Fixed(bytes("vector", fixed)?.to_vec()),
     };
-    let key = bytes("key", settings.take("key").ok_or("there is no line `key: ...`")?)?;
+    let key = bytes("key", settings.take("key").ok_or("the line `key: ...` is missing")?)?;
     settings.expect_no_more()?;
     Mcrypt::new(&key, form, vector).map_err(|error| error.to_string())
 }
@@ -75,7 +75,7 @@ impl<'a> Settings<'a> {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let problem = || format!("line {}: expected a setting of its own, as `mode: cbc`", number + 1);
+            let problem = || format!("line {}: expected a unique setting, such as `mode: cbc`", number + 1);
             let (name, value) = line.split_once(": ").ok_or_else(problem)?;
             if settings.insert(name, value).is_some() {
                 return Err(problem());
@@ -102,7 +102,7 @@ impl<'a> Settings<'a> {
 
     fn expect_no_more(&self) -> Result<(), String> {
         match self.0.keys().next() {
-            Some(name) => Err(format!("there is no setting `{name}`")),
+            Some(name) => Err(format!("unknown setting `{name}`")),
             None => Ok(()),
         }
     }
@@ -112,7 +112,7 @@ impl<'a> Settings<'a> {
 mod tests {
     use super::*;
 
-    /// Of libmcrypt.
+    /// The ciphertext was generated with libmcrypt.
     #[test]
     fn settings_are_read() {
         let text = "# users.email\ncipher: rijndael-128\nmode: ecb\nencoding: hex\n\
@@ -123,16 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_the_key() {
+    fn errors_do_not_contain_the_key() {
         let good = "cipher: rijndael-256\nmode: cbc\nkey: text:geheim\n";
         assert!(parse(good).is_ok());
         for (text, expected) in [
             (good.replace("cbc", "gcm"), "mode: expected one of ecb, cbc, cfb, ncfb"),
             (good.replace("mode: cbc", "mode=cbc"), "line 2: "),
             (good.replace("text:geheim", "geheim"), "key: expected text:"),
-            (good.replace("key", "kye"), "no line `key: ...`"),
-            (format!("{good}vector: hex:00\n"), "an initialisation vector as many as a block"),
-            (format!("{good}salt: 1\n"), "no setting `salt`"),
+            (good.replace("key", "kye"), "the line `key: ...` is missing"),
+            (format!("{good}vector: hex:00\n"), "an initialisation vector 16, 24 or 32"),
+            (format!("{good}salt: 1\n"), "unknown setting `salt`"),
             (format!("{good}mode: cbc\n"), "line 4: "),
         ] {
             let problem = parse(&text).err().expect("a problem");

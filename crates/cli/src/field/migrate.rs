@@ -13,11 +13,11 @@ use std::{
 };
 use zeroize::Zeroizing;
 
-/// Re-encrypts columns of a table under the active key, a batch of rows at a time, while the site goes on using it.
+/// Re-encrypts columns of a table with the active key, in batches of rows, while applications use the table.
 ///
-/// A run can be ended at any moment, and the next one goes on where it was: what is done is seen in the envelopes. It
-/// ends when a pass over the table finds nothing more to do. Rows that cannot be read stay as they are, are named, and
-/// make the command end with 2.
+/// A run can be interrupted at any time, and the next one continues: the envelopes show which rows are done. It ends
+/// when a pass over the table finds no more rows to update. Rows that cannot be read are left unchanged and reported,
+/// and the command exits with status 2.
 ///
 /// Examples:
 ///
@@ -34,60 +34,60 @@ pub(crate) struct Migrate {
     /// The key ring file.
     #[arg(long, value_name = "FILE")]
     keys: PathBuf,
-    /// The database's URL: mysql://user:password@localhost/db, or postgresql://... A password given here is seen by
-    /// other users of this machine: the variable is better.
+    /// The database's URL: mysql://user:password@localhost/db, or postgresql://... A password given here is visible
+    /// to other users of this machine: prefer the environment variable.
     #[arg(long, value_name = "URL", env = "QUADRILLE_DATABASE", hide_env_values = true)]
     database: Address,
-    /// Connect to another machine too: the connection is not encrypted.
+    /// Allow an unencrypted connection to another machine.
     #[arg(long)]
     unencrypted: bool,
     /// The table.
     #[arg(long, value_name = "NAME")]
     table: String,
-    /// The column that names a row, alone: the primary key, as the application gives it to encrypt().
+    /// The column that identifies a row by itself: the primary key, as the application passes it to encrypt().
     #[arg(long, value_name = "NAME", default_value = "id")]
     id: String,
-    /// A column, or SOURCE:TARGET to read one and write envelopes to another. Fields are named after the target. May be
-    /// repeated.
+    /// A column, or SOURCE:TARGET to read one column and write envelopes to another. The field name is the target's.
+    /// May be repeated.
     #[arg(long, value_name = "NAME", required = true)]
     column: Vec<ColumnFlag>,
-    /// Fill a blind index: TARGET=INDEX:BITS. The value is indexed as it is. May be repeated.
+    /// Fill a blind index: TARGET=INDEX:BITS. The value is indexed without normalisation. May be repeated.
     #[arg(long, value_name = "INDEX")]
     index: Vec<IndexFlag>,
-    /// What values that are no envelopes are.
+    /// The format of values that are not envelopes.
     #[arg(long, value_name = "FORM", value_enum, default_value = "envelope")]
     from: Form,
-    /// With --from legacy: a file (mode 0600) with two lines, the data key and the vector key in base64.
+    /// File for --from legacy (mode 0600): two lines, the data key and the vector key in base64.
     #[arg(long, value_name = "FILE", required_if_eq("from", "legacy"))]
     legacy_keys: Option<PathBuf>,
-    /// With --from mcrypt: a file (mode 0600) that says how the application called it, a setting a line: `cipher:
+    /// File for --from mcrypt (mode 0600): the application's mcrypt parameters, one setting per line: `cipher:
     /// rijndael-128`, 192 or 256 (the block); `mode: ecb`, cbc, cfb or ncfb; `key: text:...`, hex:... or base64:...;
-    /// `vector: front` (as if left out), zero, or one for all fields, written like the key; `encoding: base64` (as if
-    /// left out), hex or raw; `padding: zero` (as if left out) or pkcs7; `content: text` (as if left out), which takes
-    /// what is not UTF-8 for unreadable, or binary, which takes anything.
+    /// `vector: front` (default), zero, or one for all fields, written like the key; `encoding: base64` (default),
+    /// hex or raw; `padding: zero` (default) or pkcs7; `content: text` (default), which treats values that are not
+    /// UTF-8 as unreadable, or binary, which accepts any value.
     #[arg(long, value_name = "FILE", required_if_eq("from", "mcrypt"))]
     mcrypt: Option<PathBuf>,
-    /// Read everything and write nothing: say how many rows would be re-encrypted, and which cannot be read.
+    /// Read everything and write nothing: print how many rows would be re-encrypted, and which cannot be read.
     #[arg(long)]
     dry_run: bool,
-    /// Set a source column to NULL in the moment its envelope is written.
+    /// Set a source column to NULL when its envelope is written.
     #[arg(long)]
     clear: bool,
-    /// Rows in one transaction, locked while it lasts.
+    /// Number of rows per transaction; they are locked during it.
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     batch: u32,
-    /// No progress on standard error.
+    /// Do not print progress on standard error.
     #[arg(long)]
     quiet: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Form {
-    /// Nothing that can be read: only keys are rotated.
+    /// Unreadable: only envelopes are re-encrypted.
     Envelope,
     /// The older AES-256-CBC form.
     Legacy,
-    /// What PHP's mcrypt extension has encrypted with Rijndael.
+    /// Ciphertext of PHP's mcrypt extension with Rijndael.
     Mcrypt,
     /// Plain text.
     Plain,
@@ -105,14 +105,14 @@ struct IndexFlag {
     index: Index,
 }
 
-/// Ids of unreadable rows that are named.
+/// Maximum number of unreadable rows whose ids are printed.
 const NAMED: usize = 20;
 
 impl Migrate {
     pub(crate) fn run(self) -> Result<(), String> {
         if !self.database.is_local() && !self.unencrypted {
             return Err("--database is on another machine, and the connection would not be encrypted: run this on the \
-                        database's machine, use a tunnel, or say --unencrypted"
+                        database's machine, use a tunnel, or give --unencrypted"
                 .to_owned());
         }
         let job = self.job()?;
@@ -128,7 +128,7 @@ impl Migrate {
         let ids: Vec<_> = report.unreadable.iter().take(NAMED).map(String::as_str).collect();
         let rest = if report.unreadable.len() > NAMED { ", ..." } else { "" };
         Err(format!(
-            "{}: {} rows have values that cannot be read, and stay as they are; {}: {}{rest}",
+            "{}: {} rows have values that cannot be read, and are unchanged; {}: {}{rest}",
             job.table,
             report.unreadable.len(),
             job.id,
@@ -168,11 +168,11 @@ impl Migrate {
     }
 }
 
-/// The keys of the older form: two lines of base64.
+/// Reads the keys of the older format: two lines of base64.
 fn legacy(file: &Path) -> Result<Legacy, String> {
     let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
     if metadata.mode() & 0o077 != 0 {
-        return Err("others may read the keys; close it with chmod 600".to_owned());
+        return Err("other users can read the keys; restrict it with chmod 600".to_owned());
     }
     let text = Zeroizing::new(fs::read_to_string(file).map_err(|error| error.to_string())?);
     let mut keys = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));

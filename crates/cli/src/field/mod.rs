@@ -9,9 +9,9 @@ use clap::Subcommand;
 
 #[derive(Subcommand)]
 pub(crate) enum Field {
-    /// Make a key ring file, or change the keys in one.
+    /// Create a key ring file, or change its keys.
     Keygen(keygen::Keygen),
-    /// List the keys of a key ring file: ids and states, never values.
+    /// List the ids and states of the keys in a key ring file, never their values.
     Keys(keys::Keys),
     /// Re-encrypt columns of a table while it is in use.
     Migrate(Box<migrate::Migrate>),

@@ -1,4 +1,4 @@
-//! `quadrille keyserver`, and `ping` and `sign` for its operators.
+//! `quadrille keyserver`, with `ping` and `sign` for operators.
 
 mod ping;
 mod remote;
@@ -10,9 +10,9 @@ mod sign;
 ///   quadrille keyserver --keys /etc/quadrille/keys --listen 0.0.0.0:2407 \
 ///     --client-ca gateways-ca.pem --cert keyserver.pem --key keyserver.key
 ///
-/// Every PEM file in the directory of --keys that holds a private key is served under its key identifier. Keys,
-/// certificates and the policy are read again when they change, and on SIGHUP; SIGTERM drains. Without --policy, every
-/// client of --client-ca may sign with every key, and none may decrypt.
+/// Serves each private key in a PEM file in the --keys directory under its key identifier. Keys, certificates and the
+/// policy are reloaded when they change, and on SIGHUP; SIGTERM drains. Without --policy, every client with a
+/// certificate from --client-ca may sign with every key, and no client may decrypt.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment, args_conflicts_with_subcommands = true)]
 pub(crate) struct Keyserver {
@@ -24,7 +24,7 @@ pub(crate) struct Keyserver {
 
 #[derive(clap::Subcommand)]
 enum Tool {
-    /// Test whether a key server is up and holds a certificate's key, and how long an operation takes.
+    /// Test whether a key server is up and holds a certificate's key, and measure its latency.
     Ping(ping::Ping),
     /// Sign a file with a key that a key server holds.
     Sign(sign::Sign),

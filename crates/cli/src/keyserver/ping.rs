@@ -13,8 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Connects to each key server as a gateway would, pings it, and, with --for, has it sign with that certificate's key.
-/// Exits with 2 if a server does not answer or does not hold the key.
+/// Connects to each key server as a gateway would, pings it, and, with --for, requests signatures with that
+/// certificate's key. Exits with status 2 if a server does not respond or does not hold the key.
 ///
 ///   quadrille keyserver ping --server keys-1:2407 --ca keys-ca.pem --cert gateway.pem --key gateway.key \
 ///     --for example.com.pem
@@ -23,16 +23,16 @@ use std::{
 pub(super) struct Ping {
     #[command(flatten)]
     remote: Remote,
-    /// A certificate in PEM: does the server hold its key?
+    /// A certificate in PEM, to check that the server holds its key.
     #[arg(long = "for", value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// How many operations to time.
+    /// Number of operations to time.
     #[arg(long, value_name = "N", value_parser = values::count, default_value = "10")]
     count: NonZeroUsize,
-    /// How many of them at the same time: for measuring a rate.
+    /// Number of operations in flight, to measure a rate.
     #[arg(long, value_name = "N", value_parser = values::count, default_value = "1")]
     in_flight: NonZeroUsize,
-    /// How long to wait for each answer.
+    /// Maximum time to wait for each response.
     #[arg(long, value_name = "TIME", value_parser = values::timeout, default_value = "5s")]
     timeout: Duration,
 }
@@ -77,7 +77,7 @@ impl Ping {
         let failover = client::FailoverPolicy { deadline: self.timeout, ..settings.failover };
         let settings = Settings { servers: vec![server.clone()], failover, ..settings.clone() };
         let client = Client::new(settings).map_err(|error| error.to_string())?;
-        // The first waits for the connection.
+        // The first operation includes connection setup.
         timed(&client, key, 1).await?;
         let share = self.count.get().div_ceil(self.in_flight.get());
         let began = Instant::now();
@@ -107,7 +107,7 @@ impl Ping {
     }
 }
 
-/// How long each of so many operations takes, one after the other.
+/// Times this many operations, one after the other.
 async fn timed(client: &Client, key: &RemoteKey, count: usize) -> Result<Vec<Duration>, String> {
     let mut times = Vec::with_capacity(count);
     for _ in 0..count {

@@ -1,7 +1,7 @@
-//! How `ping` and `sign` reach a key server.
+//! Connection flags of `ping` and `sign`.
 
 use boring::x509::X509;
-use quadrille_config::words;
+use quadrille_config::enums;
 use quadrille_engine::{Key, KeyType, PublicKey, SignatureScheme};
 use quadrille_keyless::{
     Address, Credentials, Trust,
@@ -12,23 +12,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How to reach a key server.
+/// Connection to a key server.
 #[derive(clap::Args)]
 pub(super) struct Remote {
     /// The key server: host:port (2407 if left out), or unix:/path. May be repeated.
     #[arg(long, value_name = "ADDRESS", required = true)]
     server: Vec<Address>,
-    /// CA certificates in PEM that the server's certificate must lead to.
+    /// CA certificates in PEM that verify the server's certificate.
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// The certificate in PEM that is shown to the server: that of a gateway.
+    /// The client certificate in PEM, such as a gateway's.
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
-    /// The key of --cert.
+    /// The private key for --cert.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Which mode of the protocol: auto, batched or compatible.
-    #[arg(long, value_name = "MODE", value_parser = words::word::<Protocol>, default_value = "auto")]
+    /// Mode of the protocol: auto, batched or compatible.
+    #[arg(long, value_name = "MODE", value_parser = enums::word::<Protocol>, default_value = "auto")]
     protocol: Protocol,
 }
 
@@ -53,7 +53,7 @@ impl Remote {
     }
 }
 
-/// The private half of a certificate's key.
+/// Returns the remote private key that belongs to a certificate.
 pub(super) fn key_of(certificate: &Path) -> Result<RemoteKey, Vec<String>> {
     let unusable = |error: String| vec![format!("{}: {error}", certificate.display())];
     let chain = certificates(certificate)?;
@@ -62,7 +62,7 @@ pub(super) fn key_of(certificate: &Path) -> Result<RemoteKey, Vec<String>> {
     RemoteKey::new(public).map_err(|error| unusable(error.to_string()))
 }
 
-/// The scheme that TLS 1.3 would use with such a key.
+/// Returns the signature scheme that TLS 1.3 uses with a key of this type.
 pub(super) fn usual_scheme(key_type: KeyType) -> SignatureScheme {
     match key_type {
         KeyType::Rsa { .. } => SignatureScheme::RsaPssSha256,
@@ -73,7 +73,7 @@ pub(super) fn usual_scheme(key_type: KeyType) -> SignatureScheme {
     }
 }
 
-/// Runs until it is done, on this thread.
+/// Runs a future to completion on this thread.
 pub(super) fn block_on<T>(task: impl Future<Output = Result<T, Vec<String>>>) -> Result<T, Vec<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| vec![format!("cannot start: {error}")])?.block_on(task)

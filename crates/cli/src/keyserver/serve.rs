@@ -1,45 +1,46 @@
-//! The key server's flags.
+//! Flags of the key server.
 
 use crate::{
     flags::{self, AdminFlag},
     logging::Logging,
 };
 use quadrille_config::{
-    Problem,
+    Problem, enums,
     model::{AccessLog, BackendChoice, EngineSettings, KeyServer, Listen, Place, Source, UnixAccess},
-    values, words,
+    values,
 };
 use quadrille_gateway::{KeyServerBound, serve_keys};
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 #[derive(clap::Args)]
 pub(super) struct Serve {
-    /// The directory with the private keys, each in a PEM file, not encrypted.
+    /// Directory of private keys, each in an unencrypted PEM file.
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
-    /// Where gateways connect: address:port (2407 is usual), or unix:/path. May be repeated.
+    /// Address that gateways connect to: address:port (usually port 2407), or unix:/path. May be repeated.
     #[arg(long, value_name = "ADDRESS", value_parser = listen)]
     listen: Vec<Listen>,
-    /// The same as --listen unix:PATH: for servers on this machine, which need no certificates. The kernel says who
-    /// asks; without --policy, only this user and root may, and with it the members of --unix-group.
+    /// Shorthand for --listen unix:PATH, for servers on this machine, which need no certificates. The kernel
+    /// identifies the peer's user. Without --policy, only this user and root may connect; with it, members of
+    /// --unix-group too.
     #[arg(long, value_name = "PATH")]
     unix: Vec<PathBuf>,
-    /// The group of Unix sockets, by name or number: with --policy, its members may connect [default: the process's].
+    /// Group of Unix sockets, by name or number: with --policy, its members may connect [default: the process's].
     #[arg(long, value_name = "GROUP")]
     unix_group: Option<String>,
-    /// The mode of Unix sockets, in octal [default: 0660 with --policy, 0600 without].
+    /// Mode of Unix sockets, in octal [default: 0660 with --policy, 0600 without].
     #[arg(long, value_name = "MODE", value_parser = mode)]
     unix_mode: Option<u32>,
-    /// CA certificates in PEM that the gateways' certificates must lead to.
+    /// CA certificates in PEM that verify the gateways' certificates.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
     /// The key server's own certificate chain in PEM, leaf first.
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
-    /// The key of --cert.
+    /// The private key for --cert.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Who may use which key for what, in YAML (see docs/reference/key-policy.md).
+    /// Policy in YAML: the clients, keys and operations allowed (see docs/reference/key-policy.md).
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// Metrics and health, in plain HTTP: an address or off.
@@ -48,13 +49,13 @@ pub(super) struct Serve {
     /// Event-loop threads [default: one for every eight CPUs].
     #[arg(long, value_name = "N", value_parser = values::count)]
     threads: Option<NonZeroUsize>,
-    /// What computes private-key operations: auto, gpu (auto, and no start without one), lanes (no GPU) or scalar.
-    #[arg(long, value_name = "BACKEND", value_parser = words::word::<BackendChoice>, default_value = "auto")]
+    /// Backend for private-key operations: auto, gpu (auto, but do not start without one), lanes (no GPU) or scalar.
+    #[arg(long, value_name = "BACKEND", value_parser = enums::word::<BackendChoice>, default_value = "auto")]
     backend: BackendChoice,
     /// Compute threads [default: one for each CPU].
     #[arg(long, value_name = "N", value_parser = values::count)]
     compute_threads: Option<NonZeroUsize>,
-    /// How long a drain waits for operations under way.
+    /// Maximum time that a drain waits for pending operations.
     #[arg(long, value_name = "TIME", value_parser = values::timeout, default_value = "10s")]
     drain_timeout: Duration,
     #[command(flatten)]
@@ -96,7 +97,7 @@ impl Serve {
         let engine = EngineSettings {
             backend: self.backend,
             threads: self.compute_threads,
-            // Its own handshakes are few.
+            // The key server itself performs few handshakes.
             key_exchange: false,
             ..EngineSettings::default()
         };
@@ -124,7 +125,7 @@ fn listen(text: &str) -> Result<Listen, Problem> {
     }
 }
 
-/// Permission bits of everybody: `660`, `0600`.
+/// Parses permission bits for user, group and others: `660`, `0600`.
 fn mode(text: &str) -> Result<u32, Problem> {
     let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| digits && *mode <= 0o777);

@@ -5,24 +5,24 @@ use quadrille_engine::{Operation, SignatureScheme};
 use quadrille_keyless::client::{Client, Origin};
 use std::{fs, io::Write, path::PathBuf};
 
-/// Signs a file with the key of a certificate, checks the signature with the certificate, and writes it in its TLS form
-/// (ECDSA: DER). The same check with openssl, for RSA:
+/// Signs a file with the key of a certificate, verifies the signature with the certificate, and writes it in its TLS
+/// encoding (ECDSA: DER). The equivalent verification with openssl, for RSA:
 ///   openssl dgst -sha256 -sigopt rsa_padding_mode:pss -verify public.pem -signature SIGNATURE FILE
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Sign {
     #[command(flatten)]
     remote: Remote,
-    /// The certificate in PEM whose key is to sign.
+    /// A certificate in PEM; its key signs.
     #[arg(long = "for", value_name = "FILE")]
     certificate: PathBuf,
     /// The file to sign.
     #[arg(long = "in", value_name = "FILE")]
     input: PathBuf,
-    /// Where the signature goes [default: standard output, in hexadecimal].
+    /// Output file for the signature [default: standard output, in hexadecimal].
     #[arg(long = "out", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// A TLS signature scheme, by its code point such as 0x0804 [default: the one that TLS 1.3 would use].
+    /// Code point of a TLS signature scheme, such as 0x0804 [default: the scheme that TLS 1.3 uses with this key].
     #[arg(long, value_name = "SCHEME", value_parser = scheme)]
     scheme: Option<SignatureScheme>,
 }

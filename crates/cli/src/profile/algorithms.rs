@@ -13,18 +13,18 @@ use std::{
 
 /// Measures this machine's rates by algorithm.
 ///
-/// One core, CPU time, medians over interleaved rounds. RSA operations that are computed in lanes are measured with all
-/// lanes filled, as they are under load. An NVIDIA GPU, if there is one, is measured by the clock on the wall, beside
+/// Rates are of one core by CPU time, as medians over interleaved rounds. RSA operations in lanes are measured with
+/// all lanes filled, as under load. An NVIDIA GPU, if there is one, is measured by wall-clock time, and compared with
 /// all cores.
 #[derive(clap::Args)]
 pub(super) struct Algorithms {
     /// Interleaved rounds.
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
-    /// Milliseconds of CPU for each algorithm in each round.
+    /// CPU milliseconds for each algorithm in each round.
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     turn: u16,
-    /// Print JSON: a list of rates; those of a GPU have a `device`.
+    /// Print JSON: a list of rates; a GPU's rates have a `device`.
     #[arg(long)]
     json: bool,
 }
@@ -59,7 +59,7 @@ impl Algorithms {
     }
 }
 
-/// As long as an algorithm of the CPU is measured in all rounds; or why there is no GPU.
+/// Measures the GPU for as long as one CPU algorithm in all rounds. The error is the reason why there is no GPU.
 fn on_gpu(effort: Effort) -> Result<Vec<gpu::Rates>, String> {
     let opened = gpu::open().map_err(|reason| reason.to_string())?;
     let turn = effort.turn * u32::try_from(effort.rounds).unwrap_or(u32::MAX);
@@ -73,7 +73,7 @@ fn gpu_table(measured: &Result<Vec<gpu::Rates>, String>) -> String {
     };
     let device = rates.first().map_or("the GPU", |rate| rate.device.as_str());
     let mut text = format!(
-        "Signing on {device}, by the clock on the wall, all together; latency at half of that rate\n  {:18} {:>12} {:>8} {:>18} {:>20} {:>10}\n",
+        "Signing on {device}, by wall-clock time, whole GPU; latency at half of that rate\n  {:18} {:>12} {:>8} {:>18} {:>20} {:>10}\n",
         "", "a second", "batch", "ms median, p99", "of multiply bound", "all cores"
     );
     for rate in rates {
@@ -109,7 +109,7 @@ fn table(rates: &[Rate]) -> String {
     text
 }
 
-/// One line for each algorithm, one column for each size.
+/// Returns a table with one line for each algorithm and one column for each size.
 fn bulk(rates: &[Rate], purpose: Purpose, title: &str) -> String {
     let of_purpose: Vec<&Rate> = rates.iter().filter(|rate| rate.purpose == purpose).collect();
     let mut sizes: Vec<usize> = of_purpose.iter().filter_map(|rate| rate.bytes).collect();
@@ -138,13 +138,13 @@ fn bulk(rates: &[Rate], purpose: Purpose, title: &str) -> String {
     text
 }
 
-/// What the rates mean: handshakes a second for each certificate, and what to change.
+/// Returns the handshakes a second that the rates imply for each certificate, and recommendations.
 fn meaning(rates: &[Rate]) -> Result<String, String> {
     let kind = HandshakeKind { suite: Suite::EcdheEcdsa, tls13: true, resumed: false };
     let whole = handshake::measure(kind, handshake::Side::Server, 100).map_err(|error| error.to_string())?;
     let rest = whole.total - whole.key_operation;
     let mut text = format!(
-        "What it means: TLS 1.3 with X25519 takes {rest:.0} us on the server beside the signature (sockets and HTTP come on top)\n  {:30} {:>12} {:>20}\n",
+        "Handshakes: TLS 1.3 with X25519 takes {rest:.0} us on the server in addition to the signature (without sockets and HTTP)\n  {:30} {:>12} {:>20}\n",
         "certificate", "us in all", "handshakes/s a core"
     );
     let mut options: Vec<(f64, String)> = Vec::new();
@@ -166,7 +166,7 @@ fn meaning(rates: &[Rate]) -> Result<String, String> {
     };
     let (scalar, lanes) = (find("RSA-2048", |by| by == "scalar"), find("RSA-2048", |by| by != "scalar"));
     let ecdsa = find("ECDSA P-256", |_| true);
-    text.push_str("What to change\n");
+    text.push_str("Recommendations\n");
     if lanes.is_finite() {
         let _ = writeln!(
             text,
@@ -174,15 +174,15 @@ fn meaning(rates: &[Rate]) -> Result<String, String> {
             scalar / lanes
         );
     } else {
-        text.push_str("  - This CPU has no lanes for RSA (AVX2 with FMA, or AVX-512 IFMA): a key server on one that has would compute it.\n");
+        text.push_str("  - This CPU has no lanes for RSA (AVX2 with FMA, or AVX-512 IFMA): use a key server on a machine that has them.\n");
     }
     let _ = writeln!(
         text,
-        "  - A P-256 certificate beside the RSA one, for the clients that take it (all current ones): {:.1} times the handshakes of RSA-2048 as it is computed here.",
+        "  - A P-256 certificate in addition to RSA, for the clients that accept it (all current ones): {:.1} times the handshakes of the fastest RSA-2048 here.",
         scalar.min(lanes) / ecdsa
     );
     text.push_str(
-        "  - Resumption saves the signature altogether: `quadrille profile handshake` shows what is left.\n",
+        "  - Resumption avoids the signature entirely: `quadrille profile handshake` shows the remaining cost.\n",
     );
     let at_16k = |name: &str| {
         rates

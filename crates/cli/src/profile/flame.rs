@@ -1,5 +1,5 @@
-//! Samples as a flame graph: a box for each function, as wide as the time it and all it called took, on top of its
-//! caller, in the colour of the class that decides about it.
+//! Flame graphs of samples: a box for each function, as wide as its time including callees, above its caller, in the
+//! colour of its class.
 
 use crate::svg::escaped;
 use quadrille_profile::system::{Class, Frame, Stack, Tree, classify};
@@ -8,13 +8,13 @@ use std::fmt::Write;
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 17.0;
 const HEAD: f64 = 58.0;
-/// Narrower boxes are not drawn: nobody could see them, and there are thousands.
+/// Minimum width of a box. Narrower ones are not drawn: they would not be visible, and there are thousands.
 const NARROWEST: f64 = 0.6;
-/// Width of a letter, about.
+/// Approximate width of a letter.
 const LETTER: f64 = 6.6;
 
-/// An SVG that stands for itself. In a browser a click on a box makes it as wide as the picture, a click on the title
-/// goes back.
+/// Returns a self-contained SVG. In a browser, a click on a box zooms it to the full width, and a click on the title
+/// resets the zoom.
 pub(super) fn graph(tree: &Tree, title: &str) -> String {
     let height = HEAD + ROW * (tree.depth() + 1) as f64 + 10.0;
     let mut boxes = String::new();
@@ -42,7 +42,7 @@ pub(super) fn graph(tree: &Tree, title: &str) -> String {
     )
 }
 
-/// Widens the box that is clicked, its callers and what it called; hides the rest.
+/// Script that zooms to the clicked box, its callers and its callees, and hides the rest.
 const ZOOM: &str = r#"
 const boxes = [...document.querySelectorAll('#flames g')].map(g => {
   const rect = g.querySelector('rect'), text = g.querySelector('text');
@@ -68,7 +68,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// What `tree` called, side by side from `x` on; `path` is the way from the thread to `tree`.
+    /// Draws the callees of `tree` side by side from `x` on; `path` leads from the thread to `tree`.
     fn children<'t>(&mut self, tree: &'t Tree, mut x: f64, level: usize, path: &mut Vec<&'t str>) {
         for (name, child) in &tree.called {
             let width = child.samples as f64 / self.all * WIDTH;
@@ -105,7 +105,7 @@ impl Drawing<'_> {
     }
 }
 
-/// As if the sample had been taken in the last function of `path`, which begins with the thread.
+/// Returns the class of a sample taken in the last function of `path`, which starts with the thread.
 fn class_of(path: &[&str]) -> Class {
     let frame = |label: &&str| Frame {
         name: (!label.starts_with(['/', '['])).then(|| (*label).to_owned()),

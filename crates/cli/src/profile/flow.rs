@@ -1,5 +1,5 @@
-//! Handshakes as a picture: two sides, an arrow for each message, and beside it a bar for what it cost the side that is
-//! measured.
+//! Message flow diagrams of handshakes: two sides, an arrow for each message, and beside it a bar for its cost to the
+//! measured side.
 
 use quadrille_profile::handshake::{Costs, Message, Side};
 use std::fmt::Write;
@@ -11,10 +11,10 @@ const BARS: f64 = 380.0;
 const ROW: f64 = 22.0;
 const LONGEST_BAR: f64 = 300.0;
 
-/// Each kind is there twice: full, then resumed.
+/// Columns: each kind occurs twice, full and resumed.
 const COLUMNS: usize = 2;
 
-/// An SVG that stands for itself: a grid with a row for each kind, full handshakes on the left, resumed ones beside them.
+/// Returns a self-contained SVG: a grid with a row for each kind, full handshakes on the left, resumed on the right.
 pub(super) fn picture(all: &[Costs]) -> String {
     let longest = all
         .iter()
@@ -41,7 +41,7 @@ pub(super) fn picture(all: &[Costs]) -> String {
     )
 }
 
-/// How the operations were computed, for titles.
+/// Returns the backend of the operations, for titles.
 pub(super) fn manner(costs: &Costs) -> String {
     match (costs.side, costs.by) {
         (Side::Client, _) => String::new(),
@@ -50,7 +50,7 @@ pub(super) fn manner(costs: &Costs) -> String {
     }
 }
 
-/// What belongs to a message and is measured apart from it, with its name and its microseconds.
+/// Returns the parts of a message's cost that are measured separately, with name and microseconds.
 pub(super) fn part_after(costs: &Costs, message: Message) -> Option<(&'static str, f64)> {
     let part = match message {
         Message::ClientHello => ("key exchange", costs.key_exchange),
@@ -61,7 +61,7 @@ pub(super) fn part_after(costs: &Costs, message: Message) -> Option<(&'static st
     (part.1 > 0.0).then_some(part)
 }
 
-/// The message that the private-key operation belongs to.
+/// Returns the message that the private-key operation belongs to.
 fn signer(costs: &Costs) -> Message {
     let has = |wanted| costs.messages.iter().any(|(message, _)| *message == wanted);
     if costs.kind.tls13 {
@@ -73,7 +73,7 @@ fn signer(costs: &Costs) -> Message {
     }
 }
 
-/// Draws one kind from `y` on, and says where it ends.
+/// Draws one kind from `y` on, and returns the end of its area.
 fn diagram(svg: &mut String, costs: &Costs, longest: f64, y: f64) -> f64 {
     let _ = writeln!(
         svg,

@@ -6,16 +6,16 @@ use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
 
 /// Measures what a server, or a client, spends on each handshake message.
 ///
-/// Client and server talk through memory in one thread: sockets, event loop and HTTP are not in the figures. The
-/// private-key operation and, in TLS 1.3, the server's key exchange are shown apart: as scalar code, one at a time, and
-/// as the share of a batch that fills all lanes of this CPU.
+/// Client and server communicate through memory in one thread: the figures exclude sockets, event loop and HTTP. The
+/// private-key operation and, in TLS 1.3, the server's key exchange are shown separately: as scalar code, one at a
+/// time, and as the share of a batch that fills all lanes of this CPU.
 #[derive(clap::Args)]
 pub(super) struct Handshake {
-    /// Whose CPU is measured.
+    /// The side whose CPU time is measured.
     #[arg(long, value_enum, default_value = "server")]
     side: MeasuredSide,
-    /// What computes the server's operations: scalar code, lanes with all of them filled, or both, one after the other
-    /// [default: both, of a server on a CPU with lanes].
+    /// Backend of the server's operations: scalar code, lanes with all of them filled, or both, one after the other
+    /// [default: both, for a server on a CPU with lanes].
     #[arg(long, value_enum)]
     backend: Option<Backend>,
     /// Handshakes of each kind; the figures are medians.
@@ -24,7 +24,7 @@ pub(super) struct Handshake {
     /// Print JSON: a list of kinds, each with its messages.
     #[arg(long)]
     json: bool,
-    /// Draw the flow of messages between the two sides into this file.
+    /// Draw the message flow between the two sides into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -59,7 +59,7 @@ impl Handshake {
             let text = serde_json::to_string_pretty(&measured).map_err(|error| error.to_string())?;
             println!("{text}");
         } else {
-            // Each kind is there twice: full, then resumed.
+            // Each kind occurs twice: full, then resumed.
             measured.chunks(2).for_each(|pair| print!("{}", table(pair)));
         }
         Ok(())
@@ -67,8 +67,8 @@ impl Handshake {
 }
 
 impl Handshake {
-    /// What was measured with scalar code, as the backends that are asked for have it: each kind full, then resumed, by one
-    /// backend, then by the other.
+    /// Converts measurements with scalar code to the requested backends: each kind full, then resumed, with one
+    /// backend, then with the other.
     fn by_backend(&self, scalar: Vec<Costs>, side: Side) -> Result<Vec<Costs>, String> {
         if side == Side::Client {
             return match self.backend {
@@ -86,7 +86,7 @@ impl Handshake {
         match FullBatch::measure().map_err(|error| error.to_string())? {
             Some(full) => Ok(scalar.chunks(2).flat_map(|pair| in_turn(pair, &full, wanted)).collect()),
             None if self.backend.is_none() => Ok(scalar),
-            None => Err("this CPU has no lanes: that takes AVX2 with FMA, or AVX-512 IFMA".into()),
+            None => Err("this CPU has no lanes: they need AVX2 with FMA, or AVX-512 IFMA".into()),
         }
     }
 }
@@ -99,7 +99,7 @@ fn in_turn(pair: &[Costs], full: &FullBatch, wanted: Backend) -> Vec<Costs> {
     }
 }
 
-/// Full and resumed handshakes of one kind beside each other.
+/// Returns a table of full and resumed handshakes of one kind, side by side.
 fn table(pair: &[Costs]) -> String {
     let mut text = String::new();
     let Some(first) = pair.first() else { return text };
@@ -117,7 +117,7 @@ fn table(pair: &[Costs]) -> String {
 #[derive(Clone, Copy)]
 enum Line {
     Message(Message),
-    /// What belongs to the message above it and is measured apart.
+    /// A part of the message above it that is measured separately.
     Part(&'static str, Message),
     Whole,
 }
@@ -131,7 +131,7 @@ impl Line {
         }
     }
 
-    /// Microseconds, if there are any.
+    /// Returns the microseconds, if any.
     fn of(self, costs: &Costs) -> Option<f64> {
         match self {
             Self::Message(wanted) => {

@@ -9,7 +9,7 @@ mod system;
 
 use clap::Subcommand;
 
-/// Measure what HTTPS costs on this machine: by algorithm, by handshake message, by sampling a server.
+/// Measure the cost of HTTPS on this machine: by algorithm, by handshake message, or by sampling a server.
 #[derive(clap::Args)]
 pub(crate) struct Profile {
     #[command(subcommand)]
@@ -18,7 +18,7 @@ pub(crate) struct Profile {
 
 #[derive(Subcommand)]
 enum What {
-    /// Measure rates by algorithm, and what they mean for this machine's handshakes.
+    /// Measure rates by algorithm, and estimate this machine's handshake rates.
     Algorithms(algorithms::Algorithms),
     /// Measure CPU time by handshake message, of the server or the client.
     Handshake(handshake::Handshake),

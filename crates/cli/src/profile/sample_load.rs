@@ -19,14 +19,14 @@ use std::{
 
 const CONNECTIONS: usize = 32;
 const START_TIME: Duration = Duration::from_secs(20);
-/// So that a gateway that has stopped answering does not keep the load for ever.
+/// Time limit of the load, in case the gateway stops responding.
 const LONGEST: Duration = Duration::from_secs(900);
 
-/// The load, where there is no server to sample.
+/// Load for a gateway that the command starts, used if there is no server to sample.
 #[derive(clap::Args)]
-#[command(next_help_heading = "The gateway and load of its own")]
+#[command(next_help_heading = "Built-in gateway and load")]
 pub(super) struct OwnLoad {
-    /// Its certificate's key.
+    /// Key type of the gateway's certificate.
     #[arg(long, value_enum, default_value = "rsa2048", conflicts_with_all = ["pid", "listens_on"])]
     key: Key,
     /// The TLS version.
@@ -35,7 +35,7 @@ pub(super) struct OwnLoad {
     /// Key exchange groups that the client offers, colon-separated.
     #[arg(long, value_name = "GROUPS", default_value = "X25519", conflicts_with_all = ["pid", "listens_on"])]
     groups: String,
-    /// Which part of the connections offers a session of an earlier one, 0 to 1.
+    /// Share of connections that offer an earlier session, 0 to 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share,
           conflicts_with_all = ["pid", "listens_on"])]
     resumed: f64,
@@ -43,12 +43,12 @@ pub(super) struct OwnLoad {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..),
           conflicts_with_all = ["pid", "listens_on"])]
     requests: u32,
-    /// What computes private-key operations: auto or scalar.
+    /// Backend for private-key operations: auto or scalar.
     #[arg(long, value_enum, default_value = "auto", conflicts_with_all = ["pid", "listens_on"])]
     backend: Backend,
 }
 
-/// Kinds of key.
+/// Key types.
 #[derive(Clone, Copy, ValueEnum)]
 enum Key {
     Rsa2048,
@@ -63,7 +63,7 @@ enum Backend {
     Scalar,
 }
 
-/// A gateway in a process of its own, and a load in a thread of this one.
+/// A gateway in a child process, and a load in a thread of this process.
 pub(super) struct SampleLoad {
     gateway: Gateway,
     stop: Arc<AtomicBool>,
@@ -72,7 +72,7 @@ pub(super) struct SampleLoad {
 }
 
 impl SampleLoad {
-    /// Starts both, and returns when the load is under way.
+    /// Starts both, and returns when the load is running.
     pub(super) fn start(own: &OwnLoad, directory: &Path) -> Result<Self, String> {
         let (chain, key) = certificate(own.key, directory)?;
         let gateway = Gateway::start(own, &chain, &key)?;
@@ -95,7 +95,7 @@ impl SampleLoad {
             Key::P256 => "P-256",
         };
         let backend = if matches!(own.backend, Backend::Scalar) { ", scalar backend" } else { "" };
-        let what = format!("a gateway of its own: TLS {}, {key}, {}{backend}", own.tls, own.groups);
+        let what = format!("a built-in gateway: TLS {}, {key}, {}{backend}", own.tls, own.groups);
         Ok(Self { gateway, stop, load, what })
     }
 
@@ -103,15 +103,15 @@ impl SampleLoad {
         self.gateway.child.id()
     }
 
-    /// Ends both, and says what was done.
+    /// Stops both, and returns a summary.
     pub(super) fn finish(self) -> Result<String, String> {
         self.stop.store(true, Ordering::Relaxed);
-        let seen = self.load.join().map_err(|_| "the load has crashed".to_owned())?;
+        let seen = self.load.join().map_err(|_| "the load generator has crashed".to_owned())?;
         let seen = seen.map_err(|error| error.to_string())?;
         if seen.ok == 0 {
             return Err(format!(
                 "the load failed: {}",
-                seen.failure().unwrap_or_else(|| "no answer".to_owned())
+                seen.failure().unwrap_or_else(|| "no response".to_owned())
             ));
         }
         Ok(format!(
@@ -155,7 +155,7 @@ impl Gateway {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                return Err(format!("the gateway does not answer: {}", seen.failure().unwrap_or_default()));
+                return Err(format!("the gateway does not respond: {}", seen.failure().unwrap_or_default()));
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -184,7 +184,7 @@ fn certificate(key: Key, directory: &Path) -> Result<(PathBuf, PathBuf), String>
     let write = |path: &Path, text: &str| {
         fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
     };
-    // The directory is open to nobody else, and the key protects nothing.
+    // Only this user can read the directory, and the key is temporary.
     write(&files.0, &certificate)?;
     write(&files.1, &key)?;
     Ok(files)

@@ -14,15 +14,13 @@ use std::{
     time::Duration,
 };
 
-/// Samples a running gateway, or any process, and says what its CPU goes to: by algorithm, and by the step of TLS that it is
-/// spent for.
+/// Samples a running gateway, or any process, and prints its CPU time by algorithm and by TLS step.
 ///
-/// Without --pid and --listens-on it starts a gateway of its own on a free port, puts a load on it and samples that.
-/// Sampling is done by Linux's perf (Debian: linux-perf), as root or as the process's own user; the process needs
-/// nothing for it.
+/// Without --pid and --listens-on it starts a built-in gateway on a free port, puts a load on it and samples that.
+/// Sampling uses Linux's perf (Debian: linux-perf), as root or the process's own user. The process needs no changes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  quadrille profile system --svg flame.svg                            a gateway and a load of its own
+  quadrille profile system --svg flame.svg                            a built-in gateway and load
   quadrille profile system --key rsa2048 --tls 1.2 --backend scalar   RSA without lanes
   quadrille profile system --listens-on 127.0.0.1:9901 --seconds 30   the gateway with this admin address
   quadrille profile system --pid 1234 --svg flame.svg                 any process")]
@@ -30,10 +28,10 @@ pub(super) struct System {
     /// The process to sample. May be repeated.
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
-    /// The process, or processes, that listen at this address of this machine, such as a gateway's admin address.
+    /// The process or processes that listen on this local address, such as a gateway's admin address.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "pid")]
     listens_on: Option<SocketAddr>,
-    /// For how long, in seconds.
+    /// Duration in seconds.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
     seconds: u16,
     /// Samples for each second of CPU time.
@@ -79,7 +77,7 @@ impl System {
         Ok(())
     }
 
-    /// The processes named, if any are.
+    /// Returns the processes given by flags, if any.
     fn processes(&self) -> Result<Option<Vec<u32>>, String> {
         match self.listens_on {
             Some(address) => listening_on(address).map(Some).map_err(|error| error.to_string()),
@@ -104,7 +102,7 @@ impl System {
         );
         for class in Class::ALL {
             let share = shares.share(class);
-            // What was not seen says nothing, except that nothing is unknown.
+            // Classes without samples are omitted, except `Unknown`: its 0 % shows that all samples were classified.
             if share > 0.0 || class == Class::Unknown {
                 let _ = writeln!(text, "  {class:24} {:>5.1} %  {}", 100.0 * share, bar(share));
             }
@@ -118,7 +116,7 @@ impl System {
             }
         }
         if !kernel_seen(stacks) {
-            text.push_str("\nThe kernel was not sampled: that is for root, or with kernel.perf_event_paranoid at 1 or below.\n");
+            text.push_str("\nThe kernel was not sampled: this requires root, or kernel.perf_event_paranoid at 1 or below.\n");
         }
         text.push_str(&few(shares.samples()));
         if shares.share(Class::Unknown) > 0.1 {
@@ -130,22 +128,22 @@ impl System {
     }
 }
 
-/// Samples that tell shares to about three points.
+/// Number of samples for shares that are accurate to about three points.
 const ENOUGH: u64 = 1000;
 
-/// What is said of few samples.
+/// Returns a note if there are few samples.
 fn few(samples: u64) -> String {
     if samples >= ENOUGH {
         return String::new();
     }
     let points = 100.0 * margin(samples);
     format!(
-        "\n{samples} samples are few: a share may be {points:.0} points off. More seconds (--seconds), more load, or a higher \
-         --frequency bring more.\n"
+        "\n{samples} samples are few: a share may be {points:.0} points off. Use more --seconds, more load or a higher \
+         --frequency for more.\n"
     )
 }
 
-/// By how much a share of one half may be off, nineteen times of twenty: two standard deviations.
+/// Returns the margin of error of a share of one half at 95 % confidence: two standard deviations.
 fn margin(samples: u64) -> f64 {
     1.0 / (samples.max(1) as f64).sqrt()
 }

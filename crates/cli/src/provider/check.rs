@@ -1,4 +1,4 @@
-//! `quadrille provider check`: does it work in that very OpenSSL?
+//! `quadrille provider check`: tests the provider in a server's OpenSSL.
 
 use super::{server::Server, target::Target};
 use boring::{pkey::PKey, rsa::Rsa};
@@ -26,7 +26,7 @@ impl Check {
     }
 }
 
-/// What was found, in one sentence.
+/// Runs the check, and returns its result in one sentence.
 pub(super) fn with(target: &Target, openssl_cnf: &str, key: Option<&Path>) -> Result<String, String> {
     let program = target.program()?;
     let cannot = |error: std::io::Error| format!("cannot make files for the check: {error}");
@@ -34,7 +34,7 @@ pub(super) fn with(target: &Target, openssl_cnf: &str, key: Option<&Path>) -> Re
     let (configuration, new_key) = (folder.path().join("openssl.cnf"), folder.path().join("key.pem"));
     fs::write(&configuration, openssl_cnf).map_err(cannot)?;
     if key.is_none() {
-        // It protects nothing, and is gone with the folder.
+        // A temporary key, deleted with the folder.
         let pem = Rsa::generate(2048).and_then(PKey::from_rsa).and_then(|key| key.private_key_to_pem_pkcs8());
         fs::write(&new_key, pem.map_err(|error| error.to_string())?).map_err(cannot)?;
     }
@@ -53,7 +53,7 @@ pub(super) fn with(target: &Target, openssl_cnf: &str, key: Option<&Path>) -> Re
     Err(format!("{}: the check failed: {} {}", program.display(), said, why.trim()))
 }
 
-/// Another process, because this one has a libcrypto of its own.
+/// Returns the command of the probe, a separate process because this one has its own libcrypto.
 fn probe(libcrypto: &Path, configuration: &Path, key: &Path) -> Result<Command, String> {
     let me = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let mut command = Command::new(me);
@@ -61,8 +61,8 @@ fn probe(libcrypto: &Path, configuration: &Path, key: &Path) -> Result<Command, 
     Ok(command)
 }
 
-/// Node has its OpenSSL in itself: it checks itself. What it has no function for, whose key it is, shows in what the
-/// provider refuses.
+/// Returns the command of the check in Node, which contains its own OpenSSL. Node has no function that names a key's
+/// provider, so the check reads the provider's error when it refuses to export the key.
 fn node(program: &Path, key: &Path) -> Command {
     const SCRIPT: &str = r#"
         const { readFileSync } = require("fs"), crypto = require("crypto");

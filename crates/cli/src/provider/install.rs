@@ -6,19 +6,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Writes OpenSSL's configuration for one server to a file of its own, and with --async the lines that load nginx's
-/// module. The server is told of the former by its environment, so that no other program changes. If a check fails,
-/// nothing is written.
+/// Writes OpenSSL's configuration for one server to a separate file, and with --async the lines that load nginx's
+/// module. An environment variable points only this server to that file, so other programs are unaffected. If a check
+/// fails, nothing is written.
 #[derive(clap::Args)]
 pub(crate) struct Install {
     #[command(flatten)]
     target: Target,
     #[command(flatten)]
     nginx_module: NginxModule,
-    /// Where to write it [default: /etc/quadrille/openssl-SERVER.cnf].
+    /// Output file [default: /etc/quadrille/openssl-SERVER.cnf].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write over a file with other contents.
+    /// Overwrite a file with other contents.
     #[arg(long)]
     force: bool,
 }
@@ -58,7 +58,7 @@ impl Install {
     fn may_write(&self, file: &Path, contents: &str) -> Result<(), String> {
         let there = fs::read_to_string(file).ok();
         if there.is_some_and(|there| there != contents) && !self.force {
-            return Err(format!("{} has other contents; write over it with --force", file.display()));
+            return Err(format!("{} has other contents; overwrite it with --force", file.display()));
         }
         Ok(())
     }

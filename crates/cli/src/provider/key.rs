@@ -6,31 +6,31 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Makes a PEM file that servers read in place of a private key. It holds no secret: it names a certificate, and the
-/// key server of this machine that has the key. The provider follows it if `quadrille provider install --pem-keys`
-/// has listed what it names.
+/// Makes a PEM file that servers read instead of a private key. It contains no secret: it names a certificate, and
+/// the local key server that holds the key. The provider accepts it if `quadrille provider install --pem-keys` listed
+/// the paths that it names.
 ///
 ///   quadrille keyserver --keys /etc/quadrille/keys --unix /run/quadrille/keys.sock --policy policy.yaml
 ///   quadrille provider key --server unix:/run/quadrille/keys.sock --cert /etc/ssl/site.pem --out /etc/ssl/site.key
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct MakeKey {
-    /// The key server: unix:/path. May be repeated; the first that is there is asked.
+    /// The key server: unix:/path. May be repeated; the first one that is available is used.
     #[arg(long, value_name = "ADDRESS", required = true)]
     server: Vec<quadrille_keyless::Address>,
-    /// The certificate or public key in PEM whose private key is meant. The server reads it at start, so it must be
-    /// able to.
+    /// The certificate or public key in PEM that identifies the private key. The server reads it at start, so it must
+    /// have permission to.
     #[arg(long, value_name = "FILE")]
     cert: PathBuf,
-    /// A private key in PEM that the server reads itself, and computes with when no key server answers.
+    /// A private key in PEM that the server reads itself, and uses when no key server responds.
     #[arg(long, value_name = "FILE")]
     fallback: Option<PathBuf>,
-    /// Where it goes [default: standard output].
+    /// Output file [default: standard output].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// As PEM breaks lines (RFC 7468).
+/// Line length of PEM (RFC 7468).
 const LINE: usize = 64;
 
 impl MakeKey {
@@ -68,7 +68,7 @@ fn socket(address: &quadrille_keyless::Address) -> Result<String, String> {
             Ok(format!("unix:{}", escaped(&path)?))
         }
         quadrille_keyless::Address::Tcp { .. } => {
-            Err(format!("{address}: the provider asks key servers of this machine only: write unix:/path"))
+            Err(format!("{address}: the provider uses only local key servers: write unix:/path"))
         }
     }
 }
@@ -77,7 +77,7 @@ fn absolute(file: &Path) -> Result<String, String> {
     escaped(&file.canonicalize().map_err(|error| format!("{}: {error}", file.display()))?)
 }
 
-/// What means something in the URI.
+/// Percent-encodes the characters that are special in the URI.
 fn escaped(path: &Path) -> Result<String, String> {
     let text = path.to_str().ok_or_else(|| format!("{}: the path is not UTF-8", path.display()))?;
     Ok(["%", "?", "&", ",", "="].iter().fold(text.to_owned(), |text, special| {

@@ -1,4 +1,4 @@
-//! `quadrille provider`: the engine inside other people's servers.
+//! `quadrille provider`: the engine as an OpenSSL provider in other servers.
 
 mod check;
 mod install;
@@ -11,18 +11,18 @@ mod target;
 use server::Server;
 use target::Module;
 
-/// Puts the engine into servers that use OpenSSL 3, which stay as they are.
+/// Installs the engine in servers that use OpenSSL 3, without changes to them.
 #[derive(clap::Subcommand)]
 pub(crate) enum Provider {
-    /// Print the configuration for a server, and where it goes.
+    /// Print the configuration for a server, with the files it belongs in.
     Config(Config),
-    /// Write the OpenSSL configuration for a server, check that it works there, and print the server's lines.
+    /// Write the OpenSSL configuration for a server, check that it works there, and print the server's configuration.
     Install(install::Install),
     /// Load the module into a server's OpenSSL, and sign once through it.
     Check(check::Check),
-    /// Make a file that stands for a private key in a key server, for servers that read keys from files.
+    /// Make a file that refers to a private key in a key server, for servers that read keys from files.
     Key(key::MakeKey),
-    /// Sign in a child process, so that what happens in another library stays there.
+    /// Sign in a child process, to isolate this one from the other library.
     #[command(hide = true)]
     Probe(openssl::Probe),
 }
@@ -40,10 +40,10 @@ impl Provider {
     }
 }
 
-/// Prints the two parts of the configuration: the file for OpenSSL, and the lines for the server.
+/// Prints the two parts of the configuration: OpenSSL's file and the server's lines.
 #[derive(clap::Args)]
 pub(crate) struct Config {
-    /// Which server.
+    /// The server.
     server: Server,
     #[command(flatten)]
     module: Module,

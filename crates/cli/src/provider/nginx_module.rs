@@ -1,4 +1,4 @@
-//! nginx's module for asynchronous handshakes: where it is, the lines that load it, and whether nginx takes it.
+//! nginx's module for asynchronous handshakes: its location, the lines that load it, and a check in nginx.
 
 use std::{
     fs,
@@ -9,46 +9,46 @@ use std::{
 /// `quadrille provider install nginx --async`.
 #[derive(clap::Args)]
 pub(super) struct NginxModule {
-    /// nginx: load the module that lets its workers go on with other connections while a private key is computed.
+    /// nginx: load the module that lets workers serve other connections during a private-key operation.
     #[arg(long = "async")]
     pub(super) wanted: bool,
     /// nginx's module [default: ngx_quadrille_async_module.so beside this program, or in /usr/lib/quadrille].
     #[arg(long, value_name = "FILE", requires = "wanted")]
     nginx_module: Option<PathBuf>,
-    /// Where the lines for nginx go [default: /etc/nginx/modules-enabled/60-quadrille-async.conf].
+    /// Output file for nginx's lines [default: /etc/nginx/modules-enabled/60-quadrille-async.conf].
     #[arg(long, value_name = "FILE", requires = "wanted")]
     nginx_out: Option<PathBuf>,
 }
 
 const FILE_NAME: &str = "ngx_quadrille_async_module.so";
 
-/// Debian's nginx.conf includes what is there.
+/// Debian's nginx.conf includes the files of this directory.
 const USUAL_CONFIGURATION: &str = "/etc/nginx/modules-enabled/60-quadrille-async.conf";
 
 impl NginxModule {
-    /// Where the lines go.
+    /// Returns the output file of the lines.
     ///
     /// # Errors
-    /// If nobody has said it, and nginx is not configured as in Debian: it would not read them there.
+    /// If no file was given and nginx lacks Debian's directory, so it would not read the default file.
     pub(super) fn file(&self) -> Result<PathBuf, String> {
         let usual = Path::new(USUAL_CONFIGURATION);
         match (&self.nginx_out, usual.parent()) {
             (Some(file), _) => Ok(file.clone()),
             (None, Some(directory)) if directory.is_dir() => Ok(usual.to_owned()),
             _ => Err(format!(
-                "there is no directory for {USUAL_CONFIGURATION}; name another file by --nginx-out, and include it in \
+                "there is no directory for {USUAL_CONFIGURATION}; give another file with --nginx-out and include it in \
                  nginx.conf, outside of http"
             )),
         }
     }
 
-    /// The lines, which belong outside of `http` and `stream`.
+    /// Returns the lines, for the main context, outside of `http` and `stream`.
     pub(super) fn lines(&self) -> Result<String, String> {
-        // Without `env`, a new binary that the old one starts (USR2) would not have the variable.
+        // Without `env`, a new binary started by the old one (USR2) would lack the variable.
         Ok(format!("load_module {};\nenv OPENSSL_CONF;\n", self.find()?.display()))
     }
 
-    /// Lets nginx read the lines, with the provider in its OpenSSL.
+    /// Runs nginx's configuration test with the lines, with the provider in its OpenSSL.
     pub(super) fn check(&self, nginx: &Path, openssl_cnf: &str) -> Result<(), String> {
         let cannot = |error: std::io::Error| format!("cannot make files for the check: {error}");
         let folder = tempfile::tempdir().map_err(cannot)?;
@@ -65,7 +65,7 @@ impl NginxModule {
         if output.status.success() {
             return Ok(());
         }
-        Err(format!("{} does not take the module: {}", nginx.display(), said.trim()))
+        Err(format!("{} does not accept the module: {}", nginx.display(), said.trim()))
     }
 
     fn find(&self) -> Result<PathBuf, String> {

@@ -1,4 +1,4 @@
-//! One signature through another program's libcrypto, by its C functions.
+//! A test signature through another program's libcrypto, called by its C functions.
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use std::{
@@ -22,8 +22,8 @@ const MESSAGE: &[u8] = b"quadrille provider check";
 
 impl Probe {
     pub(super) fn run(&self) -> Result<(), String> {
-        // SAFETY: it is the OpenSSL of a server of this machine, loaded as that server loads it. Its own names go
-        // before those of this program (RTLD_DEEPBIND).
+        // SAFETY: it is the OpenSSL of a server on this machine, loaded as that server loads it. Its own symbols take
+        // precedence over this program's (RTLD_DEEPBIND).
         let library = unsafe { Library::open(Some(&self.libcrypto), RTLD_NOW | RTLD_LOCAL | DEEPBIND) };
         let library = library.map_err(|error| format!("{}: {error}", self.libcrypto.display()))?;
         let found = OpenSsl(library).sign(self)?;
@@ -44,13 +44,13 @@ impl OpenSsl {
         let pem =
             fs::read(&probe.key).map_err(|error| format!("cannot read {}: {error}", probe.key.display()))?;
         let length = c_int::try_from(pem.len()).map_err(|_| "the key file is too long".to_owned())?;
-        // SAFETY: the functions have the types that OpenSSL 3 documents for their names, and get objects of each
-        // other's and buffers with their lengths. Nothing is freed: the process ends after this.
+        // SAFETY: the functions have the types that OpenSSL 3 documents for their names, and receive each other's
+        // objects and buffers with their lengths. Nothing is freed: the process exits after this.
         unsafe {
             let context = self.get::<unsafe extern "C" fn() -> P>("OSSL_LIB_CTX_new")?();
             let load =
                 self.get::<unsafe extern "C" fn(P, *const c_char) -> c_int>("OSSL_LIB_CTX_load_config")?;
-            self.good(load(context, configuration.as_ptr()), "the configuration is not accepted")?;
+            self.good(load(context, configuration.as_ptr()), "the configuration is rejected")?;
             let bio = self.get::<unsafe extern "C" fn(*const c_void, c_int) -> P>("BIO_new_mem_buf")?;
             let bio = bio(pem.as_ptr().cast(), length);
             let read = self.get::<unsafe extern "C" fn(P, *mut P, P, P, P, *const c_char) -> P>(
@@ -73,7 +73,7 @@ impl OpenSsl {
                 "EVP_DigestSign",
             )?;
             let signed = sign(signing, signature.as_mut_ptr(), &mut size, MESSAGE.as_ptr(), MESSAGE.len());
-            self.good(signed, "it does not sign")?;
+            self.good(signed, "signing failed")?;
             let verifying = new();
             let init = self.get::<Init>("EVP_DigestVerifyInit_ex")?;
             let begun = init(verifying, null_mut(), c"SHA256".as_ptr(), context, null(), key, null_mut());
@@ -86,7 +86,7 @@ impl OpenSsl {
             let version = self.get::<unsafe extern "C" fn(c_int) -> *const c_char>("OpenSSL_version")?(0);
             let version = CStr::from_ptr(version).to_string_lossy();
             if name != "quadrille" {
-                return Err(format!("{version}: the key went to the provider `{name}`, not to quadrille"));
+                return Err(format!("{version}: the key is in the provider `{name}`, not in quadrille"));
             }
             Ok(format!("{version}, a signature of {size} bytes by the {name} provider, verified"))
         }
@@ -95,13 +95,13 @@ impl OpenSsl {
     /// # Safety
     /// `F` is the type of the function of this name.
     unsafe fn get<F: Copy>(&self, name: &str) -> Result<F, String> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let symbol: Symbol<F> = unsafe { self.0.get(name.as_bytes()) }
-            .map_err(|_| format!("it has no {name}: this OpenSSL is older than 3.0"))?;
+            .map_err(|_| format!("the function {name} is missing: this OpenSSL is older than 3.0"))?;
         Ok(*symbol)
     }
 
-    /// With OpenSSL's own words for what went wrong.
+    /// Succeeds if `result` is 1; the error otherwise includes the reasons in OpenSSL's error queue.
     fn good(&self, result: c_int, otherwise: &str) -> Result<(), String> {
         if result == 1 {
             return Ok(());

@@ -1,11 +1,11 @@
-//! The servers, and what each needs.
+//! Supported servers and their configuration.
 
 use std::{
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// A server with OpenSSL 3 in it.
+/// A server that uses OpenSSL 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Server {
     /// nginx.
@@ -37,8 +37,8 @@ impl Server {
         }
     }
 
-    /// OpenSSL's configuration. The default provider comes first, because without it there would be nothing but RSA and
-    /// ECDSA keys, and because what both have is then its own.
+    /// Returns OpenSSL's configuration. The default provider is first, because without it only RSA and ECDSA keys
+    /// would be available, and because it then takes precedence for algorithms that both implement.
     pub(super) fn openssl_cnf(self, module: &Path, pem_keys: &[String], key_exchange: bool) -> String {
         let section = match self {
             Self::Node => "nodejs_conf",
@@ -51,7 +51,7 @@ impl Server {
         let (use_algorithms, algorithms) = match key_exchange {
             true => (
                 "alg_section = algorithms\n",
-                "\n# For what the provider marks so, which is X25519, and for nothing else.\n\
+                "\n# For the algorithms with this property (X25519) only.\n\
                  [algorithms]\ndefault_properties = ?quadrille.key_exchange=yes\n",
             ),
             false => ("", ""),
@@ -66,7 +66,7 @@ impl Server {
         )
     }
 
-    /// What to change in the server's own configuration. `asynchronous`: nginx loads our module.
+    /// Returns the changes to the server's own configuration. `asynchronous`: nginx loads Quadrille's module.
     pub(super) fn lines(self, openssl_cnf: &Path, asynchronous: bool) -> String {
         let path = std::path::absolute(openssl_cnf).unwrap_or_else(|_| openssl_cnf.to_owned());
         let variable = format!("OPENSSL_CONF={}", path.display());
@@ -77,30 +77,30 @@ impl Server {
         };
         match self {
             Self::Nginx if asynchronous => format!(
-                "{}\n# Keys stay where they are. nginx.conf has to include the lines that load the module, as Debian's does with\n\
-                 # modules-enabled; `quadrille_async off` in a server leaves that as it was.\n",
+                "{}\n# The key files do not change. nginx.conf must include the lines that load the module, as Debian's does with\n\
+                 # modules-enabled; `quadrille_async off` in a server block disables it there.\n",
                 unit("nginx")
             ),
             Self::Nginx => format!(
-                "{}\n# Keys stay where they are. nginx waits for each operation, so it gains by the module that\n\
-                 # `quadrille provider install nginx --async` loads, or by a key server of this machine, where the operations of\n\
-                 # all workers meet: see `quadrille provider key --help`.\n",
+                "{}\n# The key files do not change. nginx waits for each operation, so to batch operations, use the module that\n\
+                 # `quadrille provider install nginx --async` loads, or a local key server, which batches the operations of all\n\
+                 # workers: see `quadrille provider key --help`.\n",
                 unit("nginx")
             ),
             Self::Haproxy => format!(
-                "{}\n# haproxy.cfg: connections go on while operations are computed.\nglobal\n    ssl-mode-async\n",
+                "{}\n# haproxy.cfg: serve other connections while operations are computed.\nglobal\n    ssl-mode-async\n",
                 unit("haproxy")
             ),
-            Self::Apache => format!("{}\n# Keys stay where they are.\n", unit("apache2")),
+            Self::Apache => format!("{}\n# The key files do not change.\n", unit("apache2")),
             Self::Node => {
                 format!(
-                    "# In the environment of the program; its code stays as it is.\n{variable} node server.js\n"
+                    "# In the environment of the program; its code does not change.\n{variable} node server.js\n"
                 )
             }
         }
     }
 
-    /// The file whose OpenSSL is this server's: its program, or the module of it that has TLS.
+    /// Returns the file that loads the server's OpenSSL: its program, or its TLS module.
     pub(super) fn program(self) -> Result<PathBuf, String> {
         let candidates: &[&str] = match self {
             Self::Nginx => &["/usr/sbin/nginx", "/usr/local/nginx/sbin/nginx", "/usr/local/sbin/nginx"],
@@ -114,11 +114,11 @@ impl Server {
         };
         let known = candidates.iter().map(PathBuf::from).find(|file| file.exists());
         known.ok_or_else(|| {
-            format!("{} is not in any of {}; name it by --program", self.title(), candidates.join(", "))
+            format!("{} was not found at {}; give --program", self.title(), candidates.join(", "))
         })
     }
 
-    /// The OpenSSL that a program would load.
+    /// Returns the libcrypto that a program would load.
     pub(super) fn libcrypto(self, program: &Path) -> Result<PathBuf, String> {
         let listed =
             Command::new("ldd").arg(program).output().map_err(|error| format!("cannot run ldd: {error}"))?;
@@ -127,7 +127,7 @@ impl Server {
         let path =
             line.and_then(|line| line.split_once("=>")).and_then(|(_, path)| path.split_whitespace().next());
         path.map(PathBuf::from).ok_or_else(|| {
-            format!("{} loads no libcrypto: its OpenSSL is inside it, or it has none", program.display())
+            format!("{} does not load libcrypto: its OpenSSL is static, or it has none", program.display())
         })
     }
 }

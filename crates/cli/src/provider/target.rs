@@ -1,34 +1,35 @@
-//! Which server the module is for, and where the module is.
+//! Flags for the target server and the location of the module.
 
 use super::server::Server;
 use std::path::PathBuf;
 
-/// A server, and the module for it.
+/// A server and the module for it.
 #[derive(clap::Args)]
 pub(super) struct Target {
-    /// Which server.
+    /// The server.
     pub(super) server: Server,
     #[command(flatten)]
     module: Module,
     /// The server's program, or for Apache its mod_ssl.so.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// A directory, file or socket that files of `quadrille provider key` may name; they may name no others. May be
+    /// A directory, file or socket that files of `quadrille provider key` may name; all others are rejected. May be
     /// repeated.
     #[arg(long, value_name = "PATH")]
     pem_keys: Vec<PathBuf>,
-    /// Let the provider compute X25519, too: it takes less CPU than OpenSSL 3.0's. `install --async` does so anyway.
+    /// Also use the provider for X25519: it takes less CPU than OpenSSL 3.0's. `install --async` implies this.
     #[arg(long)]
     key_exchange: bool,
 }
 
 impl Target {
-    /// The server's program.
+    /// Returns the server's program.
     pub(super) fn program(&self) -> Result<PathBuf, String> {
         self.program.clone().map_or_else(|| self.server.program(), Ok)
     }
 
-    /// The configuration of the server's OpenSSL. `key_exchange`: X25519 is the provider's even if nobody has said so.
+    /// Returns the configuration of the server's OpenSSL. `key_exchange` uses the provider for X25519 even without
+    /// the flag.
     pub(super) fn openssl_cnf(&self, key_exchange: bool) -> Result<String, String> {
         let absolute = |path: &PathBuf| {
             let path = std::path::absolute(path).map_err(|error| error.to_string())?;
@@ -41,7 +42,7 @@ impl Target {
     }
 }
 
-/// Where the module is.
+/// Location of the module.
 #[derive(clap::Args)]
 pub(super) struct Module {
     /// The module [default: quadrille-provider.so beside this program, or in lib/quadrille].
@@ -52,7 +53,7 @@ pub(super) struct Module {
 const FILE_NAME: &str = "quadrille-provider.so";
 
 impl Module {
-    /// The absolute path of the module.
+    /// Returns the absolute path of the module.
     pub(super) fn find(&self) -> Result<PathBuf, String> {
         let beside = || Some(std::env::current_exe().ok()?.parent()?.join(FILE_NAME));
         let installed = || {
@@ -66,11 +67,11 @@ impl Module {
         };
         let missing = || {
             format!(
-                "{FILE_NAME} is neither beside this program nor in /usr/lib/quadrille; name it by --module"
+                "{FILE_NAME} is neither beside this program nor in /usr/lib/quadrille; give its path with --module"
             )
         };
         let file = found.ok_or_else(missing)?;
-        // OpenSSL wants the whole path.
+        // OpenSSL needs the absolute path.
         file.canonicalize().map_err(|error| format!("--module {}: {error}", file.display()))
     }
 }

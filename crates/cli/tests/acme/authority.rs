@@ -1,4 +1,4 @@
-//! A certificate authority with its DNS server, and a gateway that orders from it.
+//! A certificate authority (pebble) with its DNS server, and a gateway that orders from it.
 
 use crate::support::{Certificates, Gateway, eventually, logs, ports, quadrille, serve, succeed};
 use std::{
@@ -13,8 +13,8 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// How long a test waits for a certificate. An order that the authority refuses, because the machine is too slow for one of
-/// its time limits, is tried again after a minute, and then after four more.
+/// Time that a test waits for a certificate. If a slow machine misses one of the authority's time limits and the
+/// order is rejected, it is retried after a minute, and then after four more.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A running pebble; killed when dropped.
@@ -26,26 +26,26 @@ pub struct Pebble {
     management: u16,
     dns: u16,
     dns_management: u16,
-    /// Where it validates names by TLS-ALPN-01.
+    /// Port on which it validates names by TLS-ALPN-01.
     pub tls_port: u16,
-    /// Where it validates names by HTTP-01.
+    /// Port on which it validates names by HTTP-01.
     pub http_port: u16,
     running: Vec<Child>,
 }
 
-/// How pebble behaves.
+/// Settings of pebble.
 pub struct Behaviour {
-    /// Seconds for which certificates hold.
+    /// Validity of certificates, in seconds.
     pub life: u32,
-    /// Of 100 requests with a good nonce, so many are refused at random: an order fails now and then.
+    /// Percentage of requests with a valid nonce that are rejected at random, so that some orders fail.
     pub refused_nonces: u32,
     /// `ocspResponderURL`.
     pub ocsp: String,
-    /// The key identifier and the MAC key, in base64url, of the account that new ones must belong to.
+    /// Key identifier and MAC key, in base64url, for external account binding.
     pub external_account: Option<(&'static str, &'static str)>,
-    /// Another profile, for six days. Of several, pebble takes any for an order that names none.
+    /// Name of a second profile, for six days. For an order without a profile, pebble chooses any of them.
     pub short_lived: Option<&'static str>,
-    /// Each of its validations waits for up to so many seconds before it begins.
+    /// Maximum random delay before each validation, in seconds.
     pub waits: u32,
 }
 
@@ -63,7 +63,7 @@ impl Default for Behaviour {
 }
 
 impl Pebble {
-    /// `None`, with a word of why, where pebble cannot be built.
+    /// Starts pebble; returns `None`, and prints the reason, if it cannot be built.
     pub fn start(behaviour: &Behaviour) -> Option<Self> {
         let mut this = Self::prepare()?;
         this.configure(behaviour);
@@ -71,16 +71,13 @@ impl Pebble {
         Some(this)
     }
 
-    /// Everything but the authority itself, which is down.
+    /// Prepares everything except the authority itself, which is down.
     pub fn prepare() -> Option<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install-tools.sh");
         let installed = Command::new("bash").arg(script).arg("pebble").output().expect("bash");
         if !installed.status.success() {
             let why = String::from_utf8_lossy(&installed.stderr);
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED: pebble cannot be built, so that nothing is ordered: {why}"
-            );
+            let _ = writeln!(std::io::stderr(), "SKIPPED: pebble cannot be built: {why}");
             return None;
         }
         let programs = PathBuf::from(String::from_utf8_lossy(&installed.stdout).trim());
@@ -127,7 +124,7 @@ impl Pebble {
         fs::write(self.path("pebble.json"), text).expect("writing");
     }
 
-    /// Starts the authority and its DNS server, and waits until they answer.
+    /// Starts the authority and its DNS server, and waits until they respond.
     pub fn run(&mut self, behaviour: &Behaviour) {
         let dns = format!("127.0.0.1:{}", self.dns);
         let mut server = Command::new(self.programs.join("pebble-challtestsrv"));
@@ -165,10 +162,10 @@ impl Pebble {
                 TcpStream::connect(("127.0.0.1", port)).is_ok()
             });
         }
-        eventually("the DNS server does not answer", || answers_queries(self.dns));
+        eventually("the DNS server does not respond", || answers_queries(self.dns));
     }
 
-    /// Another server at one of its ports would be taken for it.
+    /// Fails if pebble has exited: another server on one of its ports would be mistaken for it.
     fn check_that_it_runs(&mut self) {
         let ended = self.running.iter_mut().find_map(|child| child.try_wait().expect("waiting"));
         assert!(ended.is_none(), "{ended:?}: {}", self.log());
@@ -195,19 +192,19 @@ impl Pebble {
         format!("https://localhost:{}/dir", self.port)
     }
 
-    /// The CA that its HTTPS server's certificate leads to.
+    /// CA of its HTTPS server's certificate.
     pub fn ca(&self) -> PathBuf {
         self.certificates.ca()
     }
 
-    /// The root that the certificates lead to that it issues.
+    /// Root of the certificates that it issues.
     pub fn root(&self) -> PathBuf {
         let root = self.path("root.pem");
         fs::write(&root, self.management(&["--fail"], "/roots/0")).expect("writing");
         root
     }
 
-    /// What the management interface answers.
+    /// Returns the response of the management interface.
     pub fn management(&self, arguments: &[&str], path: &str) -> String {
         let url = format!("https://localhost:{}{path}", self.management);
         let mut curl = Command::new("curl");
@@ -215,18 +212,18 @@ impl Pebble {
         succeed(curl.args(arguments).arg(url))
     }
 
-    /// What pebble has logged.
+    /// Returns pebble's log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    /// How many certificates it has issued.
+    /// Returns the number of certificates issued.
     pub fn issued(&self) -> usize {
         self.log().matches("Issued certificate serial").count()
     }
 
-    /// A command that changes its DNS, as `acme.dns_hook` wants it. If there is a file `dns-hook.block-ACTION`, it takes
-    /// that away, leaves the gateway's process id in `dns-hook.blocked`, and ends with the test.
+    /// Writes a command for `acme.dns_hook` that changes its DNS. If there is a file `dns-hook.block-ACTION`, the
+    /// command removes it, writes the gateway's process id to `dns-hook.blocked`, and blocks until the test ends.
     pub fn dns_hook(&self) -> PathBuf {
         let hook = self.path("dns-hook");
         let url = format!("http://127.0.0.1:{}", self.dns_management);
@@ -242,7 +239,7 @@ impl Pebble {
         hook
     }
 
-    /// The lines of `acme` in a configuration.
+    /// Returns the `acme` section of a configuration.
     pub fn section(&self, more: &str) -> String {
         let [state, ca] = [self.state(), self.ca()].map(|path| path.display().to_string());
         format!(
@@ -251,7 +248,7 @@ impl Pebble {
         )
     }
 
-    /// A configuration with one certificate that is ordered, on the port where it is validated.
+    /// Writes a configuration with one ACME certificate, on the port of its validation.
     pub fn configuration(&self, order: &str, more: &str) -> PathBuf {
         let file = self.path("quadrille.yaml");
         let text = format!(
@@ -264,7 +261,8 @@ impl Pebble {
         file
     }
 
-    /// The same with these challenges and the [hook](Self::dns_hook): the hook and the configuration.
+    /// Writes that configuration with these challenges and the [hook](Self::dns_hook); returns the hook and the
+    /// configuration.
     pub fn configuration_with_hook(&self, order: &str, challenges: &str) -> [PathBuf; 2] {
         let (hook, file) = (self.dns_hook(), self.configuration(order, ""));
         let text = fs::read_to_string(&file).expect("the configuration");
@@ -273,17 +271,17 @@ impl Pebble {
         [hook, file]
     }
 
-    /// A gateway with that configuration.
+    /// Starts a gateway with that configuration.
     pub fn gateway(&self, order: &str) -> Gateway {
         Gateway::with_config(&self.configuration(order, ""), 1)
     }
 
-    /// `quadrille cert` for this configuration.
+    /// Runs `quadrille cert` for this configuration.
     pub fn cert(&self, arguments: &[&str]) -> String {
         succeed(quadrille("cert").args(arguments).arg("--config").arg(self.path("quadrille.yaml")))
     }
 
-    /// A gateway with flags alone.
+    /// Starts a gateway configured by flags only.
     pub fn gateway_with_flags(&self, domains: &[&str]) -> Gateway {
         let mut command = serve();
         command.args(["--listen", &format!("127.0.0.1:{}", self.tls_port), "--admin", "127.0.0.1:0"]);
@@ -303,7 +301,7 @@ impl Drop for Pebble {
     }
 }
 
-/// A handshake with this SNI; the leaf's text in openssl's words, or what went wrong.
+/// Performs a handshake with this SNI; returns the leaf as printed by openssl, or the error.
 pub fn shown(address: SocketAddr, ca: &Path, name: &str, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new("openssl");
     command.args([
@@ -325,7 +323,7 @@ pub fn shown(address: SocketAddr, ca: &Path, name: &str, arguments: &[&str]) -> 
     let succeeded = output.status.success();
     let text =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    // A handshake that failed for its certificate says `ok` of a session that there is not.
+    // openssl prints `ok` for a missing session if the handshake failed because of the certificate.
     if succeeded
         && text.contains("Verify return code: 0 (ok)")
         && text.contains("-----BEGIN CERTIFICATE-----")
@@ -336,13 +334,13 @@ pub fn shown(address: SocketAddr, ca: &Path, name: &str, arguments: &[&str]) -> 
     }
 }
 
-/// Waits until a client that trusts the authority gets a certificate for this name.
+/// Waits until a client that trusts the authority receives a certificate for this name.
 #[track_caller]
 pub fn wait_for_certificate(gateway: &Gateway, ca: &Path, name: &str, arguments: &[&str]) -> String {
     wait_for_certificate_at(gateway.address(0), ca, name, arguments, || gateway.log())
 }
 
-/// The same at this address; `logs` says what has happened otherwise.
+/// Waits for the certificate at this address; `logs` returns the logs for the failure message.
 #[track_caller]
 pub fn wait_for_certificate_at(
     address: SocketAddr,
@@ -361,9 +359,9 @@ pub fn wait_for_certificate_at(
     }
 }
 
-/// Whether a DNS server answers a question over UDP.
+/// Returns whether a DNS server responds to a query over UDP.
 fn answers_queries(port: u16) -> bool {
-    // One question for the TXT records of `a.` (RFC 1035 section 4).
+    // A query for the TXT records of `a.` (RFC 1035 section 4).
     let query = [0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, b'a', 0, 0, 16, 0, 1];
     let ask = || {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -375,14 +373,14 @@ fn answers_queries(port: u16) -> bool {
     ask().is_ok()
 }
 
-/// The first certificate in a text.
+/// Returns the first certificate in a text.
 pub fn leaf(text: &str) -> &str {
     let begin = text.find("-----BEGIN CERTIFICATE-----").expect("a certificate");
     let end = text[begin..].find("-----END CERTIFICATE-----").expect("its end");
     &text[begin..begin + end]
 }
 
-/// The private parts of what is kept, as somebody would look for them in a log.
+/// Returns substrings of the stored private keys, to search for in logs.
 pub fn secrets(state: &Path) -> Vec<String> {
     let mut secrets = Vec::new();
     for entry in fs::read_dir(state).expect("the state").map(|entry| entry.expect("an entry").path()) {

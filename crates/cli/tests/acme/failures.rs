@@ -1,4 +1,4 @@
-//! Whatever the authority does, the certificates that are there serve.
+//! Failures of the authority: existing certificates stay in use.
 
 use crate::{
     authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
@@ -27,14 +27,14 @@ fn an_authority_that_is_down_longer_than_the_certificate_should_have_lasted_is_a
     pebble.stop();
     clock.runs_ahead(8 * DAY);
     gateway.wait_for_metric("quadrille_acme_certificates", &["late"], |value| value == 1.0);
-    gateway.wait_for_log("less than a third of its life is left");
-    gateway.wait_for_log("the certificate authority cannot be asked");
+    gateway.wait_for_log("less than a third of its lifetime is left");
+    gateway.wait_for_log("cannot reach the certificate authority");
     let still = shown(gateway.address(0), &root, "down.example.com", &[]).expect("the old one serves");
     assert_eq!(leaf(&first), leaf(&still));
-    // The authority that comes back has forgotten the account, and has another root.
+    // The restarted authority has no account and another root.
     pebble.run(&behaviour);
     let root = pebble.root();
-    // Each hour it is tried again.
+    // Orders are retried each hour.
     clock.runs_ahead(8 * DAY + 3600);
     gateway.wait_for_log("does not know the account");
     clock.runs_ahead(8 * DAY + 2 * 3600);
@@ -42,25 +42,25 @@ fn an_authority_that_is_down_longer_than_the_certificate_should_have_lasted_is_a
     assert_ne!(leaf(&first), leaf(&second));
 }
 
-/// The refusal of a name that cannot be validated is logged in the authority's words, and it is not tried again at once.
+/// If a name cannot be validated, the authority's error is logged, and the order is not retried at once.
 #[test]
-fn a_refusal_is_told_in_the_authoritys_words() {
+fn the_authoritys_error_is_logged() {
     let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
-    // No server listens where names are validated.
+    // No server listens on the validation port.
     let file = pebble.configuration("{ names: [unreachable.example.com] }", "");
     let text = fs::read_to_string(&file).expect("the configuration");
     fs::write(&file, text.replace(&format!(":{}\n", pebble.tls_port), ":0\n")).expect("writing");
     let mut gateway = Gateway::with_config(&file, 1);
-    gateway.wait_for_log("the certificate authority refuses");
+    gateway.wait_for_log("the certificate authority rejects the request");
     let log = gateway.log();
     assert!(log.contains("unreachable.example.com: ") && log.contains("Failed to connect"), "{log}");
     let again = log.split("again_in_s=").nth(1).and_then(|rest| rest.split_whitespace().next());
-    let again: u32 = again.and_then(|seconds| seconds.parse().ok()).expect("when it is tried again");
+    let again: u32 = again.and_then(|seconds| seconds.parse().ok()).expect("the time of the next attempt");
     assert!((60..=75).contains(&again), "{again}");
     gateway.wait_for_metric("quadrille_acme_orders_total", &["failed"], |value| value == 1.0);
 }
 
-/// HTTPS that answers everything with this.
+/// Starts an HTTPS server that responds to every request with these bytes.
 fn nonsense(certificates: &Certificates, answer: &'static [u8]) -> u16 {
     let inner = TcpListener::bind("127.0.0.1:0").expect("a port");
     let behind = inner.local_addr().expect("an address");
@@ -100,7 +100,8 @@ fn an_authority_that_answers_nonsense_harms_nothing() {
         fs::write(&file, text).expect("writing");
         let mut gateway = Gateway::with_config(&file, 1);
         gateway.wait_for_log("no certificate could be ordered");
-        shown(gateway.address(0), &certificates.ca(), "localhost", &[]).expect("what is there serves");
+        shown(gateway.address(0), &certificates.ca(), "localhost", &[])
+            .expect("the existing certificate is served");
         let log = gateway.log();
         if answer.starts_with(b"HTTP/1.1 503") {
             assert!(log.contains("again_in_s=7777"), "{log}");
@@ -109,7 +110,7 @@ fn an_authority_that_answers_nonsense_harms_nothing() {
     }
 }
 
-/// To such a clock every certificate has expired when it comes. It is ordered once, and not again and again.
+/// Every certificate has expired for such a clock when it is issued. It is ordered only once.
 #[test]
 fn a_clock_that_is_an_hour_ahead_costs_no_further_orders() {
     let behaviour = Behaviour { life: 1800, ..Behaviour::default() };
@@ -120,7 +121,7 @@ fn a_clock_that_is_an_hour_ahead_costs_no_further_orders() {
     gateway.wait_for_log("the clock of this machine is wrong");
     wait_for_certificate(&gateway, &pebble.root(), "ahead.example.com", &[]);
     gateway.wait_for_metric("quadrille_acme_certificates", &["late"], |value| value == 1.0);
-    // It looks what is due every second.
+    // Due orders are checked every second.
     throughout(Duration::from_secs(5), "it is ordered again", || pebble.issued() == 1);
 }
 
@@ -132,7 +133,7 @@ fn an_account_belongs_to_the_one_that_the_authority_wants() {
     let file = pebble.configuration("{ names: [bound.example.com] }", "");
     let plain = fs::read_to_string(&file).expect("the configuration");
     let mut without = Gateway::with_config(&file, 1);
-    without.wait_for_log("the certificate authority refuses");
+    without.wait_for_log("the certificate authority rejects the request");
     assert!(without.log().contains("externalAccountRequired"), "{}", without.log());
     without.wait_for_metric("quadrille_acme_orders_total", &["failed"], |value| value == 1.0);
     drop(without);

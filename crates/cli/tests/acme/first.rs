@@ -1,4 +1,4 @@
-//! The first certificate, by each way of proving a name.
+//! The first certificate, with each type of challenge.
 
 use crate::{
     authority::{Behaviour, PATIENCE, Pebble, leaf, secrets, shown, wait_for_certificate},
@@ -44,12 +44,12 @@ fn both_types_of_key_by_tls_alpn_with_nothing_secret_in_sight() {
         assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600, "{file:?}");
     }
 
-    // A client that comes to validate a name whose validation is over gets nothing, and no connection for anything else.
+    // After the validation, an `acme-tls/1` client is not served, neither for validation nor for anything else.
     let stranger = shown(gateway.address(0), &root, "a.example.com", &["-alpn", "acme-tls/1"]).unwrap_err();
     assert!(stranger.contains("unrecognized name"), "{stranger}");
 }
 
-/// Other clients can come while a name is validated, and offer what authorities do not: tickets.
+/// Other clients can connect while a name is validated, and offer tickets, which authorities do not.
 #[test]
 fn a_validating_client_may_resume_or_not() {
     let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
@@ -58,7 +58,7 @@ fn a_validating_client_may_resume_or_not() {
     fs::write(&file, text.replace(&format!(":{}\n", pebble.tls_port), ":0\n")).expect("writing");
     let gateway = Gateway::with_config(&file, 1);
     let root = pebble.root();
-    // The authority cannot validate the name before these clients have come.
+    // The authority cannot validate the name before these clients have connected.
     let barrier = hold_back(pebble.tls_port, gateway.address(0));
     for version in ["-tls1_2", "-tls1_3"] {
         let seen = || {
@@ -74,7 +74,7 @@ fn a_validating_client_may_resume_or_not() {
     wait_for_certificate(&gateway, &root, "slow.example.com", &[]);
 }
 
-/// Passes connections to this port on to a server, once the flag is set. It ends with the test.
+/// Relays connections on this port to a server once the flag is set. It ends with the test.
 fn hold_back(port: u16, server: SocketAddr) -> Arc<AtomicBool> {
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port of validations");
     let barrier = Arc::new(AtomicBool::new(false));
@@ -106,7 +106,7 @@ fn with_flags_alone_and_kept_over_a_restart() {
     let root = pebble.root();
     let first = wait_for_certificate(&gateway, &root, "flags.example.com", &[]);
     drop(gateway);
-    // The authority is needed no more.
+    // The authority is no longer needed.
     pebble.stop();
     let gateway = pebble.gateway_with_flags(&["flags.example.com"]);
     let again = shown(gateway.address(0), &root, "flags.example.com", &[]).expect("a certificate at once");
@@ -127,14 +127,14 @@ fn by_a_request_on_a_plain_listener() {
     fs::write(&file, text.replace("acme: { email", "acme: { challenges: [http-01], email")).expect("writing");
     let gateway = Gateway::with_config(&file, 2);
     let certificate = wait_for_certificate(&gateway, &pebble.root(), "plain.example.com", &[]);
-    assert!(!gateway.log().contains("has validated a name"), "by a request, and not by a handshake");
+    assert!(!gateway.log().contains("has validated a name"), "validated by a request, not by a handshake");
     let text = succeed(Command::new("sh").args([
         "-c",
         "printf '%s' \"$0\" | openssl x509 -noout -ext subjectAltName",
         &format!("{}-----END CERTIFICATE-----\n", leaf(&certificate)),
     ]));
     assert!(text.contains("IP Address:127.0.0.1"), "{text}");
-    // Other requests for such paths go where all go.
+    // Other requests below this path are routed as usual.
     let url = format!("http://{}/.well-known/acme-challenge/unknown", gateway.address(1));
     let status = succeed(Command::new("curl").args(["-s", "-o", "/dev/null", "-w", "%{http_code}", &url]));
     assert_eq!(status, "301");
@@ -153,7 +153,7 @@ fn a_wildcard_by_dns_with_a_command() {
     assert_eq!(calls, format!("present {record}\ncleanup {record}\n"));
 }
 
-/// A reload interrupts an order, whatever it waits for.
+/// A reload interrupts an order in any state.
 #[test]
 fn an_order_that_is_interrupted_leaves_no_records() {
     let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
@@ -185,10 +185,10 @@ fn a_name_without_a_certificate_gets_none_and_others_are_served() {
     let address = gateway.address(0);
     let refused = shown(address, &own.ca(), "there.example.com", &[]).unwrap_err();
     assert!(refused.contains("unrecognized name"), "{refused}");
-    shown(address, &own.ca(), "here.example.com", &[]).expect("a certificate that is there");
+    shown(address, &own.ca(), "here.example.com", &[]).expect("an existing certificate");
     assert_eq!(gateway.metric("quadrille_acme_certificates", &["missing"]), 1.0);
     assert!(gateway.admin_page("/status").contains("there.example.com (ecdsa-p256)"));
-    // Once the authority is there, so is the certificate.
+    // Once the authority is up, the certificate is issued.
     let behaviour = Behaviour::default();
     pebble.configure(&behaviour);
     pebble.run(&behaviour);
@@ -227,8 +227,8 @@ fn a_profile_is_ordered_and_one_that_there_is_not_is_refused() {
     let behaviour = Behaviour { short_lived: Some("shortlived"), ..Behaviour::default() };
     let Some(pebble) = Pebble::start(&behaviour) else { return };
     let mut unknown = pebble.gateway("{ names: [six.example.com], profile: eternal }");
-    unknown.wait_for_log("the certificate authority refuses");
-    assert!(unknown.log().contains("eternal"), "in its words: {}", unknown.log());
+    unknown.wait_for_log("the certificate authority rejects the request");
+    assert!(unknown.log().contains("eternal"), "the authority's error is logged: {}", unknown.log());
     unknown.wait_for_metric("quadrille_acme_orders_total", &["failed"], |value| value == 1.0);
     drop(unknown);
     fs::remove_file(pebble.state().join("progress.json")).expect("removing");

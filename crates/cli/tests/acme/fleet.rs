@@ -1,4 +1,4 @@
-//! Gateways of a fleet: one orders, and all serve.
+//! Certificates in a fleet: one gateway orders, and all serve.
 
 use crate::{
     authority::{
@@ -20,14 +20,14 @@ const NAME: &str = "all.example.com";
 /// The lease of the gateway that orders.
 const LEASE: &str = "*:lease";
 
-/// Gateways with a state directory each, that share a Redis and a secret, behind a balancer at the ports where the
-/// authority validates names.
+/// Gateways with separate state directories that share a Redis and a secret, behind a load balancer on the ports that
+/// the authority validates.
 pub struct Fleet {
     pub pebble: Pebble,
     redis: Redis,
     certificates: Certificates,
     challenges: &'static str,
-    /// More of `acme`, such as `, fleet: off`.
+    /// Further keys of `acme`, such as `, fleet: off`.
     more: String,
     pub gateways: Vec<Gateway>,
     tls_ports: Vec<u16>,
@@ -87,13 +87,13 @@ impl Fleet {
         self.pebble.root()
     }
 
-    /// One more gateway, which nobody knew before.
+    /// Adds a new gateway.
     pub fn join(&mut self) {
         self.gateways.push(Gateway::with_config(&self.file(self.gateways.len()), 2));
     }
 
-    /// Waits until all serve the same certificate, another one than `before`; tells how long after the first one the last
-    /// one did.
+    /// Waits until all gateways serve the same certificate, different from `before`; returns the time between the
+    /// first gateway and the last.
     #[track_caller]
     pub fn all_serve(&self, root: &std::path::Path, before: &str) -> (String, Duration) {
         let (mut first, mut leaves) = (None, Vec::new());
@@ -123,7 +123,7 @@ impl Fleet {
         succeed(quadrille("cert").args(["renew", NAME, "--config"]).arg(self.file(index)));
     }
 
-    /// The Redis key of the certificate.
+    /// Returns the Redis key of the certificate.
     fn record(&self) -> String {
         let keys = self.redis.cli(&["KEYS", "quadrille:*:record:certificates/*"]);
         keys.lines().next().unwrap_or_else(|| panic!("no record: {keys}")).to_owned()
@@ -134,19 +134,19 @@ impl Fleet {
     }
 }
 
-/// The lease of a process that is dead ends by itself after 20 seconds, and here sooner, as Redis ends it.
+/// Expires the lease of a dead process in Redis at once; it would expire by itself after 20 seconds.
 pub fn end_lease_soon(redis: &Redis) {
     let keys = redis.cli(&["KEYS", LEASE]);
     for key in keys.lines().filter(|key| !key.is_empty()) {
         let left = redis.cli(&["PTTL", key]);
         let left: i64 = left.trim().parse().expect("milliseconds");
-        // -2: it has ended meanwhile. -1: it would never end.
+        // -2: it has expired meanwhile. -1: it would never expire.
         assert!(left == -2 || (0..=20_000).contains(&left), "{key}: {left}");
         redis.cli(&["PEXPIRE", key, "100"]);
     }
 }
 
-/// Gives each connection to the next server that is up. It ends with the test.
+/// Relays each connection to the next server that is up. It ends with the test.
 fn balance(port: u16, servers: Vec<u16>) {
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port of validations");
     thread::spawn(move || {
@@ -184,8 +184,10 @@ fn one_orders_by_handshakes_that_any_gateway_answers_and_all_serve() {
         fleet.metric("quadrille_acme_fleet_reachable", &[]) == 3.0
     });
     let asked = |gateway: &&Gateway| gateway.log().contains("a certificate authority has validated a name");
-    // The authority asks several times.
-    eventually("one gateway alone was asked", || fleet.gateways.iter().filter(asked).count() >= 2);
+    // The authority validates from several perspectives.
+    eventually("only one gateway received validation requests", || {
+        fleet.gateways.iter().filter(asked).count() >= 2
+    });
 
     fleet.renew(1);
     let (_, took) = fleet.all_serve(&root, &first);
@@ -222,7 +224,7 @@ fn one_orders_by_requests_that_any_gateway_answers() {
     assert_eq!(fleet.pebble.issued(), 1, "{}", fleet.logs());
 }
 
-/// The first is killed while a name is being validated, the second when it has been, and the third one goes on.
+/// The first gateway is killed during a validation, the second after it, and the third continues.
 #[test]
 fn a_gateway_that_is_killed_while_it_orders_stops_no_other() {
     let Some(mut fleet) = Fleet::start(0, "dns-01", "") else { return };
@@ -256,7 +258,7 @@ fn a_gateway_that_is_killed_while_it_orders_stops_no_other() {
     let left = (0..3).find(|index| !killed.contains(index)).expect("one is left");
     let served = wait_for_certificate(&fleet.gateways[left], &root, NAME, &[]);
     assert_eq!(fleet.pebble.issued(), 1, "{}", fleet.logs());
-    // One that was killed has it at once when it comes back.
+    // A gateway that was killed has the certificate at once after its restart.
     let again = Gateway::with_config(&fleet.file(killed[0]), 2);
     let shown = wait_for_certificate(&again, &root, NAME, &[]);
     assert_eq!(leaf(&shown), leaf(&served));
@@ -270,19 +272,19 @@ fn without_redis_what_is_there_serves_and_none_is_ordered() {
     let (first, _) = fleet.all_serve(&root, "");
     fleet.redis.kill();
     for gateway in &mut fleet.gateways {
-        gateway.wait_for_log("the fleet cannot be asked");
+        gateway.wait_for_log("the fleet's Redis is unavailable");
         gateway.wait_for_metric("quadrille_acme_fleet_reachable", &[], |value| value == 0.0);
-        gateway.wait_for_log("none is ordered until then");
+        gateway.wait_for_log("no certificate is ordered until it is available");
     }
     fleet.renew(0);
-    fleet.gateways[0].wait_for_log("an operator asks for its renewal");
-    throughout(Duration::from_secs(3), "it goes on serving the same", || {
+    fleet.gateways[0].wait_for_log("an operator requests its renewal");
+    throughout(Duration::from_secs(3), "the certificate has changed", || {
         fleet.gateways.iter().all(|gateway| {
             shown(gateway.address(0), &root, NAME, &[]).is_ok_and(|still| leaf(&still) == first)
         })
     });
     assert_eq!(fleet.pebble.issued(), 1);
-    // Redis comes back empty: the fleet gives it what it has, and orders what was asked for.
+    // Redis restarts empty: the fleet stores its certificates there again, and orders the requested ones.
     fleet.redis.restart();
     let (second, _) = fleet.all_serve(&root, &first);
     eventually("Redis has it again", || {
@@ -309,7 +311,7 @@ fn a_record_that_was_changed_or_is_an_old_one_is_refused_and_repaired() {
     assert_ne!(read(&fleet), good);
     eventually("it is refused", || refused(&fleet) >= 1.0);
     eventually("the change is not logged", || {
-        fleet.logs().contains("is not this fleet's, or has been changed")
+        fleet.logs().contains("does not belong to this fleet or has been modified")
     });
     eventually("it is repaired", || !read(&fleet).contains("tampered"));
 
@@ -318,9 +320,9 @@ fn a_record_that_was_changed_or_is_an_old_one_is_refused_and_repaired() {
     let before = refused(&fleet);
     fleet.redis.cli(&["COPY", "old", &record, "REPLACE"]);
     eventually("the old one is refused", || refused(&fleet) > before);
-    eventually("the age is not logged", || fleet.logs().contains("is older than what this gateway has had"));
+    eventually("the age is not logged", || fleet.logs().contains("is older than the version this gateway"));
     eventually("it is repaired", || read(&fleet) != good);
-    // Whoever joins now gets the right one, and orders none.
+    // A gateway that joins now receives the right record, and orders nothing.
     fleet.join();
     let newcomer = wait_for_certificate(&fleet.gateways[2], &root, NAME, &[]);
     assert_eq!((leaf(&newcomer), fleet.pebble.issued()), (&second[..], 2), "{}", fleet.logs());
@@ -334,7 +336,7 @@ fn a_gateway_that_may_orders_alone_while_redis_is_away() {
     fleet.join();
     let first = wait_for_certificate(&fleet.gateways[0], &root, NAME, &[]);
     fleet.gateways[0].wait_for_log("this gateway orders alone");
-    // What it has becomes the fleet's.
+    // Its certificate becomes the fleet's.
     fleet.redis.restart();
     eventually("the fleet has it", || {
         !fleet.redis.cli(&["KEYS", "*:record:certificates/*"]).trim().is_empty()
@@ -344,7 +346,7 @@ fn a_gateway_that_may_orders_alone_while_redis_is_away() {
     assert_eq!((leaf(&newcomer), fleet.pebble.issued()), (leaf(&first), 1), "{}", fleet.logs());
 }
 
-/// Without Redis, a lock in the directory.
+/// A lock in the directory prevents duplicate orders without Redis.
 #[test]
 fn two_processes_with_one_state_directory_order_once() {
     let Some(mut pebble) = Pebble::prepare() else { return };
@@ -356,7 +358,7 @@ fn two_processes_with_one_state_directory_order_once() {
     pebble.run(&behaviour);
     let gateways = [(); 2].map(|()| Gateway::with_config(&file, 1));
     let root = pebble.root();
-    // Either of them may order, and only its log says what has gone wrong.
+    // Either process may order, and only its log contains the error.
     let logs = || {
         let [one, other] = gateways.each_ref().map(Gateway::log);
         format!("one process:\n{one}\nthe other:\n{other}\nthe authority:\n{}", pebble.log())

@@ -1,4 +1,4 @@
-//! HTTPS in front of servers that speak plain HTTP.
+//! An HTTPS front for servers of plain HTTP.
 
 use crate::support::{Certificates, eventually, ports};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// HTTPS for `localhost`, with a certificate of this CA. Ends with the test.
+/// Starts HTTPS for `localhost`, with a certificate of this CA. It ends with the test.
 pub fn https_before(certificates: &Certificates, server: SocketAddr) -> u16 {
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let port = ports::free();

@@ -1,4 +1,4 @@
-//! An authority that answers nonsense, at each step of an order.
+//! An authority that sends malformed responses, at each step of an order.
 
 use crate::{
     authority::{leaf, shown, wait_for_certificate},
@@ -22,22 +22,22 @@ fn body(text: &str) -> Nonsense {
     Nonsense::Body(text.as_bytes().to_vec())
 }
 
-/// A certificate of the authority's for this name, with a key that nobody has asked for; with its root, or another one.
+/// Returns a certificate issued by the authority for this name with an unknown key, followed by this root.
 fn foreign(authority: &Certificates, name: &str, root: &Path) -> String {
     let pair = authority.ecdsa("P-256", &[name]);
     fs::read_to_string(&pair.chain).expect("a leaf") + &fs::read_to_string(root).expect("a root")
 }
 
-/// The right certificate, and behind it one that has nothing to do with it.
+/// Sends the right certificate followed by an unrelated one.
 fn behind(other: &Path) -> Nonsense {
     Nonsense::Behind(fs::read(other).expect("a certificate"))
 }
 
-/// What is said at each step, and what of it is told to the user.
+/// Malformed responses for each step, with the expected message for the user.
 fn cases(impostor: &Impostor) -> Vec<(Step, Nonsense, &'static str)> {
     let no_json = || body("no JSON!!");
-    let of_no_use = "what the certificate authority sent is of no use";
-    let cut = "the certificate authority cannot be asked";
+    let of_no_use = "invalid data from the certificate authority";
+    let cut = "cannot reach the certificate authority";
     let (ca, other) = (&impostor.certificates, Certificates::new());
     let mut cases = vec![
         (Step::Nonce, Nonsense::Bare(200), of_no_use),
@@ -54,8 +54,8 @@ fn cases(impostor: &Impostor) -> Vec<(Step, Nonsense, &'static str)> {
             body("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
             of_no_use,
         ),
-        (Step::Certificate, body(&foreign(ca, NAME, &ca.ca())), "a certificate for another key"),
-        (Step::Certificate, body(&foreign(ca, "b.example.com", &ca.ca())), "a certificate for another key"),
+        (Step::Certificate, body(&foreign(ca, NAME, &ca.ca())), "is for another key"),
+        (Step::Certificate, body(&foreign(ca, "b.example.com", &ca.ca())), "is for another key"),
         (Step::Certificate, behind(&other.ca()), "does not sign the one before it"),
         (Step::Certificate, Nonsense::Body(vec![b'x'; 3 << 20]), cut),
         (Step::Certificate, Nonsense::Bare(500), of_no_use),
@@ -71,8 +71,8 @@ fn cases(impostor: &Impostor) -> Vec<(Step, Nonsense, &'static str)> {
     cases
 }
 
-/// Has it ordered now, and waits until that has failed with this message: the line of the log. An order that has begun
-/// before, as one does by itself after ten seconds, may fail otherwise.
+/// Triggers an order, waits until it fails with this message, and returns the log line. An earlier order, such as the
+/// automatic one after ten seconds, may fail differently.
 fn order_fails(gateway: &Gateway, file: &Path, message: &str, what: &str) -> String {
     let failed = || gateway.metric("quadrille_acme_orders_total", &["failed"]);
     let (before, logged) = (failed(), gateway.log().len());
@@ -88,18 +88,18 @@ fn order_fails(gateway: &Gateway, file: &Path, message: &str, what: &str) -> Str
     line().expect("a line of the log")
 }
 
-/// Side by side: each order waits for the moment at which the gateway looks what is due.
+/// Runs cases in parallel: each order waits for the gateway's next check of due orders.
 const GATEWAYS: usize = 4;
 
 #[test]
-fn nonsense_at_any_step_is_told_and_the_old_certificate_goes_on_serving() {
+fn malformed_data_at_any_step_is_logged_and_the_old_certificate_stays_in_use() {
     thread::scope(|scope| {
         let running = [0, 1, 2, 3].map(|index| scope.spawn(move || nonsense_at_every_step(index)));
         running.into_iter().for_each(|test| test.join().expect("a test"));
     });
 }
 
-/// Of all cases, those of this gateway.
+/// Runs this gateway's share of the cases.
 fn nonsense_at_every_step(index: usize) {
     let impostor = Impostor::start();
     let file = impostor.configuration(NAME);
@@ -111,7 +111,8 @@ fn nonsense_at_every_step(index: usize) {
         impostor.says(Some((step, nonsense)));
         let line = order_fails(&gateway, &file, message, &what);
         let again = line.split("again_in_s=").nth(1).and_then(|rest| rest.split_whitespace().next());
-        let again: u32 = again.and_then(|seconds| seconds.parse().ok()).expect("when it is tried again");
+        let again: u32 =
+            again.and_then(|seconds| seconds.parse().ok()).expect("the time of the next attempt");
         assert!(again >= 10, "{what}: {line}");
         let still = shown(gateway.address(0), &ca, NAME, &[]).expect(&what);
         assert_eq!(leaf(&still), leaf(&first), "{what}");
@@ -124,26 +125,26 @@ fn nonsense_at_every_step(index: usize) {
     });
 }
 
-/// Before there is an account, which is what the first order begins with.
+/// The first order creates the account.
 #[test]
-fn nonsense_about_the_account_is_told_and_there_is_no_certificate_until_it_ends() {
+fn malformed_account_data_is_logged_and_delays_the_certificate() {
     let impostor = Impostor::start();
     let file = impostor.configuration(NAME);
     let ca = impostor.certificates.ca();
-    // Without its address, which is what the account is known by.
+    // Without the account's URL, which identifies it.
     impostor.says(Some((Step::Account, Nonsense::Bare(201))));
     let gateway = Gateway::with_config(&file, 1);
     eventually("it fails", || gateway.metric("quadrille_acme_orders_total", &["failed"]) >= 1.0);
-    eventually("the failure is not logged", || gateway.log().contains("of no use"));
+    eventually("the failure is not logged", || gateway.log().contains("invalid data from"));
     impostor.says(Some((Step::Account, Nonsense::Half)));
-    order_fails(&gateway, &file, "cannot be asked", "half of an account");
-    assert!(shown(gateway.address(0), &ca, NAME, &[]).is_err(), "there is none");
+    order_fails(&gateway, &file, "cannot reach", "half of an account");
+    assert!(shown(gateway.address(0), &ca, NAME, &[]).is_err(), "there is no certificate");
     impostor.says(None);
     succeed(quadrille("cert").args(["renew", NAME, "--config"]).arg(&file));
     wait_for_certificate(&gateway, &ca, NAME, &[]);
 }
 
-/// The library gives up after three nonces in a row that were refused.
+/// The library fails after three rejected nonces in a row.
 #[test]
 fn what_was_issued_is_not_ordered_again_for_refused_nonces() {
     let refused_and_issued = |step, count| {

@@ -1,4 +1,4 @@
-//! An authority that believes everything, issues with `openssl`, and says nonsense where a test wants it to.
+//! A test authority that accepts every name, issues with `openssl`, and sends malformed responses on request.
 
 use crate::{
     front::https_before,
@@ -17,7 +17,7 @@ use std::{
     thread,
 };
 
-/// One of its answers.
+/// The step of an order that a response belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Directory,
@@ -30,20 +30,20 @@ pub enum Step {
     Certificate,
 }
 
-/// What is said in the place of an answer.
+/// A malformed response.
 #[derive(Clone, Debug)]
 pub enum Nonsense {
-    /// This body, with the status and the header fields of the answer.
+    /// This body, with the regular status and header fields.
     Body(Vec<u8>),
-    /// This, behind what should be there.
+    /// The regular body followed by these bytes.
     Behind(Vec<u8>),
-    /// Only the status, and no header field that means anything.
+    /// Only the status, without ACME's header fields.
     Bare(u16),
-    /// The answer breaks off.
+    /// The response is truncated.
     Half,
-    /// There is none, and the connection stays open.
+    /// No response; the connection stays open.
     Silence,
-    /// The nonce is refused, so many times more (RFC 8555 section 6.5).
+    /// Rejects the nonce this many more times (RFC 8555 section 6.5).
     RefusedNonces(Arc<AtomicU32>),
 }
 
@@ -56,7 +56,7 @@ pub struct Impostor {
     held: Held,
 }
 
-/// Connections of clients that wait for what does not come.
+/// Connections of clients that wait for a response that is never sent.
 type Held = Arc<Mutex<Vec<TcpStream>>>;
 
 struct Answer {
@@ -85,12 +85,12 @@ impl Impostor {
         Self { certificates, directory, port, nonsense, held }
     }
 
-    /// From now on it says this at this step; `None`: what it should.
+    /// Sets the malformed response and its step; `None` restores regular responses.
     pub fn says(&self, nonsense: Option<(Step, Nonsense)>) {
         *self.nonsense.lock().expect("nonsense") = nonsense;
     }
 
-    /// How many wait for what does not come.
+    /// Returns the number of clients that wait for a response that is never sent.
     pub fn waiting(&self) -> usize {
         self.held.lock().expect("connections").len()
     }
@@ -99,7 +99,7 @@ impl Impostor {
         self.member(names, 0, "")
     }
 
-    /// Of one of several gateways, each with a state directory of its own.
+    /// Writes the configuration of one of several gateways, each with its own state directory.
     pub fn member(&self, names: &str, index: usize, more: &str) -> PathBuf {
         let file = self.directory.path().join(format!("quadrille-{index}.yaml"));
         let text = format!(
@@ -115,7 +115,7 @@ impl Impostor {
     }
 }
 
-/// What answers.
+/// Request handler of the authority.
 struct Authority {
     base: String,
     ca: PathBuf,
@@ -193,11 +193,11 @@ impl Authority {
                 answer.body = chain;
                 (Step::Certificate, answer)
             }
-            other => panic!("nobody has told of {other}"),
+            other => panic!("unexpected path {other}"),
         }
     }
 
-    /// What the request asks for.
+    /// Returns the certificate for a finalize request.
     fn issue(&self, body: &[u8]) {
         let jws: serde_json::Value = serde_json::from_slice(body).expect("a JWS");
         let payload = base64_url(jws["payload"].as_str().expect("a payload"));
@@ -233,7 +233,7 @@ fn base64_url(text: &str) -> Vec<u8> {
     boring::base64::decode_block(&text).expect("base64url")
 }
 
-/// Path and body of a request.
+/// Reads the path and body of a request.
 fn read(client: &TcpStream) -> Option<(String, Vec<u8>)> {
     let mut reader = BufReader::new(client);
     let mut line = String::new();

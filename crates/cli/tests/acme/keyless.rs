@@ -1,4 +1,4 @@
-//! Keys that are made on a key server, and never leave it.
+//! Certificate keys that are generated on a key server and never leave it.
 
 use crate::{
     authority::{Behaviour, PATIENCE, Pebble, leaf, shown, wait_for_certificate},
@@ -13,10 +13,10 @@ use std::{
 };
 
 const NAME: &str = "k.example.com";
-/// Who may do everything that is needed.
+/// Name of the gateway that the policy allows all required operations.
 const ALLOWED: &str = "[sign, generate]";
 
-/// A key server whose policy lets the gateway do this with keys of that name.
+/// A key server whose policy allows the gateway these operations with keys of that name.
 struct Keys {
     site: Site,
     server: KeyServer,
@@ -37,12 +37,12 @@ impl Keys {
         self.server = KeyServer::start_at(&self.site, self.server.port, &["--policy", &policy]);
     }
 
-    /// An order whose key is made there.
+    /// Returns an order whose key is generated there.
     fn order(&self, rest: &str) -> String {
         format!("{{ names: [{NAME}]{rest}, {} }}", keyless(&self.site, &[self.server.name()]))
     }
 
-    /// What is in its directory.
+    /// Returns the files in its key directory.
     fn files(&self) -> Vec<PathBuf> {
         files(&self.site.keys())
     }
@@ -70,7 +70,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// All that lies in a directory, but for the account, whose key is the gateway's.
+/// Returns the text of all files in a directory except the account's, whose key is the gateway's.
 fn all_text(directory: &Path) -> String {
     let text = |file: PathBuf| match (file.is_dir(), file.file_name().and_then(|name| name.to_str())) {
         (true, _) => all_text(&file),
@@ -80,7 +80,7 @@ fn all_text(directory: &Path) -> String {
     files(directory).into_iter().map(text).collect()
 }
 
-/// The lines of private keys in PEM files, as somebody would look for them elsewhere.
+/// Returns a line of each private key in PEM files, to search for elsewhere.
 fn lines_of_keys(files: &[PathBuf]) -> Vec<String> {
     let text = |file: &PathBuf| fs::read_to_string(file).expect("a key");
     let line = |pem: String| {
@@ -108,7 +108,7 @@ fn keys_are_made_used_and_replaced_on_the_key_server_and_never_leave_it() {
     assert!(ecdsa.contains("signature type: ECDSA") && rsa.contains("signature type: RSA-PSS"));
     gateway.wait_for_log("a certificate authority has validated a name");
 
-    // On the key server: files for one user, with the keys of these certificates.
+    // The key server has the keys of these certificates, in files with mode 0600.
     let made = keys.files();
     assert_eq!(made.len(), 2, "{made:?}");
     for (file, served) in made.iter().zip([&ecdsa, &rsa]) {
@@ -120,13 +120,13 @@ fn keys_are_made_used_and_replaced_on_the_key_server_and_never_leave_it() {
         let certified = public_key(&["x509", "-noout", "-pubkey"], &shown);
         assert_eq!(public_key(&["pkey", "-pubout"], file), certified);
     }
-    // A request, the certificates of the challenge, and the handshakes by which the name was validated.
+    // These operations: the CSR, the challenge certificates, and the validation handshakes.
     let signed = keys.server.process.metric(
         "quadrille_keyserver_operations_total",
         &["gateway.example", "(generated)", "\"sign\"", "ok"],
     );
     assert!(signed >= 6.0, "{signed}\n{}", keys.server.process.metrics());
-    // On the gateway: certificates.
+    // The gateway has only certificates.
     assert!(!all_text(&pebble.state()).contains("PRIVATE"), "a private key is in the state directory");
     let url = format!("https://{NAME}:{}/", gateway.port());
     let resolve = format!("{NAME}:{}:127.0.0.1", gateway.port());
@@ -137,7 +137,7 @@ fn keys_are_made_used_and_replaced_on_the_key_server_and_never_leave_it() {
     keys.restart();
     eventually("the key server's keys outlive it", || shown(gateway.address(0), &root, NAME, ECDSA).is_ok());
 
-    // The first renewal leaves the old keys to handshakes that are under way, and the second one removes them.
+    // The first renewal keeps the old keys for handshakes in progress, and the second removes them.
     let mut before = [leaf(&ecdsa).to_owned(), leaf(&rsa).to_owned()];
     for renewal in 1..=2 {
         pebble.cert(&["renew", NAME]);
@@ -175,16 +175,16 @@ fn a_policy_that_does_not_say_so_has_no_key_made_and_no_order_placed() {
     gateway.wait_for_log("no certificate could be ordered");
     let log = gateway.log();
     assert!(
-        log.contains("does not let this gateway generate keys")
+        log.contains("does not allow this gateway to generate keys")
             && log.contains("operations: [sign, generate]")
             && log.contains("k.example.com.ecdsa-p256"),
         "{log}"
     );
     eventually("the refusal is not logged", || keys.server.process.log().contains("operation refused"));
     assert!(keys.files().is_empty() && !pebble.log().contains("/order-plz"), "{}", pebble.log());
-    // For another name it is no better.
+    // An order for another name is denied too.
     policy(&keys.site, "other.example.com", ALLOWED, "");
-    let denied = |gateway: &Gateway| gateway.log().matches("does not let this gateway").count();
+    let denied = |gateway: &Gateway| gateway.log().matches("does not allow this gateway to").count();
     let before = denied(&gateway);
     eventually("the policy is read", || {
         keys.server.process.log().contains("keys, policy and certificates read again")
@@ -192,7 +192,7 @@ fn a_policy_that_does_not_say_so_has_no_key_made_and_no_order_placed() {
     pebble.cert(&["renew", NAME]);
     eventually("it is refused again", || denied(&gateway) > before);
     assert!(keys.files().is_empty());
-    // Once it is allowed, it is done.
+    // Once the policy allows it, the order succeeds.
     policy(&keys.site, NAME, ALLOWED, "");
     wait_for_certificate(&gateway, &pebble.root(), NAME, &[]);
 }
@@ -204,7 +204,7 @@ fn without_a_policy_no_key_is_made() {
     let server = KeyServer::start(&site, &[]);
     let order = format!("{{ names: [{NAME}], {} }}", keyless(&site, &[server.name()]));
     let mut gateway = pebble.gateway(&order);
-    gateway.wait_for_log("does not let this gateway generate keys");
+    gateway.wait_for_log("does not allow this gateway to generate keys");
     assert!(files(&site.keys()).is_empty() && pebble.issued() == 0);
 }
 
@@ -220,10 +220,10 @@ fn another_client_has_no_key_made() {
         .replace(&own.key.display().to_string(), &stranger.key.display().to_string());
     let mut gateway = pebble.gateway(&order);
     gateway.wait_for_log("no certificate could be ordered");
-    assert!(gateway.log().contains("does its policy name this client?"), "{}", gateway.log());
-    eventually("the key server says whom it refuses", || {
+    assert!(gateway.log().contains("check that its policy names this client"), "{}", gateway.log());
+    eventually("the key server does not log the rejected client", || {
         let log = keys.server.process.log();
-        log.contains("stranger.example") && log.contains("the policy does not name it")
+        log.contains("stranger.example") && log.contains("the policy does not name the client")
     });
     assert!(keys.files().is_empty() && pebble.issued() == 0);
 }
@@ -235,21 +235,21 @@ fn there_are_no_more_keys_than_the_policy_allows() {
     let mut gateway = pebble.gateway(&keys.order(", key_types: [ecdsa-p256, ecdsa-p384]"));
     gateway.wait_for_log("no certificate could be ordered");
     assert!(
-        gateway.log().contains("has as many keys of this gateway as its policy allows"),
+        gateway.log().contains("holds as many keys of this gateway as its policy allows"),
         "{}",
         gateway.log()
     );
     assert_eq!((keys.files().len(), pebble.issued()), (1, 1), "{}", gateway.log());
 }
 
-/// An order that comes to nothing leaves its key to the next one, whichever process that is.
+/// The key of a failed order is used by the next one, even in another process.
 #[test]
 fn a_key_without_a_certificate_is_used_by_the_next_order() {
     let Some(mut pebble) = Pebble::prepare() else { return };
     let mut keys = Keys::start(ALLOWED, "");
     let file = pebble.configuration(&keys.order(""), "");
     let mut gateway = Gateway::with_config(&file, 1);
-    gateway.wait_for_log("the certificate authority cannot be asked");
+    gateway.wait_for_log("cannot reach the certificate authority");
     let made = keys.files();
     assert_eq!(made.len(), 1);
     drop(gateway);
@@ -268,13 +268,13 @@ fn a_key_without_a_certificate_is_used_by_the_next_order() {
     wait_for_certificate(&gateway, &pebble.root(), NAME, &[]);
     assert_eq!(keys.files(), made);
 
-    // One that has gone is made anew.
+    // A key that has been removed is generated again.
     let first = leaf(&shown(gateway.address(0), &pebble.root(), NAME, &[]).expect("it serves")).to_owned();
     pebble.stop();
     let read = || keys.server.process.log().matches("read again").count();
     let before = read();
     pebble.cert(&["renew", NAME]);
-    // What comes and goes before the key server has looked is no change of its directory.
+    // A key that is added and removed between two scans of the key server is not a change.
     eventually("a key for the next one", || keys.files().len() == 2 && read() > before);
     let new: Vec<_> = keys.files().into_iter().filter(|file| !made.contains(file)).collect();
     fs::remove_file(&new[0]).expect("removing");
@@ -283,8 +283,8 @@ fn a_key_without_a_certificate_is_used_by_the_next_order() {
     });
     pebble.run(&behaviour);
     let root = pebble.root();
-    // This authority has forgotten the account, too. Each failure would wait for longer than the one before.
-    for told in ["does not know the account", "the next try makes another"] {
+    // This authority has no account either. Each failure would increase the delay.
+    for told in ["does not know the account", "the next attempt generates another"] {
         pebble.cert(&["renew", NAME]);
         eventually(told, || gateway.log().contains(told));
     }
@@ -315,7 +315,7 @@ fn a_fleet_with_two_key_servers_orders_once_and_has_no_key() {
     let root = fleet.authority_begins();
     let (first, _) = fleet.all_serve(&root, "");
     assert_eq!((fleet.pebble.issued(), files(&site.keys()).len()), (1, 1), "{}", fleet.logs());
-    // A gateway that joins has it from Redis alone.
+    // A gateway that joins receives the certificate from Redis.
     fleet.join();
     let newcomer = wait_for_certificate(&fleet.gateways[2], &root, "all.example.com", &[]);
     assert_eq!((leaf(&newcomer), fleet.pebble.issued()), (&first[..], 1));
@@ -323,7 +323,7 @@ fn a_fleet_with_two_key_servers_orders_once_and_has_no_key() {
         let state = all_text(&fleet.state(index));
         assert!(state.contains("BEGIN CERTIFICATE") && !state.contains("PRIVATE"), "gateway {index}");
     }
-    // One of the two is enough.
+    // One of the two key servers is sufficient.
     let [one, other] = servers;
     drop(one);
     for gateway in &fleet.gateways {

@@ -1,4 +1,4 @@
-//! Gateways that are killed while the authority has not answered them yet.
+//! Gateways that are killed while they wait for the authority's response.
 
 use crate::{
     authority::{PATIENCE, wait_for_certificate},
@@ -10,7 +10,7 @@ use std::thread;
 
 const NAME: &str = "a.example.com";
 
-/// Of all that an order consists of.
+/// All steps of an order.
 const STEPS: [Step; 8] = [
     Step::Directory,
     Step::Nonce,
@@ -24,7 +24,7 @@ const STEPS: [Step; 8] = [
 
 #[test]
 fn a_gateway_that_is_killed_at_any_step_of_an_order_stops_no_other() {
-    // At the same time: each waits for processes.
+    // The cases run in parallel: each mostly waits for processes.
     for steps in STEPS.chunks(4) {
         thread::scope(|scope| {
             let running: Vec<_> = steps.iter().map(|step| scope.spawn(|| killed_at(*step))).collect();
@@ -43,7 +43,7 @@ fn killed_at(step: Step) {
         secret.display()
     );
     let start = |index| Gateway::with_config(&impostor.member(NAME, index, &resumption), 1);
-    // An account that is there is not asked for, and of an order that is done at once nobody asks what has become.
+    // An existing account is not requested, and the status of an order that completes at once is not polled.
     impostor.says(Some((step, Nonsense::Silence)));
     let mut first = start(0);
     eventually(&format!("{step:?}: it orders"), || impostor.waiting() > 0);
@@ -57,7 +57,7 @@ fn killed_at(step: Step) {
     end_lease_soon(&redis);
     wait_for_certificate(&second, &impostor.certificates.ca(), NAME, &[]);
     assert!(!second.log().contains("no certificate could be ordered"), "{step:?}: {}", second.log());
-    // It comes back, has what the other one has, and orders none.
+    // After a restart it has the other gateway's certificate, and orders nothing.
     drop(first);
     let again = start(0);
     wait_for_certificate(&again, &impostor.certificates.ca(), NAME, &[]);

@@ -1,5 +1,5 @@
-//! Certificates that order themselves, with Let's Encrypt's own authority for tests (pebble), which validates names by
-//! asking the gateway.
+//! ACME certificates, with Let's Encrypt's test authority (pebble), which validates names by connecting to the
+//! gateway.
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 

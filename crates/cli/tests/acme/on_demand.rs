@@ -1,4 +1,4 @@
-//! Names that are not configured.
+//! Certificates on demand, for names that are not configured.
 
 use crate::{
     authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
@@ -20,7 +20,7 @@ use std::{
 
 const COUNTED: &str = "quadrille_acme_on_demand_total";
 
-/// Who says which names may be ordered: those that begin with `shop`.
+/// The service that decides which names may be ordered: those that start with `shop`.
 struct Owner {
     url: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -65,13 +65,14 @@ fn configuration(pebble: &Pebble, owner: &Owner, limits: &str) -> PathBuf {
     file
 }
 
-/// A client wants a name, and is refused.
+/// A client requests a name and is rejected.
 #[track_caller]
 fn wish(gateway: &Gateway, root: &Path, name: &str) {
-    assert!(is_refused(gateway, root, name), "{name} is there already: {}", gateway.log());
+    assert!(is_refused(gateway, root, name), "{name} already has a certificate: {}", gateway.log());
 }
 
-/// A client wants a name that others may want as well: it is refused, unless the certificate is there by now.
+/// Requests a name that other clients may request too: returns whether it is rejected, which it is unless the
+/// certificate has been issued by now.
 #[track_caller]
 fn is_refused(gateway: &Gateway, root: &Path, name: &str) -> bool {
     let outcome = shown(gateway.address(0), root, name, &[]);
@@ -89,12 +90,12 @@ fn a_name_is_ordered_once_it_is_wanted_and_allowed_and_is_there_afterwards() {
     let root = pebble.root();
     let gateway = Gateway::with_config(&file, 1);
     wait_for_certificate(&gateway, &root, "home.example.com", &[]);
-    // Many at the same moment. On a slow machine the last of them may find the certificate.
+    // Many concurrent clients. On a slow machine, the last ones may receive the certificate.
     let refused = thread::scope(|scope| {
         let clients = [(); 12].map(|()| scope.spawn(|| is_refused(&gateway, &root, "shop.example.com")));
         clients.map(|client| client.join().expect("a client"))
     });
-    assert!(refused.contains(&true), "it was not there before: {refused:?}");
+    assert!(refused.contains(&true), "the certificate already existed: {refused:?}");
     let first = wait_for_certificate(&gateway, &root, "shop.example.com", &[]);
     assert_eq!(
         (owner.asked(), pebble.issued()),
@@ -110,7 +111,7 @@ fn a_name_is_ordered_once_it_is_wanted_and_allowed_and_is_there_afterwards() {
         "the default: {}",
         denied()
     );
-    assert_eq!((owner.asked().len(), pebble.issued()), (2, 2), "a no is remembered");
+    assert_eq!((owner.asked().len(), pebble.issued()), (2, 2), "a rejection is cached");
     gateway.wait_for_metric(COUNTED, &["granted"], |count| count == 1.0);
     let listed = pebble.cert(&["list"]);
     assert!(listed.contains("shop.example.com (ecdsa-p256): 89 days left"), "{listed}");
@@ -126,9 +127,9 @@ fn a_name_is_ordered_once_it_is_wanted_and_allowed_and_is_there_afterwards() {
     });
     wish(&gateway, &root, "shop2.example.com");
     gateway.wait_for_metric(COUNTED, &["unreachable"], |count| count == 1.0);
-    eventually("it is told", || gateway.log().contains("cannot be asked"));
+    eventually("the failed query is not logged", || gateway.log().contains("cannot query"));
     shown(gateway.address(0), &root, "shop.example.com", &[]).expect("it serves");
-    assert_eq!(owner.asked().len(), 2, "a name that is there is not asked about");
+    assert_eq!(owner.asked().len(), 2, "an issued name is not queried");
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn there_are_no_more_names_than_are_allowed() {
         gateway.wait_for_log(told);
         assert!(
             !owner.asked().contains(&"shop-b.example.com".to_owned()),
-            "the owner is not asked about what is not ordered"
+            "the owner is not queried for names beyond the limit"
         );
     }
 }
@@ -161,7 +162,7 @@ fn one_gateway_of_a_fleet_orders_and_all_serve() {
     let Some(mut fleet) = Fleet::start(2, "tls-alpn-01", &more) else { return };
     let root = fleet.authority_begins();
     fleet.all_serve(&root, "");
-    // The second client may come when the first one's certificate is there.
+    // The second client may connect when the first one's certificate has been issued.
     wish(&fleet.gateways[0], &root, "shop.example.com");
     is_refused(&fleet.gateways[1], &root, "shop.example.com");
     let served =
@@ -175,7 +176,7 @@ fn one_gateway_of_a_fleet_orders_and_all_serve() {
     succeed(quadrille("check").arg(fleet.file(0)));
 }
 
-/// The application is asked by HTTPS, and the key is one of those that are not the usual.
+/// The application is queried over HTTPS, and the key type is not the default.
 #[test]
 fn the_question_may_go_by_https_to_a_server_that_is_trusted() {
     let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
@@ -189,7 +190,7 @@ fn the_question_may_go_by_https_to_a_server_that_is_trusted() {
     wait_for_certificate(&gateway, &root, "home.example.com", &[]);
     wish(&gateway, &root, "shop.example.com");
     gateway.wait_for_metric(COUNTED, &["unreachable"], |count| count == 1.0);
-    assert!(owner.asked().is_empty(), "a server that is not trusted is asked nothing");
+    assert!(owner.asked().is_empty(), "an untrusted server receives no query");
     drop(gateway);
     let trusted = format!(", ca_file: {}, key_type: ecdsa-p384", certificates.ca().display());
     let gateway = Gateway::with_config(&configuration(&pebble, &owner, &trusted), 1);

@@ -1,4 +1,4 @@
-//! What an operator does by hand.
+//! Manual operations with `quadrille cert`.
 
 use crate::{
     authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
@@ -12,7 +12,7 @@ fn certificates_are_listed_renewed_and_revoked() {
     let order = "{ names: [hand.example.com] }";
     let file = pebble.configuration(order, "");
     let checked = succeed(quadrille("check").arg(&file));
-    assert!(checked.contains("hand.example.com (ecdsa-p256): not there yet"), "{checked}");
+    assert!(checked.contains("hand.example.com (ecdsa-p256): not issued yet"), "{checked}");
     assert!(checked.contains("proved by tls-alpn-01 or http-01"), "{checked}");
     assert!(!pebble.state().exists(), "a check leaves nothing behind");
     fs::write(pebble.state(), "no directory").expect("a file");

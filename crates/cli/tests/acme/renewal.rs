@@ -1,4 +1,4 @@
-//! Certificates are renewed in time, and no client notices.
+//! Renewal of certificates, in time and without failed handshakes.
 
 use crate::{
     authority::{Behaviour, PATIENCE, Pebble, leaf, shown, wait_for_certificate},
@@ -13,7 +13,7 @@ use std::{
 
 const DAY: i64 = 24 * 3600;
 
-/// Clients that come one after the other, and the certificates that they have seen.
+/// Sequential clients, and the certificates that they have received.
 struct Clients<'a> {
     gateway: &'a Gateway,
     root: &'a Path,
@@ -22,7 +22,7 @@ struct Clients<'a> {
 }
 
 impl Clients<'_> {
-    /// One more. The certificate is verified, with its time: an expired one fails.
+    /// Connects one more client. The certificate is verified with its validity: an expired one fails.
     fn come(&mut self) -> usize {
         let text = shown(self.gateway.address(0), self.root, "short.example.com", &[]);
         let text =
@@ -33,7 +33,7 @@ impl Clients<'_> {
     }
 }
 
-/// Twice; `QUADRILLE_ACME_SOAK` is for how many seconds instead.
+/// Runs for two renewals; `QUADRILLE_ACME_SOAK` sets a duration in seconds instead.
 #[test]
 fn certificates_are_renewed_under_load_without_a_failed_handshake() {
     match std::env::var("QUADRILLE_ACME_SOAK").ok().and_then(|seconds| seconds.parse().ok()) {
@@ -42,7 +42,7 @@ fn certificates_are_renewed_under_load_without_a_failed_handshake() {
     }
 }
 
-/// Certificates of nine days, while the gateway's clock is set.
+/// Tests certificates of nine days by setting the gateway's clock.
 fn renew_twice() {
     let behaviour = Behaviour { life: 9 * 24 * 3600, ..Behaviour::default() };
     let Some(pebble) = Pebble::start(&behaviour) else { return };
@@ -52,11 +52,11 @@ fn renew_twice() {
     let gateway = Gateway::start(command, 1);
     let root = pebble.root();
     wait_for_certificate(&gateway, &root, "short.example.com", &[]);
-    // Those that came before there was a certificate were refused.
+    // Clients that connected before there was a certificate were rejected.
     let refused = gateway.metric("quadrille_handshake_failures_total", &[]);
     let mut clients = Clients { gateway: &gateway, root: &root, leaves: BTreeSet::new(), handshakes: 0 };
-    // Neither when half of its life is over, nor when the last sixth begins, but at two thirds, or when the authority says:
-    // a day around that. The next one not within a day after the one before.
+    // It is not renewed at half of its lifetime, nor only in the last sixth, but at two thirds, or at the time that
+    // the authority suggests: within a day of that. The next renewal is not within a day of the previous one.
     for (days, certificates) in [(4.5, 1), (7.6, 2), (8.4, 2), (8.7, 3)] {
         clock.runs_ahead((days * DAY as f64) as i64);
         let end = Instant::now() + PATIENCE;
@@ -70,7 +70,7 @@ fn renew_twice() {
     assert_eq!(pebble.issued(), 3, "{}", gateway.log());
 }
 
-/// Certificates of two minutes from an authority that refuses nonces. The clock is right.
+/// Tests certificates of two minutes from an authority that rejects nonces, with the real clock.
 fn soak(seconds: u64) {
     let behaviour = Behaviour { life: 120, refused_nonces: 10, ..Behaviour::default() };
     let Some(pebble) = Pebble::start(&behaviour) else { return };
@@ -89,7 +89,7 @@ fn soak(seconds: u64) {
     assert_eq!(gateway.metric("quadrille_handshake_failures_total", &[]), refused, "{}", gateway.metrics());
 }
 
-/// The authority says when (RFC 9773), and is told which certificate is replaced.
+/// The authority suggests the time (RFC 9773), and the order identifies the certificate that it replaces.
 #[test]
 fn the_authority_can_have_a_certificate_renewed_early() {
     let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
@@ -101,7 +101,7 @@ fn the_authority_can_have_a_certificate_renewed_early() {
     let window = r#"{"suggestedWindow":{"start":"2020-01-01T00:00:00Z","end":"2020-01-02T00:00:00Z"}}"#;
     let body = serde_json::json!({ "Certificate": pem, "ARIResponse": window }).to_string();
     pebble.management(&["--fail", "-X", "POST", "-d", &body], "/set-renewal-info/");
-    // That it was ordered a moment ago would keep it from being ordered again.
+    // The recent order would prevent a new one.
     fs::remove_file(pebble.state().join("progress.json")).expect("removing");
     let gateway = pebble.gateway("{ names: [early.example.com] }");
     crate::support::eventually("it is renewed", || {
@@ -109,8 +109,8 @@ fn the_authority_can_have_a_certificate_renewed_early() {
         now.is_ok_and(|now| leaf(&now) != leaf(&first))
     });
     let log = pebble.log();
-    // DER writes a number with its first bit set behind a zero, and Pebble, which expects the zero of whoever names it,
-    // looks for what it has noted without: one serial number in some hundreds.
+    // DER prefixes an integer whose first bit is set with a zero byte. Pebble expects that byte from clients but
+    // searches for a serial stored without it: this affects one serial number in some hundreds.
     let serial = log.split("Issued certificate serial ").nth(1).expect("the first one");
     let is_found = serial.starts_with(|digit: char| digit.to_digit(16).is_some_and(|value| value < 8));
     assert!(!is_found || log.contains("is a replacement of"), "{log}");

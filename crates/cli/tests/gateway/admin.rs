@@ -1,4 +1,4 @@
-//! The boundaries of the admin address: for whom it answers, how many, how much and how long.
+//! Limits of the admin address: hosts, connections, sizes and times.
 
 use crate::support::{Certificates, Configuration, Gateway, PATIENCE, Pair, document, listener, output};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// As many connections as the admin address serves at a time.
+/// Maximum number of concurrent connections of the admin address.
 const PLACES: usize = 64;
 
 fn gateway(pair: &Pair) -> Gateway {
@@ -20,7 +20,7 @@ fn address(gateway: &Gateway) -> SocketAddr {
     url.trim_start_matches("http://").parse().expect("an address")
 }
 
-/// The status of `/ready` when it is asked for under this host.
+/// Returns the status of `/ready` requested with this host.
 fn status(gateway: &Gateway, host: &str) -> String {
     let (_, text) = output(
         Command::new("curl")
@@ -50,11 +50,11 @@ fn a_name_that_is_not_its_own_is_misdirected() {
     }
 }
 
-/// A connection on which a page was asked for, and what came of it in this time.
+/// Opens a connection and requests a page; returns the connection and the response within this time.
 fn ask(gateway: &Gateway, limit: Duration) -> (TcpStream, Option<String>) {
     let mut tcp = TcpStream::connect(address(gateway)).expect("a connection");
     tcp.set_read_timeout(Some(limit)).expect("a limit");
-    tcp.write_all(b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("asking");
+    tcp.write_all(b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("a request");
     let mut answer = [0; 4096];
     match tcp.read(&mut answer) {
         Ok(count) => (tcp, Some(String::from_utf8_lossy(&answer[..count]).into_owned())),
@@ -70,11 +70,11 @@ fn connections_are_bounded_and_more_wait() {
     let mut held: Vec<_> = (0..PLACES).map(|_| ask(&gateway, PATIENCE)).collect();
     assert!(held.iter().all(|(_, answer)| answer.as_ref().is_some_and(|answer| answer.contains("ready"))));
     let (mut next, none) = ask(&gateway, Duration::from_millis(300));
-    assert_eq!(none, None, "one more than there are places");
+    assert_eq!(none, None, "one connection above the limit");
     held.pop();
     next.set_read_timeout(Some(PATIENCE)).expect("a limit");
     let mut answer = [0; 15];
-    next.read_exact(&mut answer).expect("an answer, now that there is a place");
+    next.read_exact(&mut answer).expect("a response, now that a connection is available");
     assert_eq!(&answer, b"HTTP/1.1 200 OK");
 }
 
@@ -88,9 +88,9 @@ fn a_header_is_bounded_and_a_body_is_not_read() {
     assert_eq!(text, "431");
     let mut tcp = TcpStream::connect(address(&gateway)).expect("a connection");
     let asked = "POST /ready HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n\r\n";
-    tcp.write_all(asked.as_bytes()).expect("asking");
+    tcp.write_all(asked.as_bytes()).expect("a request");
     tcp.set_read_timeout(Some(PATIENCE)).expect("a limit");
-    // Closed behind the answer, whatever was to come.
+    // The connection is closed after the response, without reading the rest.
     let mut answer = Vec::new();
     match tcp.read_to_end(&mut answer) {
         Ok(_) => {}

@@ -1,4 +1,4 @@
-//! Attempts to send one request, of which an earlier one's server has not heard enough.
+//! Retries of a request whose earlier attempt has not been sent completely.
 
 use crate::support::{
     Certificates, Client, Configuration, Connector, Gateway, PATIENCE, document, eventually,
@@ -23,7 +23,7 @@ const PIECE: usize = 8 << 10;
 
 type Respond = SendResponse<Cursor<Vec<u8>>>;
 
-/// A server of HTTP/2 with this window for each stream, which does this with each request.
+/// Starts an HTTP/2 server with this window for each stream and this handler for requests.
 fn server(
     window: usize,
     serve: impl FnMut(http::Request<RecvStream>, Respond) + Send + 'static,
@@ -41,7 +41,7 @@ fn server(
 
 type ServerConnection = h2::server::Connection<tokio::net::TcpStream, Cursor<Vec<u8>>>;
 
-/// A server of HTTP/2 that does this with each connection.
+/// Starts an HTTP/2 server with this handler for connections.
 fn connections<F: Future<Output = ()> + Send + 'static>(
     window: usize,
     mut converse: impl FnMut(ServerConnection) -> F + Send + 'static,
@@ -63,7 +63,7 @@ fn connections<F: Future<Output = ()> + Send + 'static>(
     address
 }
 
-/// A gateway before this server, which tries a refused request again, and a connection to it.
+/// Starts a gateway in front of this server, which retries rejected requests, and connects to it.
 fn before(server: SocketAddr, certificates: &Certificates) -> (Gateway, Configuration, Client) {
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let routes = "routes: [{upstream: web, retry: {on: [503], idempotent_only: off}}]";
@@ -71,12 +71,13 @@ fn before(server: SocketAddr, certificates: &Certificates) -> (Gateway, Configur
     let file = Configuration::new(&document(&[listener(&pair, routes)], &upstreams));
     let gateway = Gateway::with_config(&file.path(), 1);
     let mut client = Connector::new(certificates).http(gateway.address(0)).expect("a connection");
-    // By then, the gateway knows the server's window.
-    assert_eq!(client.get("/").expect("an answer").status, 200);
+    // After this, the gateway knows the server's window.
+    assert_eq!(client.get("/").expect("a response").status, 200);
     (gateway, file, client)
 }
 
-/// Answers with this status before the body has come, and reads on once it is notified. Returns what it has read.
+/// Responds with this status before the body arrives, and continues reading once it is notified. Returns the data
+/// read.
 async fn answer_early(
     status: u16,
     body: RecvStream,
@@ -107,12 +108,13 @@ async fn read(mut body: RecvStream) -> Result<Vec<u8>, h2::Error> {
 
 #[test]
 fn the_newest_has_all_of_the_body() {
-    // More than fits the window.
+    // Larger than the window.
     const FIRST: usize = 3;
-    // More than is buffered for another attempt.
+    // Larger than the buffer for retries.
     const PIECES: usize = 25;
     let (second, begun) = channel();
-    // The window that the first attempt's server opens then wakes the sender of that body, though another sends it by now.
+    // The window that the first attempt's server opens then wakes that attempt's sender, though another one sends the
+    // body by now.
     let read_on = Arc::new(Notify::new());
     let mut attempts = 0;
     let server = server(PIECE, move |request, respond| {
@@ -139,13 +141,13 @@ fn the_newest_has_all_of_the_body() {
         }
         thread::sleep(Duration::from_millis(20));
     }
-    let response = client.response().expect("an answer");
+    let response = client.response().expect("a response");
     assert_eq!(response.status, 200, "{}", gateway.log());
     assert!(response.body == body, "{} bytes of {}", response.body.len(), body.len());
 }
 
-/// While it is decided that a request is sent again, and until it is, the server that has refused it takes more of its body
-/// than is remembered.
+/// Between the decision to retry and the retry, the server that has rejected the request accepts more of its body
+/// than is buffered.
 #[test]
 fn none_begins_with_a_body_of_which_the_beginning_is_gone() {
     const LENGTH: usize = 200 << 10;
@@ -174,10 +176,10 @@ fn none_begins_with_a_body_of_which_the_beginning_is_gone() {
         client.send(&[b'a'; PIECE]).expect("sending");
         let first = is_refused.recv_timeout(PATIENCE);
         assert!(first.is_ok(), "{round}: no first attempt\n{}", gateway.log());
-        // A refusal may end the connection before all of it is sent.
+        // A rejection may close the connection before the whole body is sent.
         let sent = client.send(&vec![b'b'; LENGTH - PIECE]);
-        let response = client.response().expect("an answer");
-        // It may have taken too much before it was known that it refuses.
+        let response = client.response().expect("a response");
+        // The server may have accepted too much before the gateway received the rejection.
         if response.status == 503 {
             client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
             continue;
@@ -188,9 +190,9 @@ fn none_begins_with_a_body_of_which_the_beginning_is_gone() {
     }
 }
 
-/// An exchange that is over is over for the connection to the server, too, which would read on.
+/// The end of an exchange also ends its stream to the server, which would continue reading.
 #[test]
-fn what_is_left_of_a_body_is_no_request() {
+fn the_rest_of_a_body_is_not_a_request() {
     let ((asked, paths), (ended, has_ended)) = (channel(), channel());
     let read_on = Arc::new(Notify::new());
     let is_answered = Arc::clone(&read_on);
@@ -212,21 +214,21 @@ fn what_is_left_of_a_body_is_no_request() {
     client
         .send(b"POST /upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nbegin")
         .expect("sending");
-    assert_eq!(client.response().expect("an early answer").status, 200);
+    assert_eq!(client.response().expect("an early response").status, 200);
     is_answered.notify_one();
-    let is_whole = has_ended.recv_timeout(PATIENCE).expect("the connection to the server reads on");
+    let is_whole = has_ended.recv_timeout(PATIENCE).expect("the connection to the server continues reading");
     assert!(!is_whole, "{}", gateway.log());
     let _ = client.send(b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let second = client.response();
     assert!(second.is_err(), "{:?}\n{}", second.map(|response| response.status), gateway.log());
-    // What the server is asked comes in order.
+    // The server receives requests in order.
     let mut other = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
-    assert_eq!(other.get("/last").expect("an answer").status, 200);
+    assert_eq!(other.get("/last").expect("a response").status, 200);
     let asked: Vec<_> = paths.try_iter().collect();
     assert_eq!(asked, ["/", "/upload", "/last"]);
 }
 
-/// The server is told that no more of the body comes, also where nobody but the response has ended it.
+/// The server is notified that the body ends, even if only the response has ended it.
 #[test]
 fn a_server_that_has_answered_early_does_not_wait_for_the_rest() {
     let (ended, told) = channel();
@@ -258,13 +260,13 @@ fn a_server_that_has_answered_early_does_not_wait_for_the_rest() {
     assert_eq!(told, Err(Some(h2::Reason::CANCEL)), "{}", gateway.log());
 }
 
-/// A server whose first connection answers one request, and reads nothing any more once it is notified, as if a firewall had
-/// forgotten it. Others answer.
+/// A server whose first connection serves one request and stops reading once it is notified, as if a firewall had
+/// dropped it. Other connections are served.
 struct Forgetful {
     address: SocketAddr,
     forget: Arc<Notify>,
     forgotten: Receiver<()>,
-    /// Requests on other connections than the first.
+    /// Number of requests on connections other than the first.
     others: Arc<AtomicUsize>,
 }
 
@@ -281,10 +283,10 @@ impl Forgetful {
                 if is_first {
                     let Some(Ok((request, respond))) = connection.accept().await else { return };
                     tokio::spawn(echo(request.into_body(), respond));
-                    // The answer goes out.
+                    // The response is sent.
                     tokio::select! {
                         () = told.notified() => {}
-                        _ = connection.accept() => panic!("a request comes too early"),
+                        _ = connection.accept() => panic!("a request arrives too early"),
                     }
                     forgets.send(()).expect("the test");
                     std::future::pending::<()>().await;
@@ -304,28 +306,31 @@ fn a_connection_that_has_fallen_silent_is_asked_once() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let mut setting = None;
-    // On a busy machine, the first answer may be late; a connection that was given up is not the one that falls silent.
-    eventually("no answer in time", || {
+    // On a busy machine, the first response may be late; an abandoned connection is not the one that stops
+    // responding.
+    eventually("no response in time", || {
         let server = Forgetful::new();
         let keys = "protocol: http2, retries: 0, timeouts: {read: 1s}";
         let upstreams = format!("web: {{servers: ['{}'], {keys}}}", server.address);
         let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
         let gateway = Gateway::with_config(&file.path(), 1);
         let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
-        let is_in_time = client.get("/").expect("an answer").status == 200;
+        let is_in_time = client.get("/").expect("a response").status == 200;
         setting = is_in_time.then_some((server, file, gateway, client));
         is_in_time
     });
     let (server, _file, gateway, mut client) = setting.expect("a server in time");
-    let mut status = || client.get("/").expect("an answer").status;
+    let mut status = || client.get("/").expect("a response").status;
     server.forget.notify_one();
     server.forgotten.recv_timeout(PATIENCE).expect("the server");
     assert_eq!(status(), 504, "{}", gateway.log());
-    // On a busy machine, these may be late, too: what counts is which connection they come on.
+    // On a busy machine, these may be late too: the test checks only their connection.
     for count in 1..=2 {
         let status = status();
         assert!([200, 504].contains(&status), "{status}");
-        eventually("it is asked once more", || server.others.load(Ordering::SeqCst) == count);
+        eventually("the connection receives another request", || {
+            server.others.load(Ordering::SeqCst) == count
+        });
     }
-    eventually("no answer in time", || status() == 200);
+    eventually("no response in time", || status() == 200);
 }

@@ -1,4 +1,4 @@
-//! For which host a request is: one answer for routes, servers, and what servers are told of the client.
+//! The authority of a request, used consistently for routes, upstreams and forwarding headers.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Response, configuration::listener_at, curl, curl_status,
@@ -12,7 +12,7 @@ struct Site {
 }
 
 impl Site {
-    /// A gateway with these routes, whose upstream `web` shows what it gets.
+    /// A gateway with these routes, whose upstream `web` echoes the request.
     fn new(routes: &str) -> Self {
         let certificates = Certificates::new();
         let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -57,7 +57,7 @@ fn no_spelling_of_a_host_walks_around_its_rules() {
     }
 }
 
-/// Only routes for every host are left, and the server learns of no host either.
+/// Only routes for every host apply, and the server receives no host either.
 #[test]
 fn a_request_without_a_host_has_none_upstream() {
     let site = Site::new("{host: localhost, respond: {status: 403, body: no}}, {upstream: web}");
@@ -107,13 +107,13 @@ fn what_a_client_claims_about_itself_reaches_no_server() {
             assert!(seen.contains(line), "{client}: {seen}");
         }
     }
-    // HTTP/1.0 without a host has nothing to put in the place of what it claims.
+    // An HTTP/1.0 request without a host has no value that could replace the claimed one.
     let seen = site.send(b"GET / HTTP/1.0\r\nX-Forwarded-Host: claimed\r\n\r\n").text();
     assert!(!seen.contains("claimed"), "{seen}");
 }
 
-/// A host that asks for client certificates is not reached by a connection that was let in without (RFC 9110 section
-/// 15.5.20), whatever the routes of that connection's chain say.
+/// A host that requires client certificates cannot be reached on a connection that was accepted without one (RFC 9110
+/// section 15.5.20), regardless of the routes of that connection's chain.
 #[test]
 fn a_host_of_another_policy_is_asked_for_on_a_connection_of_its_own() {
     let certificates = Certificates::new();

@@ -1,4 +1,4 @@
-//! Clients that are broken, slow or lost: each is dealt with, and the gateway goes on.
+//! Broken, slow or lost clients: the gateway handles each and keeps serving.
 
 use crate::support::{Certificates, Gateway, PATIENCE, client_hello, eventually, s_client, tls_client};
 use boring::ssl::{Ssl, SslContext, SslStream};
@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-/// A gateway whose listener has these settings (a line of YAML).
+/// Starts a gateway whose listener has these settings (a line of YAML).
 fn gateway(certificates: &Certificates, settings: &str) -> Gateway {
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let file: PathBuf = certificates.path("quadrille.yaml");
@@ -29,7 +29,7 @@ fn connect(gateway: &Gateway) -> TcpStream {
     tcp
 }
 
-/// Everything until the gateway closes the connection; a reset counts as closed, a timeout does not.
+/// Reads until the gateway closes the connection; a reset counts as closed, a timeout does not.
 #[track_caller]
 fn read_to_close(stream: &mut impl Read) -> Vec<u8> {
     let mut all = Vec::new();
@@ -41,7 +41,7 @@ fn read_to_close(stream: &mut impl Read) -> Vec<u8> {
     }
 }
 
-/// Waits until so many handshakes have failed for this reason.
+/// Waits until this many handshakes have failed for this reason.
 #[track_caller]
 fn expect_failures(gateway: &Gateway, reason: &str, expected: f64) {
     let label = format!("reason=\"{reason}\"");
@@ -49,7 +49,7 @@ fn expect_failures(gateway: &Gateway, reason: &str, expected: f64) {
 }
 
 #[test]
-fn plain_http_is_told_to_use_https() {
+fn plain_http_is_redirected_to_https() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates, "timeouts: {}");
     for request in
@@ -108,7 +108,7 @@ fn silent_clients_are_dropped_at_the_handshake_timeout() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates, "timeouts: {handshake: 300ms, handshake_deadline: off}");
     let hello = client_hello(&tls_client(|_| ()));
-    // Nothing at all, one byte, half a ClientHello, and a whole one without what must follow.
+    // Nothing, one byte, half a ClientHello, and a complete one without the messages that must follow.
     let mut clients: Vec<_> = [0, 1, hello.len() / 2, hello.len()]
         .map(|length| {
             let mut client = connect(&gateway);
@@ -157,13 +157,13 @@ fn a_hello_of_16_kib_and_one_in_single_bytes_are_served() {
     for version in ["-tls1_2", "-tls1_3"] {
         s_client(single_bytes, &ca, &[version]).expect("single bytes");
     }
-    // Beyond what any client needs (BoringSSL takes 16 KiB): refused with an alert, not held.
+    // Larger than any client needs (BoringSSL accepts 16 KiB): rejected with an alert, not buffered.
     let excessive: Vec<String> = (0..100).map(|index| format!("{index:0>250}")).collect();
     s_client(gateway.address(0), &ca, &["-alpn", &excessive.join(",")]).expect_refusal("25 KiB");
     expect_failures(&gateway, "tls", 1.0);
 }
 
-/// A relay to `server` whose writes towards it have at most `step` bytes. Its threads end with their connections.
+/// Starts a relay to `server` that writes at most `step` bytes at a time. Its threads end with their connections.
 fn relay(server: SocketAddr, step: usize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -198,7 +198,7 @@ fn slow_requests_are_dropped_at_the_header_timeout() {
     let shake = |client: &SslContext| -> SslStream<TcpStream> {
         Ssl::new(client).expect("a session").connect(connect(&gateway)).expect("a handshake")
     };
-    // Half a header, then silence. It lasts for as long as a header may take.
+    // Half a header, then nothing, until the header timeout.
     let outlast = || {
         let mut silent = shake(&http1);
         silent.write_all(b"GET / HTTP/1.1\r\nHost: loc").expect("half a header");
@@ -206,10 +206,10 @@ fn slow_requests_are_dropped_at_the_header_timeout() {
     };
     outlast();
 
-    // A byte now and then, for ever.
+    // One byte at a time, without end.
     let mut slow = shake(&http1);
     slow.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").expect("the beginning of a header");
-    eventually("the gateway goes on reading", || slow.write_all(b"x").is_err());
+    eventually("the gateway continues reading", || slow.write_all(b"x").is_err());
 
     // HTTP/2 without its preface, and with half of it.
     read_to_close(&mut shake(&http2));
@@ -217,7 +217,7 @@ fn slow_requests_are_dropped_at_the_header_timeout() {
     half.write_all(b"PRI * HTTP/2.0").expect("half a preface");
     read_to_close(&mut half);
 
-    // Connected ahead of need, as browsers do: preface and SETTINGS, and a PING much later, which is answered.
+    // A preconnected client, as in browsers: preface and SETTINGS, and a PING much later, which is acknowledged.
     let mut early = shake(&http2);
     early.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").expect("a preface");
     outlast();
@@ -225,18 +225,18 @@ fn slow_requests_are_dropped_at_the_header_timeout() {
     let mut answered = Vec::new();
     while !answered.ends_with(b"quadrill") {
         let mut byte = [0];
-        early.read_exact(&mut byte).expect("an answer to the PING");
+        early.read_exact(&mut byte).expect("a PING acknowledgement");
         answered.extend(byte);
     }
 
-    // The second request of a connection has its own time, and idling between the two is no crime.
+    // The second request of a connection has its own timeout, and idling between the two is allowed.
     let mut patient = shake(&http1);
     for _ in 0..2 {
         patient.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("a request");
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\nok") {
             let mut byte = [0];
-            patient.read_exact(&mut byte).expect("an answer");
+            patient.read_exact(&mut byte).expect("a response");
             answer.extend(byte);
         }
         outlast();

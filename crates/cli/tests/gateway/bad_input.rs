@@ -1,5 +1,5 @@
-//! What a user can get wrong: each ends at once with exit code 2 and a message that names the file and the flag, or
-//! the line of the configuration. Nothing shows a byte of a key.
+//! Invalid input: each error ends the program with exit code 2 and a message that names the file and the flag, or the
+//! line of the configuration. No message contains a byte of a key.
 
 use crate::support::{Certificates, Gateway, Pair, curl, refused, refused_file, secrets_of, serve, succeed};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-/// A command with one certificate, ready to get further flags.
+/// Returns a command with one certificate, to which flags can be added.
 fn command(pair: &Pair) -> Command {
     let mut command = serve();
     command.args(["--listen", "127.0.0.1:0", "--admin", "off", "--respond", "ok"]);
@@ -16,7 +16,7 @@ fn command(pair: &Pair) -> Command {
     command
 }
 
-/// A configuration with one certificate, the key on line 5 and the chain on line 4; `rest` begins on line 6.
+/// Returns a configuration with one certificate, the key on line 5 and the chain on line 4; `rest` starts on line 6.
 fn configuration(pair: &Pair, rest: &str) -> String {
     format!(
         "admin: off\nlisteners:\n  - certificates:\n      - chain: {}\n        key: {}\n{rest}    address: 127.0.0.1:0\n    respond: ok\n",
@@ -25,8 +25,8 @@ fn configuration(pair: &Pair, rest: &str) -> String {
     )
 }
 
-/// Serves the certificate by flags and by a file; both must be refused with all of `expected`, and with the flag or
-/// the line where it was written.
+/// Serves the certificate by flags and by a file; both must be rejected with all of `expected`, and with the flag or
+/// the line of the error.
 #[track_caller]
 fn refused_both_ways(certificates: &Certificates, pair: &Pair, culprit: Culprit, expected: &[&str]) {
     let file = certificates.path("refused.yaml");
@@ -92,14 +92,14 @@ fn keys_that_cannot_be_used() {
     let pem = std::fs::read_to_string(&good.key).expect("a key");
     let cut: String =
         pem.lines().filter(|line| !line.starts_with("-----END")).map(|line| format!("{line}\n")).collect();
-    check(written(&certificates, "cut.key", cut.as_bytes()), &["damaged"]);
+    check(written(&certificates, "cut.key", cut.as_bytes()), &["malformed"]);
     let body = secrets_of(&good.key).concat();
     let swapped = pem.replace(&secrets_of(&good.key)[0], &body.chars().rev().take(64).collect::<String>());
-    check(written(&certificates, "swapped.key", swapped.as_bytes()), &["damaged"]);
+    check(written(&certificates, "swapped.key", swapped.as_bytes()), &["malformed"]);
     let koblitz = certificates.path("koblitz.key");
     let genpkey = ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:secp256k1", "-out"];
     succeed(Command::new("openssl").args(genpkey).arg(&koblitz));
-    check(koblitz, &["not supported"]);
+    check(koblitz, &["unsupported private key type"]);
 }
 
 #[test]
@@ -121,9 +121,9 @@ fn chains_that_cannot_be_used() {
     check(good.key.clone(), &["no certificate"]);
     let pem = std::fs::read_to_string(&good.chain).expect("a certificate");
     let half = pem.lines().take(4).collect::<Vec<_>>().join("\n");
-    check(written(&certificates, "half.pem", half.as_bytes()), &["damaged"]);
+    check(written(&certificates, "half.pem", half.as_bytes()), &["malformed"]);
     let broken = pem.replacen("MII", "AAA", 1);
-    check(written(&certificates, "broken.pem", broken.as_bytes()), &["damaged"]);
+    check(written(&certificates, "broken.pem", broken.as_bytes()), &["malformed"]);
     let leaf_last = [std::fs::read_to_string(certificates.ca()).expect("the CA"), pem].concat();
     let path = written(&certificates, "leaf-last.pem", leaf_last.as_bytes());
     let pair = Pair { chain: path.clone(), ..good.clone() };
@@ -157,7 +157,7 @@ fn weak_rsa_keys_need_a_flag() {
     assert!(text.contains("512 bits"), "{text}");
 }
 
-/// The second would be thought to be in use, and no client would ever get it.
+/// The second certificate would seem to be in use, but no client would ever receive it.
 #[test]
 fn a_certificate_that_another_one_hides_is_refused() {
     let certificates = Certificates::new();
@@ -201,7 +201,7 @@ fn an_expired_certificate_is_served_with_a_warning() {
         .output()
         .expect("quadrille check");
     let text = [checked.stdout, checked.stderr].concat();
-    assert!(String::from_utf8_lossy(&text).contains("has expired"), "quadrille check says it too");
+    assert!(String::from_utf8_lossy(&text).contains("has expired"), "quadrille check reports it too");
     assert!(checked.status.success());
 }
 
@@ -231,7 +231,7 @@ fn ports_that_are_taken() {
         );
         assert!(text.contains("--admin: ") && text.contains(&taken), "{text}");
     }
-    assert_eq!(curl(&quadrille, &certificates, &[], "/"), "ok", "the first one goes on");
+    assert_eq!(curl(&quadrille, &certificates, &[], "/"), "ok", "the first process keeps serving");
 }
 
 #[test]

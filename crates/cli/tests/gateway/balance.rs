@@ -1,4 +1,4 @@
-//! Several servers behind one name: shares, failures, health checks.
+//! Load balancing over several endpoints: shares, failures, health checks.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Nginx, curl, curl_status, document, eventually,
@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-/// nginx servers that say their names, behind one upstream with these further keys.
+/// nginx servers that respond with their names, as one upstream with these further keys.
 struct Servers {
     certificates: Certificates,
     servers: Vec<Nginx>,
@@ -20,7 +20,7 @@ struct Servers {
 }
 
 impl Servers {
-    /// One server for each weight, named 0, 1, ...
+    /// Starts one server for each weight, named 0, 1, ...
     fn new(weights: &[u32], keys: &str) -> Self {
         let certificates = Certificates::new();
         let servers: Vec<_> = (0..weights.len())
@@ -38,7 +38,7 @@ impl Servers {
         Self { certificates, servers, gateway, _file: file }
     }
 
-    /// How many of `count` requests each server answers; all of them must succeed.
+    /// Returns how many of `count` requests each server serves; all of them must succeed.
     fn answers(&self, count: usize) -> Vec<usize> {
         let path = format!("/[1-{count}]");
         let names = curl(&self.gateway, &self.certificates, &["--http1.1"], &path);
@@ -65,7 +65,7 @@ fn random_gives_some_to_every_server_and_client_ip_all_to_one() {
     assert!(sticky == [40, 0] || sticky == [0, 40], "{sticky:?}");
 }
 
-/// While one of two servers has a request, all others go to the other one.
+/// While one of two servers has a pending request, all others go to the other server.
 #[test]
 fn least_request_spares_the_server_that_has_more_to_do() {
     let certificates = Certificates::new();
@@ -87,17 +87,17 @@ fn least_request_spares_the_server_that_has_more_to_do() {
     let upstreams = format!("web: {{servers: [\"{slow}\", \"{}\"], balance: least_request}}", fast.address());
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let text = document(&[listener(&pair, "upstream: web")], &upstreams);
-    // On one event loop, a request has ended for its server when its client gets the next one answered.
+    // On one event loop, a request has ended for its server when the client receives its next response.
     let file = Configuration::new(&text.replace("threads: 2", "threads: 1"));
     let gateway = Gateway::with_config(&file.path(), 1);
     let connector = Connector::new(&certificates);
-    // One of these comes to the slow server, and waits there.
+    // One of these requests reaches the slow server, and waits there.
     let mut waiting = None;
-    eventually("the slow server is never asked", || {
+    eventually("the slow server receives no request", || {
         let (connector, address) = (connector.clone(), gateway.address(0));
         let client = thread::spawn(move || connector.get(address, "/", "").text());
         let mut has_arrived = false;
-        eventually("the request goes nowhere", || {
+        eventually("the request reaches no server", || {
             has_arrived = arrivals.try_recv().is_ok();
             has_arrived || client.is_finished()
         });
@@ -108,7 +108,7 @@ fn least_request_spares_the_server_that_has_more_to_do() {
         assert_eq!(curl(&gateway, &certificates, &[], "/"), "fast");
     }
     go_on.send(()).expect("the slow server");
-    assert_eq!(waiting.expect("a client").join().expect("an answer"), "slow");
+    assert_eq!(waiting.expect("a client").join().expect("a response"), "slow");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn no_server_is_a_bad_gateway_and_no_healthy_one_is_unavailable() {
 }
 
 #[test]
-fn health_checks_take_a_server_out_and_bring_it_back() {
+fn health_checks_eject_a_server_and_restore_it() {
     // Without retries, only the health checks can keep requests from the dead server.
     let checked = "retries: 0, health: {path: /alive, interval: 50ms, timeout: 300s, unhealthy: 1}";
     let mut servers = Servers::new(&[1, 1], checked);
@@ -208,7 +208,7 @@ fn every_server_is_checked_under_its_own_name() {
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
     let gateway = Gateway::with_config(&file.path(), 1);
-    // The outcome of the first check is known when the second one comes.
+    // The result of the first check is known when the second one arrives.
     let checks = |name: &str| std::fs::read_to_string(log(name)).unwrap_or_default().lines().count();
     eventually("no checks", || names.iter().all(|name| checks(name) >= 2));
     let answers = curl(&gateway, &certificates, &[], "/[1-10]");
@@ -245,7 +245,7 @@ fn a_name_that_does_not_resolve_is_refused_at_the_start() {
     );
 }
 
-/// nginx servers behind one upstream with `balance: hash`, whose route is sticky by this.
+/// Starts nginx servers as one upstream with `balance: hash`, whose route is sticky by this.
 fn sticky(by: &str) -> (Certificates, Vec<Nginx>, Gateway, Configuration) {
     let certificates = Certificates::new();
     let servers: Vec<_> =
@@ -263,7 +263,7 @@ fn sticky(by: &str) -> (Certificates, Vec<Nginx>, Gateway, Configuration) {
 fn requests_with_the_same_header_go_to_the_same_server() {
     let (certificates, _servers, gateway, _file) = sticky("{header: x-user}");
     let of = |user: &str| curl(&gateway, &certificates, &["-H", &format!("x-user: {user}")], "/[1-5]");
-    // That all of them have the same server by chance is as good as impossible.
+    // It is practically impossible that all of them have the same server by chance.
     let users: Vec<_> = (0..40).map(|user| of(&format!("user {user}"))).collect();
     for answers in &users {
         assert_eq!(*answers, answers[..1].repeat(5), "the same server each time");

@@ -1,4 +1,4 @@
-//! Who is let in by name and password. The hashes are made by `htpasswd`, as users make them.
+//! HTTP Basic authentication. The hashes are made by `htpasswd`, as users make them.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Http3Client, Pair, Response, curl_status, document,
@@ -13,19 +13,19 @@ struct Site {
     pair: Pair,
 }
 
-/// A line of a user, by bcrypt.
+/// Returns the line of a user, hashed with bcrypt.
 fn user(name: &str, password: &str) -> String {
     succeed(Command::new("htpasswd").args(["-nbB", "-C", "5", name, password])).trim().to_owned() + "\n"
 }
 
-/// What a client says of itself.
+/// Returns a client's `Authorization` header line.
 fn says(name: &str, password: &str) -> String {
     let pair = boring::base64::encode_block(format!("{name}:{password}").as_bytes());
     format!("Authorization: Basic {pair}\r\n")
 }
 
 impl Site {
-    /// With `ada` and her password "lovelace", and the servers that repeat what they are asked.
+    /// Starts a site with user `ada`, password "lovelace", and servers that echo the request.
     fn new(keys: &str) -> Self {
         let certificates = Certificates::new();
         let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -52,7 +52,7 @@ fn text(certificates: &Certificates, pair: &Pair, keys: &str) -> String {
 }
 
 #[test]
-fn whoever_knows_the_password_is_let_in() {
+fn a_client_with_the_password_is_accepted() {
     let site = Site::new("http3: on, upstream: web, basic_auth: USERS");
     let refused = site.get("/", "Accept: text/html\r\n");
     assert_eq!(refused.status, 401);
@@ -102,12 +102,12 @@ fn routes_have_other_users_or_none() {
     assert_eq!([status("/", &ada), status("/", &root), status("/", "")], [200, 401, 401]);
     assert_eq!([status("/admin", &ada), status("/admin", &root), status("/admin", "")], [401, 200, 401]);
     assert_eq!([status("/open", ""), status("/open", &ada)], [200, 200]);
-    assert_eq!(status("/%61dmin/", &ada), 401, "it is the form that routes see that counts");
+    assert_eq!(status("/%61dmin/", &ada), 401, "the normalized path is authoritative, as for routes");
     let refused = site.get("/admin", "");
     let realm = "Basic realm=\"The \\\"inner\\\" circle\", charset=\"UTF-8\"";
     assert_eq!(refused.header("www-authenticate"), Some(realm));
     let server_saw = site.get("/open", "X-Remote-User: root\r\nX_Remote-User: root\r\n").text();
-    assert!(!server_saw.contains("root"), "nobody may say who it is, on no route: {server_saw}");
+    assert!(!server_saw.contains("root"), "the header is removed on every route: {server_saw}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_route_alone_can_ask() {
     assert_eq!(site.get("/admin", &says("root", "toor")).status, 200);
 }
 
-/// Who guesses is told to come back later, and those who have logged in before go on.
+/// Clients that guess passwords receive 429, and clients that have logged in before are still accepted.
 #[test]
 fn guesses_are_limited() {
     let site = Site::new("respond: ok, basic_auth: {users: USERS, guesses: 3/240h}");
@@ -130,16 +130,16 @@ fn guesses_are_limited() {
     assert_eq!(refused.status, 429);
     let seconds = refused.header("retry-after").and_then(|value| value.parse().ok());
     assert!(seconds.is_some_and(|seconds: u64| (284_000..=288_000).contains(&seconds)), "{refused:?}");
-    assert_eq!(site.get("/", &says("ada", "lovelace")).status, 200, "she is known");
-    assert_eq!(site.get("/", "").status, 401, "to say nothing is no guess");
+    assert_eq!(site.get("/", &says("ada", "lovelace")).status, 200, "a known password is still accepted");
+    assert_eq!(site.get("/", "").status, 401, "a request without credentials is not a guess");
     assert_eq!(
         site.curl(&["--interface", "127.0.9.1", "--user", "ada:x"]),
         "401",
-        "another network has its own"
+        "another network has its own limit"
     );
 }
 
-/// A file that changes is read again; one that is damaged changes nothing, and the log says what is wrong with it.
+/// A changed file is reloaded; a damaged file changes nothing, and its error is logged.
 #[test]
 fn the_file_is_watched() {
     let mut site = Site::new("respond: ok, basic_auth: USERS");
@@ -147,16 +147,16 @@ fn the_file_is_watched() {
     assert_eq!(site.get("/", &says("bob", "x")).status, 401);
     std::fs::write(&users, user("bob", "x")).expect("a file");
     eventually("the file is not read again", || site.get("/", &says("bob", "x")).status == 200);
-    assert_eq!(site.get("/", &says("ada", "lovelace")).status, 401, "she is no user any more");
+    assert_eq!(site.get("/", &says("ada", "lovelace")).status, 401, "the removed user is rejected");
     std::fs::write(&users, "bob:in plain text\n").expect("a file");
-    site.gateway.wait_for_log("what follows `bob:` is no hash by bcrypt, SHA-crypt or Argon2");
+    site.gateway.wait_for_log("the text after `bob:` is not a bcrypt, SHA-crypt or Argon2 hash");
     assert!(!site.gateway.log().contains("in plain text"), "it may be a password");
     assert_eq!(site.get("/", &says("bob", "x")).status, 200);
 }
 
-/// A reload that changes something else forgets nobody: the hash of this password would take a second and more.
+/// A reload that changes something else keeps verified passwords: hashing this one would take more than a second.
 #[test]
-fn a_reload_forgets_nobody() {
+fn a_reload_keeps_verified_passwords() {
     let site = Site::new("respond: ok, basic_auth: {users: USERS, guesses: 1/240h}");
     assert_eq!(site.get("/", &says("ada", "lovelace")).status, 200);
     assert_eq!(site.get("/", &says("ada", "x")).status, 401);
@@ -164,11 +164,11 @@ fn a_reload_forgets_nobody() {
     site.file.replace(&text(&site.certificates, &site.pair, keys));
     site.gateway.signal("HUP");
     eventually("it is not reloaded", || site.get("/", &says("ada", "lovelace")).text() == "new");
-    assert_eq!(site.get("/", &says("ada", "x")).status, 429, "nor what was guessed");
+    assert_eq!(site.get("/", &says("ada", "x")).status, 429, "the guesses are remembered too");
 }
 
 #[test]
-fn the_access_log_tells_who_it_was() {
+fn the_access_log_contains_the_user() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let log = certificates.path("access.log");
@@ -189,17 +189,17 @@ fn the_access_log_tells_who_it_was() {
     let text = lines();
     let (first, second) = text.trim_end().split_once('\n').expect("two lines");
     assert!(first.contains("user=\"ada\"") && first.contains("status=200"), "{first}");
-    // The name alone may stand in a request's identifier, by chance.
+    // A request's identifier may contain the name by chance.
     assert!(
         !second.contains("user=") && !second.contains("\"ada\"") && second.contains("status=401"),
         "{second}"
     );
 }
 
-/// Guesses at once, of a hash that takes long, do not keep others from being served.
+/// Concurrent guesses with a slow hash do not delay other requests.
 #[test]
 fn event_loops_hash_nothing() {
-    // Each takes a second of CPU and more: if an event loop hashed, it would hash them before it served anything else.
+    // Each takes more than a second of CPU: an event loop that hashed would hash them before it served anything else.
     const GUESSES: usize = 100;
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -221,11 +221,11 @@ fn event_loops_hash_nothing() {
         .collect();
     let mut client = connector.http(gateway.address(0)).expect("a connection");
     for _ in 0..20 {
-        assert_eq!(client.get("/open").expect("an answer").status, 200);
+        assert_eq!(client.get("/open").expect("a response").status, 200);
     }
     let hashed = gateway.metric("quadrille_access_denied_total", &["what=\"password\""]) as usize;
     assert!(hashed < GUESSES / 2, "{hashed} of {GUESSES} were hashed before others were served");
-    // On a busy machine, there may have been no time for it.
-    let first = guessing[0].response().expect("an answer");
+    // On a busy machine, no guess may have been hashed yet.
+    let first = guessing[0].response().expect("a response");
     assert!(matches!(first.status, 401 | 503), "{}", first.status);
 }

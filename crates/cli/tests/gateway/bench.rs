@@ -1,4 +1,4 @@
-//! `quadrille bench` against the gateway: it reports what the peer really did, and says what is wrong.
+//! `quadrille bench` against the gateway: its results match the peer's, and its errors are specific.
 
 use crate::support::{Certificates, Gateway, eventually, output, quadrille};
 use serde_json::Value;
@@ -46,8 +46,8 @@ fn counts_agree_with_the_gateways_own() {
         assert_eq!(seen["failed"], 0, "{seen}");
         assert_eq!(seen["full"].as_u64().unwrap() + seen["resumed"].as_u64().unwrap(), 200, "{seen}");
         let share = seen["resumed"].as_u64().unwrap();
-        assert!((80..=100).contains(&share), "TLS {tls}: half of them offer a session: {seen}");
-        // The connection before the load, which checks the certificate, is a full handshake too.
+        assert!((80..=100).contains(&share), "TLS {tls}: half of the connections offer a session: {seen}");
+        // The connection before the load, which verifies the certificate, is a full handshake too.
         assert_eq!(before("full") - full, seen["full"].as_f64().unwrap() + 1.0, "{}", gateway.metrics());
         assert_eq!(before("resumed") - resumed, seen["resumed"].as_f64().unwrap(), "{}", gateway.metrics());
         assert_eq!(seen["negotiated"][0]["version"], format!("TLSv{tls}"));
@@ -113,11 +113,11 @@ fn what_is_wrong_is_said_with_the_remedy() {
     let ticketless = refused(&mut bench(&gateway, &["--count", "1", "--resumed", "1", "--requests", "0"]));
     assert!(ticketless.contains("--requests 1"), "{ticketless}");
 
-    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+    let absent = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
     let url = |text: &str| refused(quadrille("bench").args([text, "--count", "1", "--insecure"]));
-    assert!(url(&format!("https://{nobody}/")).contains("refused"));
+    assert!(url(&format!("https://{absent}/")).contains("refused"));
     assert!(url("http://localhost/").contains("https://HOST"));
-    assert!(url("https://no-such-host.invalid/").contains("cannot find no-such-host.invalid"));
+    assert!(url("https://no-such-host.invalid/").contains("cannot resolve no-such-host.invalid"));
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn running_out_of_file_descriptors_is_a_kind_of_failure() {
         env!("CARGO_BIN_EXE_quadrille"),
         port = gateway.port()
     );
-    // In two seconds, a busy machine may not come so far.
+    // A busy machine may not reach this point within two seconds.
     eventually("no such failure", || {
         let seen = json(Command::new("sh").args(["-c", &format!("{line} \"$@\""), "sh"]));
         seen["full"].as_u64() > Some(0) && seen["failures"].to_string().contains("ulimit -n")
     });
 }
 
-/// The server goes away in the middle: what was measured stays, and the failures are told by kind.
+/// The server stops during the run: results until then are kept, and failures are counted by kind.
 #[test]
 fn a_server_that_dies_is_reported() {
     let certificates = Certificates::new();
@@ -170,7 +170,7 @@ fn an_interruption_ends_a_load_whose_server_refuses_connections() {
     gateway.wait_for_metric("quadrille_handshakes_total", &[], |count| count > 20.0);
     drop(gateway);
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
-    eventually("the load goes on", || child.try_wait().expect("waiting").is_some());
+    eventually("the load does not end", || child.try_wait().expect("waiting").is_some());
     let done = child.wait_with_output().expect("its output");
     let seen: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     assert!(done.status.success() && seen["full"].as_u64() > Some(0), "{seen}");

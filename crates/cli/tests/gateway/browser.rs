@@ -1,8 +1,8 @@
-//! A real browser loads a page with what belongs to it.
+//! A real browser loads a page with its resources.
 
 use crate::support::{Browser, Certificates, Gateway, Nginx};
 
-/// Its script writes down what it finds once everything is loaded.
+/// Page whose script records the results once everything is loaded.
 const PAGE: &str = r#"<!doctype html><html><head><link rel="stylesheet" href="/style.css">
 <script src="/script.js" defer></script></head>
 <body><p id="styled">text</p><img id="image" src="/image.png"><p id="result">nothing</p></body></html>"#;

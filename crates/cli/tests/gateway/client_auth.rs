@@ -10,7 +10,7 @@ struct Setting {
     server: Pair,
     client: Pair,
     stranger: Pair,
-    // Holds the stranger's files.
+    // Keeps the stranger's files alive.
     _theirs: Certificates,
 }
 
@@ -40,7 +40,7 @@ impl Setting {
         self.connect_with(gateway, version, client, None)
     }
 
-    /// The same with more certificates of the client's chain.
+    /// Connects with further certificates of the client's chain.
     fn connect_with<'a>(
         &self,
         gateway: &Gateway,
@@ -59,7 +59,7 @@ impl Setting {
 }
 
 #[test]
-fn required_lets_in_only_clients_of_the_ca() {
+fn required_accepts_only_clients_of_the_ca() {
     let setting = Setting::new();
     let gateway = setting.gateway(&[]);
     for version in VERSIONS {
@@ -73,7 +73,7 @@ fn required_lets_in_only_clients_of_the_ca() {
 }
 
 #[test]
-fn optional_lets_in_clients_without_but_not_with_a_wrong_one() {
+fn optional_accepts_clients_without_a_certificate_but_not_with_a_wrong_one() {
     let setting = Setting::new();
     let gateway = setting.gateway(&["--client-auth-optional"]);
     for version in VERSIONS {
@@ -88,7 +88,9 @@ fn off_does_not_ask() {
     let setting = Setting::new();
     let gateway = setting.gateway(&["off"]);
     for version in VERSIONS {
-        let seen = setting.connect(&gateway, version, Some(&setting.stranger)).expect("nobody looks at it");
+        let seen = setting
+            .connect(&gateway, version, Some(&setting.stranger))
+            .expect("the certificate is not requested");
         assert!(seen.text.contains("No client certificate CA names sent"), "{}", seen.text);
     }
 }
@@ -107,13 +109,13 @@ fn a_resumed_session_stays_one_of_a_verified_client() {
         s_client(gateway.address(0), &ca, &first).expect("a full handshake");
         let seen = s_client(gateway.address(0), &ca, &[version, "-sess_in", session]).expect("a resumed one");
         assert!(seen.resumed(), "{version}");
-        // Another gateway has other ticket keys: without its own certificate this client is nobody there.
+        // Another gateway has other ticket keys: without its certificate, the client is rejected there.
         let other = setting.gateway(&[]);
         s_client(other.address(0), &ca, &[version, "-sess_in", session]).expect_refusal("a foreign session");
     }
 }
 
-/// The flags of a gateway that shares its ticket keys with others of this test.
+/// Returns the flags of a gateway that shares its ticket keys with the others of this test.
 fn shared_tickets(setting: &Setting) -> String {
     let file = setting.ours.path("ticket.key");
     if !file.exists() {
@@ -142,7 +144,11 @@ fn sessions_end_with_the_lifetime_of_the_first_handshake_and_with_the_certificat
         let mut session = None;
         let resumed =
             hours.each_ref().map(|gateway| client.visit(gateway.address(0), &mut session).expect("a visit"));
-        assert_eq!(resumed, [false, true, false], "{way:?}: renewed on the way, and over after the lifetime");
+        assert_eq!(
+            resumed,
+            [false, true, false],
+            "{way:?}: renewed meanwhile, and expired after the lifetime"
+        );
         let client = Returning::with_certificate(&setting.ours, way, &short);
         let mut session = None;
         assert!(!client.visit(days[0].address(0), &mut session).expect("a first visit"));
@@ -180,7 +186,8 @@ fn every_ca_of_the_bundle_is_trusted_for_itself() {
     below.revoke(&[&client], &lists[1]);
     let [none, bob] = lists.each_ref().map(|list| list.to_str().expect("UTF-8"));
     let root = setting.ours.ca();
-    // The bundle and the list; whether the root's client, the intermediate's, and the same with all its chain get in.
+    // CA bundle and CRLs; whether the root's client, the intermediate's client, and the latter with its chain are
+    // accepted.
     let cases: [(&Path, &[&str], [bool; 3]); 5] = [
         (&root, &[], [true, false, true]),
         (&both, &[], [true, true, true]),

@@ -1,4 +1,4 @@
-//! The other commands: check, demo, and what a package is made of.
+//! The other commands: check, demo, and the files of a package.
 
 use crate::support::{
     Certificates, Configuration, Pair, document, listener, logs, output, ports, quadrille, succeed,
@@ -42,12 +42,12 @@ fn the_version_names_the_build_and_what_this_cpu_has() {
     assert_eq!(short.lines().count(), 1, "{short}");
 }
 
-/// `-h` is a summary, and `--help` shows how the command is used.
+/// `-h` prints a summary, and `--help` includes examples.
 #[test]
 fn help_has_examples() {
     for (command, example) in [
         ("serve", "quadrille serve --config quadrille.yaml"),
-        ("check", "`quadrille -t FILE` does the same"),
+        ("check", "`quadrille -t FILE` is equivalent"),
         ("keyserver", "quadrille keyserver --keys /etc/quadrille/keys"),
         ("demo", "https://localhost:8443"),
         ("bench", "quadrille bench https://example.com/ --rate 500"),
@@ -55,7 +55,7 @@ fn help_has_examples() {
     ] {
         let [long, short] = ["--help", "-h"].map(|flag| succeed(quadrille(command).arg(flag)));
         assert!(long.contains(example) && !short.contains(example), "{command}: {long}");
-        // Both begin with what the list of all commands says of it.
+        // Both start with the text of the list of commands.
         let summary = short.lines().next().expect("a summary");
         let beginning: String = summary.chars().take(40).collect();
         assert!(long.starts_with(&beginning), "{command}: {long}");
@@ -78,6 +78,10 @@ fn completions_are_scripts_that_their_shell_reads() {
 fn every_command_that_a_manual_page_names_has_its_page() {
     let directory = tempfile::tempdir().expect("a directory");
     succeed(quadrille("man").arg(directory.path()));
+    for name in ["quadrille.yaml.5", "quadrille-key-policy.yaml.5"] {
+        let page = std::fs::read_to_string(directory.path().join(name)).expect(name);
+        assert!(page.contains(".SH DESCRIPTION"), "{name}");
+    }
     let mut named = vec!["quadrille".to_owned()];
     let mut read = 0;
     while let Some(name) = named.pop() {
@@ -139,7 +143,7 @@ fn demo_serves_and_the_commands_that_it_prints_work() {
 }
 
 #[test]
-fn demo_has_clients_of_its_own_and_says_what_was_saved() {
+fn demo_runs_built_in_clients_and_prints_the_savings() {
     let mut demo = Running(
         quadrille("demo")
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--load", "2s"])
@@ -151,12 +155,12 @@ fn demo_has_clients_of_its_own_and_says_what_was_saved() {
     let mut lines = BufReader::new(demo.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
     let mut line = |start: &str| lines.find(|line| line.starts_with(start)).expect(start);
     let dashboard = line("The dashboard: ").replace("The dashboard: ", "");
-    let made = line("They have made ");
+    let made = line("Clients completed ");
     assert!(
         made.ends_with("; 0 failed.") && !made.contains(" 0 full") && !made.contains(" 0 resumed"),
         "{made}"
     );
-    assert!(line("").contains("private-key operations have taken"), "of the load");
+    assert!(line("").contains("private-key operations took"), "result of the load");
     let metrics =
         succeed(Command::new("curl").args(["-sS", "--max-time", "600", &format!("{dashboard}metrics")]));
     for key_type in ["rsa2048", "ecdsa-p256"] {
@@ -164,14 +168,14 @@ fn demo_has_clients_of_its_own_and_says_what_was_saved() {
         assert!(metrics.contains(&counted), "both certificates are used: {metrics}");
     }
     succeed(Command::new("kill").args(["-INT", &demo.0.id().to_string()]));
-    assert!(line("").contains("private-key operations have taken"), "at its end");
+    assert!(line("").contains("private-key operations took"), "on exit");
 }
 
 #[test]
-fn the_demos_page_names_the_dashboard_that_there_is() {
+fn the_demo_page_links_the_dashboard() {
     let admin = format!("127.0.0.1:{}", ports::free());
     let link = format!("<a href=\"http://{admin}/\">");
-    for (admin, expected) in [("off", "there would be a dashboard"), (&admin, &link)] {
+    for (admin, expected) in [("off", "the dashboard is disabled"), (&admin, &link)] {
         let mut demo = Running(
             quadrille("demo")
                 .args(["--listen", "127.0.0.1:0", "--admin", admin])
@@ -181,7 +185,7 @@ fn the_demos_page_names_the_dashboard_that_there_is() {
                 .expect("quadrille"),
         );
         let mut lines = BufReader::new(demo.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
-        let first = lines.next().expect("what it serves");
+        let first = lines.next().expect("the served URL");
         let url = first.split(' ').find(|word| word.starts_with("https://")).expect("a URL");
         let page = succeed(Command::new("curl").args(["-skS", "--max-time", "600", url]));
         assert!(page.contains(expected), "{page}");

@@ -1,4 +1,4 @@
-//! Answers in fewer bytes. curl decodes what it gets, and says how much that was.
+//! Response compression. curl decodes the responses, and prints the size of the transfer.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Http3Client, PATIENCE, Response, curl, document,
@@ -11,12 +11,12 @@ use std::{
     thread,
 };
 
-/// A text that can be compressed.
+/// Returns a compressible text.
 fn text() -> String {
-    (0..500).map(|line| format!("Line {line} of a text that says the same again and again.\n")).collect()
+    (0..500).map(|line| format!("Line {line} of a text that repeats itself again and again.\n")).collect()
 }
 
-/// Answers each request with what `answer` makes of its path.
+/// Starts a server that responds to each request with `answer` of its path.
 fn server(answer: impl Fn(&str, &mut TcpStream) -> Option<()> + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -41,7 +41,7 @@ fn server(answer: impl Fn(&str, &mut TcpStream) -> Option<()> + Clone + Send + '
     address
 }
 
-/// The path names headers of the answer: `/Name=value&Name=value`, with `_` for spaces.
+/// Starts a server whose response headers are given by the path: `/Name=value&Name=value`, with `_` for spaces.
 fn described(path: &str, writer: &mut TcpStream) -> Option<()> {
     let (mut status, mut headers, mut body) = ("200", String::new(), text());
     for (name, value) in path.trim_start_matches('/').split('&').filter_map(|pair| pair.split_once('=')) {
@@ -87,17 +87,17 @@ impl Site {
         let request =
             format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
         client.send(request.as_bytes()).expect("a request");
-        if method == "HEAD" { client.head() } else { client.response() }.expect("an answer")
+        if method == "HEAD" { client.head() } else { client.response() }.expect("a response")
     }
 
-    /// The coding of an answer to a client that accepts all.
+    /// Returns the content coding of a response to a client that accepts all codings.
     fn coding(&self, path: &str, headers: &str) -> Option<String> {
         let all = format!("Accept-Encoding: gzip, br, zstd\r\n{headers}");
         self.ask("GET", path, &all).header("content-encoding").map(str::to_owned)
     }
 }
 
-/// What curl decodes is what the server has sent, in every version of HTTP.
+/// curl decodes the server's original content, in every HTTP version.
 #[test]
 fn clients_read_what_the_server_has_sent() {
     let site = Site::new(server(described), "compression: on");
@@ -134,7 +134,7 @@ fn the_header_is_that_of_what_is_sent() {
     assert_eq!(vary, ["Origin", "Accept-Encoding"]);
     let plain = site.ask("GET", "/ETag=\"a\"", "");
     assert_eq!((plain.header("etag"), plain.header("content-encoding")), (Some("\"a\""), None));
-    assert_eq!(plain.header("vary"), Some("Accept-Encoding"), "caches are to tell it apart from the other");
+    assert_eq!(plain.header("vary"), Some("Accept-Encoding"), "caches must store both variants");
     let head = site.ask("HEAD", "/", "Accept-Encoding: gzip\r\n");
     assert_eq!((head.header("vary"), head.header("content-encoding")), (Some("Accept-Encoding"), None));
 }
@@ -167,10 +167,10 @@ fn what_stays_as_it_is() {
     let old = "GET / HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n";
     let mut client = Connector::new(&site.certificates).http(site.gateway.address(0)).expect("a connection");
     client.send(old.as_bytes()).expect("a request");
-    assert_eq!(client.response().expect("an answer").header("content-encoding"), None);
+    assert_eq!(client.response().expect("a response").header("content-encoding"), None);
 }
 
-/// A secret in an answer for one person could be found out by its length.
+/// The length of a compressed personal response could reveal a secret in it.
 #[test]
 fn what_may_hold_a_secret_is_compressed_if_that_is_said() {
     let off = Site::new(
@@ -185,9 +185,9 @@ fn what_may_hold_a_secret_is_compressed_if_that_is_said() {
     }
 }
 
-/// Browsers add cookies and client certificates by themselves, whatever the gateway makes of them.
+/// Browsers add cookies and client certificates automatically, even if the gateway ignores them.
 #[test]
-fn whoever_a_browser_speaks_for_is_one_person() {
+fn responses_to_cookies_and_client_certificates_are_personal() {
     let certificates = Certificates::new();
     let (pair, alice) =
         (certificates.ecdsa("P-256", &["localhost"]), certificates.ecdsa("P-256", &["alice"]));
@@ -205,9 +205,9 @@ fn whoever_a_browser_speaks_for_is_one_person() {
         let head = curl(&gateway, &certificates, &[&arguments[..], more].concat(), "/");
         head.to_ascii_lowercase().contains("content-encoding: gzip")
     };
-    assert!(coding(&[]), "a client that nobody knows");
-    assert!(!coding(&["--cert", &chain, "--key", &key]), "one with a certificate");
-    assert!(!coding(&["--header", "Cookie: session=1"]), "one whose cookie the server does not get");
+    assert!(coding(&[]), "an unidentified client");
+    assert!(!coding(&["--cert", &chain, "--key", &key]), "a client with a certificate");
+    assert!(!coding(&["--header", "Cookie: session=1"]), "a client whose cookie is not forwarded");
 }
 
 #[test]
@@ -224,10 +224,10 @@ fn routes_say_otherwise() {
     assert_eq!(site.coding("/br", "").as_deref(), Some("br"));
 }
 
-/// Events reach the client as the server sends them, not when a buffer is full, and trailers come behind.
+/// Events reach the client when the server sends them, not when a buffer is full, and trailers follow.
 #[test]
 fn events_come_as_they_are_sent() {
-    // The client tells of each event that it has, and the server sends the next one then.
+    // The client reports each event that it has received, and then the server sends the next one.
     let (tells, told) = mpsc::channel();
     let told = Arc::new(Mutex::new(told));
     let events = move |_: &str, writer: &mut TcpStream| {
@@ -255,7 +255,7 @@ fn events_come_as_they_are_sent() {
         let stdout = curl.stdout.take().expect("its output");
         let lines = BufReader::new(stdout).lines().map_while(Result::ok).filter(|line| !line.is_empty());
         let lines: Vec<_> = lines.inspect(|_| tells.send(()).expect("the server")).collect();
-        assert!(curl.wait().expect("an end").success(), "{coding}: {lines:?} came, and no more");
+        assert!(curl.wait().expect("an end").success(), "{coding}: only {lines:?} arrived");
         assert_eq!(lines, ["data: 0", "data: 1", "data: 2"], "{coding}");
     }
     eventually("nothing was counted", || {

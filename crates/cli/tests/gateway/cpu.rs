@@ -1,5 +1,5 @@
-//! CPU by handshake message in the running gateway: which handshakes are measured, under which names, and that it is
-//! CPU.
+//! CPU time by handshake message in the running gateway: the handshakes measured, their names, and that waiting is
+//! not counted.
 
 use crate::support::{
     Certificates, Configuration, Gateway, Pair, configuration, quadrille, s_client, succeed,
@@ -9,14 +9,14 @@ use std::{fs, num::NonZeroU32, time::Instant};
 const CPU: &str = "quadrille_handshake_cpu_nanoseconds_total";
 const SAMPLES: &str = "quadrille_handshake_samples_total";
 
-/// A gateway on one event loop, with these further keys at the top of its file.
+/// Starts a gateway on one event loop, with these further keys at the top of its file.
 fn gateway(pair: &Pair, keys: &str) -> Gateway {
     let listener = configuration::listener(pair, "respond: ok");
     let text = configuration::document(&[listener], "").replace("threads: 2", &format!("threads: 1\n{keys}"));
     Gateway::with_config(&Configuration::new(&text).path(), 1)
 }
 
-/// So many handshakes, one of them to check the certificate.
+/// Performs this many handshakes, one of them to verify the certificate.
 fn bench(gateway: &Gateway, certificates: &Certificates, count: NonZeroU32, arguments: &[&str]) {
     let mut bench = quadrille("bench");
     bench.arg(format!("https://localhost:{}/", gateway.port())).arg("--ca").arg(certificates.ca());
@@ -106,7 +106,7 @@ fn waiting_for_the_private_key_is_not_counted() {
     assert!(all <= used, "{all} ns counted of {used} ns used in {took} s");
 }
 
-/// Nothing is counted twice, and not much is forgotten: what the whole process has used bounds it.
+/// Nothing is counted twice, and little is missed: the CPU time of the process is the bound.
 #[test]
 fn the_sum_agrees_with_the_processs_cpu() {
     let certificates = Certificates::new();
@@ -120,7 +120,7 @@ fn the_sum_agrees_with_the_processs_cpu() {
     assert!(counted < used * 1.02 && counted > used * 0.4, "{counted} ns counted of {used} ns used");
 }
 
-/// Of the process and its threads, in the kernel's own accounting (proc(5)).
+/// CPU time of the process and its threads, from the kernel's accounting (proc(5)).
 pub(super) fn cpu_nanoseconds(gateway: &Gateway) -> f64 {
     let threads = fs::read_dir(format!("/proc/{}/task", gateway.pid())).expect("threads");
     let of_thread = |thread: fs::DirEntry| {

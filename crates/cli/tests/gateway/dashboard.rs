@@ -1,4 +1,4 @@
-//! The dashboard in a real browser: it renders, follows the load, and stays right when the gateway restarts.
+//! The dashboard in a real browser: it renders, follows the load, and stays correct when the gateway restarts.
 
 use crate::support::{
     Browser, Certificates, Configuration, Gateway, KeyServer, Nginx, PATIENCE, Pair, Site, ports, quadrille,
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A name that would be markup if anybody took it for such.
+/// A name that would be markup if it were not escaped.
 const HOSTILE: &str = "<b id=injected>x.example";
 
 struct Scene {
@@ -22,7 +22,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Two certificates, one upstream with a server that is healthy and one that is not, every handshake measured.
+    /// Two certificates, one upstream with a healthy and an unhealthy endpoint, every handshake measured.
     fn new() -> Self {
         let certificates = Certificates::new();
         let nginx = Nginx::new("location / { return 200 ok; }");
@@ -48,7 +48,7 @@ upstreams:
         Gateway::with_config(&self.configuration.path(), 1)
     }
 
-    /// Handshakes until it is stopped, half of them with a session.
+    /// Performs handshakes until it is stopped, half of them with a session.
     fn load(&self) -> Load {
         let mut bench = quadrille("bench");
         bench.arg(format!("https://localhost:{}/", self.port));
@@ -68,7 +68,7 @@ struct Load {
 }
 
 impl Load {
-    /// Stops it when it has lasted for so long at least. Returns how long it has.
+    /// Stops the load after at least this time. Returns its duration.
     fn stop_after(mut self, least: Duration) -> Duration {
         thread::sleep(least.saturating_sub(self.began.elapsed()));
         succeed(Command::new("kill").args(["-INT", &self.bench.id().to_string()]));
@@ -86,13 +86,13 @@ impl Drop for Load {
 
 const LIVE: &str = "document.body?.dataset.state === 'live'";
 
-/// A tile's number; null while there is a dash.
+/// Returns a tile's number; null while there is a dash.
 fn tile(id: &str) -> String {
     let text = format!("document.querySelector('#tile-{id} .value').textContent");
     format!("(text => text === '–' ? null : Number.parseFloat(text.replace(',', '')))({text})")
 }
 
-/// Every number on the page is one and not negative, and every picture lies within its frame.
+/// Checks that every number on the page is valid and not negative, and that every chart is within its frame.
 const SOUND: &str = r"(() => {
     const text = document.body.innerText;
     const wrong = /NaN|Infinity|undefined|\[object|(^|[\s(])[-\u2212]\d/.exec(text);
@@ -111,7 +111,7 @@ fn it_follows_the_load_and_stays_right_across_a_restart() {
     let mut gateway = scene.start();
     let mut browser = Browser::open(&gateway.admin("/"));
 
-    // Nothing has happened, and the page says so.
+    // The page shows that there has been no traffic.
     browser.wait_until(LIVE);
     browser.wait_until(&format!("{} === 0", tile("rate")));
     browser.wait_until("!document.getElementById('quiet').hidden");
@@ -140,21 +140,21 @@ fn it_follows_the_load_and_stays_right_across_a_restart() {
     }
     browser.wait_until("document.querySelectorAll('.bar .stage-PrivateKey').length >= 1");
     browser.wait_until("document.querySelectorAll('#sizes li').length > 0");
-    // What lanes save is told where there are any; a backend without has nothing to save.
+    // The savings of lanes are shown if there are any; a backend without lanes saves nothing.
     let batches = browser.evaluate("document.querySelector('#tile-batch .note').textContent");
-    let least = if batches == "this backend computes one at a time" { 0 } else { 1 };
+    let least = if batches == "this backend has no batches" { 0 } else { 1 };
     browser.wait_until(&format!("{} >= {least}", tile("saved")));
     let top = browser
         .evaluate("[...document.querySelectorAll('#resumption .tick')].map(tick => tick.textContent)[2]");
     assert_eq!(top, "100 %", "a share ends there");
-    // What is wrong comes before all else.
+    // Problems are shown first.
     browser.wait_until(
-        "document.getElementById('alerts').innerText.includes('Upstream site: 1 of 2 servers is down')",
+        "document.getElementById('alerts').innerText.includes('Upstream site: 1 of 2 endpoints is unhealthy')",
     );
     browser.wait_until(
-        "[...document.querySelectorAll('#backends .state')].map(state => state.textContent).filter(text => text === 'down').length === 1",
+        "[...document.querySelectorAll('#backends .state')].map(state => state.textContent).filter(text => text === 'unhealthy').length === 1",
     );
-    // Names: what is configured, as text. A bar for one of them as well as for all.
+    // Names are the configured ones, as text. There is a bar even for a single one.
     browser.wait_until(
         "[...document.querySelectorAll('#name option')].map(option => option.textContent).join() === 'all names,*.example.com,localhost'",
     );
@@ -168,10 +168,10 @@ fn it_follows_the_load_and_stays_right_across_a_restart() {
     pictures(&mut browser);
     let lasted = load.stop_after(Duration::from_secs(20));
     let before = gateway.metric("quadrille_handshakes_total", &[]);
-    // In one of the ten seconds of the load, and of those around it, there were this many a second.
+    // At least one of the load's ten seconds, or of those around it, had this rate.
     opened_later(&gateway, before / (lasted.as_secs_f64() + 20.0));
 
-    // The gateway is gone, and comes back with counters at zero.
+    // The gateway stops, and restarts with counters at zero.
     gateway.signal("KILL");
     gateway.wait(PATIENCE).expect("an end");
     browser.wait_until("document.getElementById('state').textContent.startsWith('gateway not reachable')");
@@ -182,7 +182,7 @@ fn it_follows_the_load_and_stays_right_across_a_restart() {
     browser.wait_until("document.querySelectorAll('#handshakes polygon.series-0').length === 2");
     assert_eq!(browser.evaluate(SOUND), "sound");
 
-    // And it counts on: no leap, though the new process soon has more than the old one had.
+    // It continues to count without a jump, although the new process soon exceeds the old one's counters.
     let load = scene.load();
     browser.wait_until(&format!("{} > 0", tile("rate")));
     load.stop_after(Duration::from_secs(15));
@@ -194,13 +194,13 @@ fn it_follows_the_load_and_stays_right_across_a_restart() {
     let fastest = before.max(again) / 5.0;
     assert!(
         top.as_f64().is_some_and(|top| top <= fastest),
-        "{top}/s in the picture; {before} and {again} in all"
+        "{top}/s in the chart; {before} and {again} in total"
     );
     assert_eq!(browser.evaluate(SOUND), "sound");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// A page that is opened after the load shows it, as far as the gateway has taken it down by then: every ten seconds.
+/// A page that is opened after the load shows its history, which the gateway records every ten seconds.
 fn opened_later(gateway: &Gateway, least: f64) {
     let mut browser = Browser::open(&gateway.admin("/"));
     browser.wait_until(LIVE);
@@ -215,13 +215,13 @@ fn opened_later(gateway: &Gateway, least: f64) {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// What is wider than the place that it has, or sticks out of the window: nothing.
+/// Script that returns the elements wider than their parent or outside the window: none are expected.
 const CLIPPED: &str = r"[...document.querySelectorAll('html, body, body *')]
     .filter(element => !(element instanceof SVGElement) && element.clientWidth > 0)
     .filter(element => element.scrollWidth > element.clientWidth || element.getBoundingClientRect().right > innerWidth + 0.5)
     .map(element => `${element.outerHTML.slice(0, 120)}: ${element.scrollWidth} in ${element.clientWidth}`)";
 
-/// The same once the pictures are drawn for the size of the window: that follows its change.
+/// Checks the layout once the charts are redrawn for the size of the window.
 fn clipped(browser: &mut Browser) -> Value {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -233,13 +233,13 @@ fn clipped(browser: &mut Browser) -> Value {
     }
 }
 
-/// Alerts are above everything but the title, and are seen without scrolling.
+/// Alerts are above everything except the title, and are visible without scrolling.
 const ALERTS_FIRST: &str = r"(() => {
     const [alerts, main] = ['alerts', 'tiles'].map(id => document.getElementById(id).getBoundingClientRect());
     return alerts.height > 0 && alerts.bottom <= main.top && alerts.top < 200;
 })()";
 
-/// For the guide, and for who changes the page: set `QUADRILLE_PICTURES` to a directory.
+/// Screenshots for the guide and for development: set `QUADRILLE_PICTURES` to a directory.
 fn pictures(browser: &mut Browser) {
     for (name, width, dark) in [
         ("light", 1400, false),
@@ -257,7 +257,7 @@ fn pictures(browser: &mut Browser) {
 }
 
 #[test]
-fn a_refused_reload_is_told_until_it_is_mended() {
+fn a_rejected_reload_is_shown_until_it_is_fixed() {
     let scene = Scene::new();
     let gateway = scene.start();
     let mut browser = Browser::open(&gateway.admin("/"));
@@ -265,7 +265,7 @@ fn a_refused_reload_is_told_until_it_is_mended() {
     let good = std::fs::read_to_string(scene.configuration.path()).expect("the configuration");
     scene.configuration.replace(&format!("{good}nonsense: 7\n"));
     let told = "document.querySelector('#alerts li.bad')?.innerText";
-    browser.wait_until(&format!("{told}?.startsWith('The last reload was refused')"));
+    browser.wait_until(&format!("{told}?.startsWith('The last reload failed')"));
     let alert = browser.evaluate(told);
     assert!(alert.as_str().is_some_and(|text| text.contains("nonsense")), "{alert}");
     browser.show(390, 800, false);

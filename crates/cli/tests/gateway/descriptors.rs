@@ -1,4 +1,4 @@
-//! File descriptors: as many as there may be, and what happens when they run short.
+//! File descriptors: the limit, and the behaviour when they run short.
 
 use crate::support::{
     Certificates, Client, Configuration, Connector, Gateway, curl, document, echo_server, eventually,
@@ -6,7 +6,7 @@ use crate::support::{
 };
 use std::{net::TcpStream, path::Path, process::Command, time::Instant};
 
-/// A gateway with this limit of open files, as `ulimit` takes it.
+/// Starts a gateway with this limit of open files, in the syntax of `ulimit`.
 fn limited(limit: &str, file: &Path) -> Gateway {
     let mut command = Command::new("sh");
     let program = env!("CARGO_BIN_EXE_quadrille");
@@ -45,24 +45,24 @@ fn the_oldest_idle_connections_make_room_for_new_ones() {
     let mut clients: Vec<Client> = Vec::new();
     for count in 0..CLIENTS {
         let mut client = connector.http(gateway.address(0)).expect("a connection");
-        assert_eq!(client.get("/").expect("an answer").status, 200, "client {count}");
+        assert_eq!(client.get("/").expect("a response").status, 200, "client {count}");
         clients.push(client);
     }
-    // There is something left for everybody else.
+    // Descriptors remain for other uses.
     assert!(open_files(&gateway) < LIMIT, "{} are open", open_files(&gateway));
     let closed = gateway.metric("quadrille_idle_connections_closed_total", &[]);
     assert!(closed >= (CLIENTS - LIMIT) as f64, "{}", gateway.metrics());
     gateway.signal("HUP");
     gateway.wait_for_metric("quadrille_reloads_total", &["ok"], |count| count == 1.0);
     assert!(clients[0].is_closed(), "the oldest");
-    assert_eq!(clients[CLIENTS - 1].get("/").expect("an answer").status, 200, "the newest");
-    gateway.wait_for_log("file descriptors run short");
-    let lines = gateway.log().matches("file descriptors run short").count();
+    assert_eq!(clients[CLIENTS - 1].get("/").expect("a response").status, 200, "the newest");
+    gateway.wait_for_log("file descriptors nearly exhausted");
+    let lines = gateway.log().matches("file descriptors nearly exhausted").count();
     assert!((1..=1 + began.elapsed().as_secs() as usize).contains(&lines), "{lines} lines");
 }
 
 #[test]
-fn who_is_being_served_is_not_closed() {
+fn connections_with_active_requests_are_not_closed() {
     const LIMIT: usize = 120;
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -73,7 +73,7 @@ fn who_is_being_served_is_not_closed() {
     let gateway = limited(&format!("-n {LIMIT}"), &file.path());
     let connector = Connector::new(&certificates);
     let mut busy: Vec<Client> = Vec::new();
-    // Connections on which a request has begun, until no more are accepted.
+    // Connections with a pending request, until no more are accepted.
     while gateway.metric("quadrille_accept_pauses_total", &[]) == 0.0 {
         let mut client = connector.http(gateway.address(0)).expect("a connection");
         client.send(b"GET / HTTP/1.1\r\n").expect("sending");
@@ -81,12 +81,12 @@ fn who_is_being_served_is_not_closed() {
         assert!(busy.len() < LIMIT, "all are accepted");
     }
     let before = open_files(&gateway);
-    // They wait in the kernel's queue.
+    // Further connections wait in the kernel's queue.
     let waiting: Vec<_> = (0..LIMIT).map(|_| TcpStream::connect(gateway.address(0))).collect();
     assert!(gateway.admin_page("/ready").contains("ready") && open_files(&gateway) < LIMIT);
     for client in &mut busy {
         client.send(b"Host: localhost\r\nConnection: close\r\n\r\n").expect("sending");
-        assert_eq!(client.response().expect("an answer").text(), "ok");
+        assert_eq!(client.response().expect("a response").text(), "ok");
     }
     drop((busy, waiting));
     eventually("clients are accepted again", || open_files(&gateway) < before);

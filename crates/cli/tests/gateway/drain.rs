@@ -1,4 +1,4 @@
-//! Drain: SIGTERM lets what is under way finish, and tells clients to go elsewhere.
+//! Drain: after SIGTERM, pending requests complete, and clients are notified to close their connections.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Load, PATIENCE as LIMIT, document, eventually, listener,
@@ -17,13 +17,14 @@ use std::{
     time::Duration,
 };
 
-/// A drain timeout that no drain here comes to: what waits for it fails by [`LIMIT`].
+/// A drain timeout that no drain here reaches: a test that waits for it fails by [`LIMIT`].
 const NEVER: &str = "600s";
 
-/// The bytes of a slow answer.
+/// Size of a slow response in bytes.
 pub(super) const SLOW: usize = 300 * 1024;
 
-/// A server that answers `/quick` with "right" at once, and `/slow` by a half at once and the other once it is released.
+/// A server that responds to `/quick` with "right" at once, and to `/slow` with one half at once and the other once
+/// it is released.
 pub(super) struct SlowServer {
     pub(super) address: SocketAddr,
     gate: Arc<Gate>,
@@ -50,15 +51,15 @@ impl SlowServer {
         Self { address, gate }
     }
 
-    /// Sends the other half of all slow answers that have begun.
+    /// Sends the other half of all slow responses that have begun.
     pub(super) fn release(&self) {
         *self.gate.releases.lock().expect("no panic") += 1;
         self.gate.released.notify_all();
     }
 
-    /// Waits until so many slow answers have begun and are not complete.
+    /// Waits until this many slow responses have begun and are not complete.
     pub(super) fn wait_for(&self, count: usize) {
-        eventually("the slow answers do not begin", || self.gate.waiting.load(Ordering::SeqCst) == count);
+        eventually("the slow responses do not begin", || self.gate.waiting.load(Ordering::SeqCst) == count);
     }
 }
 
@@ -91,7 +92,7 @@ fn before(server: SocketAddr, drain_timeout: &str) -> (Certificates, Gateway) {
     (certificates, gateway)
 }
 
-/// curl for the slow file, once its first bytes have come.
+/// Starts curl for the slow file; returns once the first bytes have arrived.
 fn begin_slow(gateway: &Gateway, certificates: &Certificates, client: &str) -> (Child, std::path::PathBuf) {
     let file = certificates.path(&format!("slow{client}"));
     let child = Command::new("curl")
@@ -103,7 +104,7 @@ fn begin_slow(gateway: &Gateway, certificates: &Certificates, client: &str) -> (
         .stdout(Stdio::piped())
         .spawn()
         .expect("curl");
-    eventually("the slow answer does not begin", || {
+    eventually("the slow response does not begin", || {
         std::fs::metadata(&file).is_ok_and(|metadata| metadata.len() > 0)
     });
     (child, file)
@@ -115,24 +116,24 @@ fn answers_under_way_are_completed() {
     let (certificates, mut gateway) = before(server.address, NEVER);
     let running = ["--http1.1", "--http2"].map(|client| begin_slow(&gateway, &certificates, client));
     let mut idle = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
-    assert_eq!(idle.get("/quick").expect("an answer").status, 200);
+    assert_eq!(idle.get("/quick").expect("a response").status, 200);
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
     let ready = gateway.admin("/ready");
     let (_, said) = output(Command::new("curl").args(["-s", "-w", " %{http_code}", &ready]));
     assert_eq!(said, "draining\n 503");
-    eventually("new connections are still taken", || {
+    eventually("new connections are still accepted", || {
         Connector::new(&certificates).http(gateway.address(0)).is_err()
     });
     server.release();
     for (child, file) in running {
         let output = child.wait_with_output().expect("curl");
         assert!(output.status.success(), "{file:?}: {}", output.status);
-        assert_eq!(std::fs::metadata(&file).expect("the answer").len(), SLOW as u64, "{file:?}");
+        assert_eq!(std::fs::metadata(&file).expect("the response").len(), SLOW as u64, "{file:?}");
     }
     assert!(idle.is_closed());
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
-    eventually("it does not say that it has drained", || gateway.log().contains("drained"));
+    eventually("the end of the drain is not logged", || gateway.log().contains("drained"));
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn no_request_is_lost_under_load() {
     }
 }
 
-/// Accepted before the drain, but slow: the handshake begins when idle connections have been closed already.
+/// A slow client, accepted before the drain: its handshake begins after idle connections have been closed.
 #[test]
 fn a_connection_whose_handshake_ends_in_the_drain_has_its_request_answered() {
     let server = SlowServer::start();
@@ -168,29 +169,29 @@ fn a_connection_whose_handshake_ends_in_the_drain_has_its_request_answered() {
     assert!(idle.is_closed());
     let [speaks, is_silent] = connections;
     let mut speaks = connector.http_over(speaks).expect("a handshake");
-    let response = speaks.get("/quick").expect("an answer");
+    let response = speaks.get("/quick").expect("a response");
     assert_eq!((response.text().as_str(), response.header("connection")), ("right", Some("close")));
-    // Nor does one that says nothing hold up the drain.
+    // A silent client does not delay the drain.
     let mut is_silent = connector.http_over(is_silent).expect("a handshake");
     assert!(is_silent.is_closed());
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
-    eventually("it does not say that it has drained", || gateway.log().contains("drained"));
+    eventually("the end of the drain is not logged", || gateway.log().contains("drained"));
 }
 
 #[test]
-fn clients_on_kept_connections_are_told_to_close() {
+fn clients_on_kept_connections_receive_connection_close() {
     let server = SlowServer::start();
     let (certificates, mut gateway) = before(server.address, NEVER);
     let connector = Connector::new(&certificates);
     let mut waiting = connector.http(gateway.address(0)).expect("a connection");
     waiting.send(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n").expect("sending");
-    // Two requests in a row, the first of which is still being answered when the drain begins.
+    // Two requests in a row; the response to the first is pending when the drain begins.
     let (child, _) = begin_slow(&gateway, &certificates, "--http1.1");
     server.wait_for(2);
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
     server.release();
-    let response = waiting.response().expect("an answer");
+    let response = waiting.response().expect("a response");
     assert_eq!((response.status, response.body.len()), (200, SLOW));
     assert!(waiting.is_closed());
     assert!(child.wait_with_output().expect("curl").status.success());
@@ -200,7 +201,7 @@ fn clients_on_kept_connections_are_told_to_close() {
 #[test]
 fn an_answer_that_begins_after_the_signal_says_that_the_connection_closes() {
     let certificates = Certificates::new();
-    // A server that answers only when it is told to.
+    // A server that responds only when it is released.
     let server = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = server.local_addr().expect("an address").to_string();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -210,8 +211,8 @@ fn an_answer_that_begins_after_the_signal_says_that_the_connection_closes() {
     let (mut upstream, _) = server.accept().expect("the gateway's connection");
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
-    upstream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").expect("answering");
-    let response = client.response().expect("an answer");
+    upstream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").expect("a response");
+    let response = client.response().expect("a response");
     assert_eq!(response.text(), "ok");
     assert_eq!(response.header("connection"), Some("close"), "{:?}", response.headers);
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
@@ -234,7 +235,7 @@ fn an_upload_under_way_is_completed() {
             lines.read_exact(&mut half).expect("half of the body");
             tells.send(String::from_utf8_lossy(&half).into_owned()).expect("the test");
         }
-        tcp.write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n").expect("answering");
+        tcp.write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n").expect("a response");
     });
     let (certificates, mut gateway) = before(server, NEVER);
     let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
@@ -245,14 +246,14 @@ fn an_upload_under_way_is_completed() {
     gateway.wait_for_log("draining");
     assert!(idle.is_closed());
     client.send(b"56789").expect("sending the rest");
-    assert_eq!(client.response().expect("an answer").status, 201);
+    assert_eq!(client.response().expect("a response").status, 201);
     assert_eq!(received.recv_timeout(LIMIT).expect("the rest"), "56789");
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
 }
 
 #[test]
 fn a_second_signal_or_the_time_limit_ends_it() {
-    // It is never released.
+    // The response is never released.
     let server = SlowServer::start();
     let (certificates, mut gateway) = before(server.address, NEVER);
     let (mut child, _) = begin_slow(&gateway, &certificates, "--http1.1");
@@ -284,6 +285,6 @@ fn tcp_connections_are_drained_too() {
     gateway.wait_for_log("draining");
     server.release();
     assert!(child.wait_with_output().expect("curl").status.success());
-    assert_eq!(std::fs::metadata(&file).expect("the answer").len(), SLOW as u64);
+    assert_eq!(std::fs::metadata(&file).expect("the response").len(), SLOW as u64);
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
 }

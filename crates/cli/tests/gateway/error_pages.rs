@@ -1,4 +1,4 @@
-//! What clients read of errors.
+//! Error pages.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Http3Client, Response, curl, curl_status, document,
@@ -11,12 +11,12 @@ struct Site {
     certificates: Certificates,
     gateway: Gateway,
     _file: Configuration,
-    /// While somebody has it, `bad` answers.
+    /// Keeps the server of `bad` running.
     _recorded: mpsc::Receiver<Vec<u8>>,
 }
 
 impl Site {
-    /// `bad` answers 500 with "bad", and `gone` nobody can reach.
+    /// Starts a site where `bad` responds 500 with "bad", and `gone` is unreachable.
     fn new(keys: &str) -> Self {
         let certificates = Certificates::new();
         let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -36,7 +36,7 @@ impl Site {
         let mut client = connector.http(self.gateway.address(0)).expect("a connection");
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n");
         client.send(request.as_bytes()).expect("a request");
-        client.response().expect("an answer")
+        client.response().expect("a response")
     }
 }
 
@@ -52,16 +52,16 @@ fn errors_of_the_gateway_have_the_pages_of_the_configuration() {
         let answer = site.get(path, "text/html");
         assert_eq!((answer.status, answer.text()), (status, "<p>We are sorry.</p>".into()));
         assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
-        assert_eq!(answer.header("vary"), Some("Accept"), "a cache has one for each form");
+        assert_eq!(answer.header("vary"), Some("Accept"), "caches store one per form");
     }
     let here = site.get("/here", "*/*");
     assert_eq!((here.text().as_str(), here.header("vary")), ("here", None));
-    assert_eq!(site.get("/bad", "*/*").text(), "bad\n", "a server's own is passed on");
+    assert_eq!(site.get("/bad", "*/*").text(), "bad\n", "a server's own body is forwarded");
     let malformed = site.get("/%00", "*/*");
     assert_eq!((malformed.status, malformed.text()), (400, "No.".into()));
     assert!(
         site.get("/gone", "application/json").text().starts_with('{'),
-        "a page in HTML is none for a program"
+        "a program does not receive an HTML page"
     );
     assert_eq!(curl_status(&site.gateway, &site.certificates, &["--head"], "/gone"), "502");
 }
@@ -127,12 +127,12 @@ fn a_routes_own_come_first() {
     assert_eq!(
         site.get("/gone", "application/json").text(),
         "{}",
-        "of those for the status, what the client reads"
+        "of the pages for the status, the one that the client accepts"
     );
     assert_eq!(site.get("/nowhere", "*/*").text(), "Nowhere.");
 }
 
-/// Who is not let in reads the page too, and still learns what to do.
+/// A rejected client receives the page too, and still the challenge.
 #[test]
 fn refusals_have_them() {
     let site = Site::new(

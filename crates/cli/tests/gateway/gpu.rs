@@ -1,5 +1,5 @@
-//! A GPU takes part where there is one, and the operator can see it; where there is none, or none any more, everything
-//! goes on. The GPU's driver is a fake.
+//! GPU backend: a GPU is used if available and is visible to operators; without one, or after its loss, the CPU
+//! computes. The GPU's driver is a fake.
 
 #[path = "../../../kernels-cuda/tests/support/fake.rs"]
 mod fake;
@@ -8,7 +8,7 @@ use crate::support::{Certificates, Gateway, KeyServer, Pair, Site, curl, output,
 use fake::Fake;
 use std::{fs, path::Path, process::Command};
 
-/// A gateway that computes slowly, one operation at a time, so that a few dozen clients are too much for it.
+/// Starts a gateway that computes slowly, one operation at a time, so that a few dozen clients overload it.
 fn command(pair: &Pair, driver: &Path, backend: &str) -> Command {
     let mut command = serve();
     command.args([
@@ -27,7 +27,7 @@ fn command(pair: &Pair, driver: &Path, backend: &str) -> Command {
     command
 }
 
-/// Full handshakes of many clients, all of which must succeed.
+/// Performs full handshakes of many clients, all of which must succeed.
 fn load(gateway: &Gateway, certificates: &Certificates) {
     let mut bench = quadrille("bench");
     bench.arg(format!("https://localhost:{}/", gateway.port()));
@@ -37,7 +37,7 @@ fn load(gateway: &Gateway, certificates: &Certificates) {
     assert!(succeeded, "{text}");
 }
 
-/// A machine without a driver: the library is there, so that none of this machine's is found, and cannot be loaded.
+/// Simulates a machine without a driver: a library that cannot be loaded takes precedence over this machine's.
 fn without_driver(certificates: &Certificates) -> std::path::PathBuf {
     let folder = certificates.path("driver");
     fs::create_dir_all(&folder).expect("writing");
@@ -54,7 +54,7 @@ fn without_a_gpu_the_reason_is_logged() {
         [("auto", "no GPU reason=no NVIDIA driver ("), ("lanes", "no GPU reason=switched off")]
     {
         let gateway = Gateway::start(command(&pair, &driver, backend), 1);
-        assert!(!gateway.log().contains("gpu"), "nobody has asked for one: {}", gateway.log());
+        assert!(!gateway.log().contains("gpu"), "no GPU was requested: {}", gateway.log());
         let mut talkative = command(&pair, &driver, backend);
         talkative.args(["--log-level", "debug"]);
         let gateway = Gateway::start(talkative, 1);
@@ -65,7 +65,7 @@ fn without_a_gpu_the_reason_is_logged() {
     let (served, text) = output(&mut command(&pair, &driver, "gpu"));
     assert!(!served, "{text}");
     assert!(text.contains("the engine's backend is `gpu`: no NVIDIA driver ("), "{text}");
-    assert!(text.contains("`backend: auto` (`--backend auto`) does without"), "{text}");
+    assert!(text.contains("`backend: auto` (`--backend auto`) needs no GPU"), "{text}");
 }
 
 #[test]
@@ -132,5 +132,5 @@ fn profile_algorithms_shows_it() {
     let without = profile(&without_driver(&certificates));
     assert!(without.contains("\nSigning on a GPU: no NVIDIA driver ("), "{without}");
     let with = profile(fake.folder());
-    assert!(with.contains("\nSigning on Fake GPU, by the clock on the wall"), "{with}");
+    assert!(with.contains("\nSigning on Fake GPU, by wall-clock time"), "{with}");
 }

@@ -1,4 +1,4 @@
-//! The configurations on the pages of the guide are configurations: `quadrille check` takes each of them.
+//! Configurations on the pages of the guide: `quadrille check` accepts each of them.
 
 use crate::support::{Certificates, Pair, output, quadrille};
 use std::{
@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files that pages name besides certificates and keys.
+/// Files named on pages besides certificates and keys.
 const OTHERS: &[(&str, &str)] = &[
     ("errors/sorry.html", "Sorry.\n"),
     ("errors/shop-closed.html", "Closed.\n"),
@@ -16,12 +16,12 @@ const OTHERS: &[(&str, &str)] = &[
 
 const USERS: &str = "alice:$2y$05$c4WoMPo3SXsafkva.HHa6uXQZWr7oboPiC2bT/r7q1BB8I2s0BRqC\n";
 
-/// What cannot be had here, and what takes its place: nobody asks a resolver for the hosts of examples, and a certificate
-/// that nobody has issued has no response of OCSP.
+/// Replacements for parts that cannot work here: hosts of examples do not resolve, and a self-signed certificate has
+/// no OCSP response.
 const REPLACED: &[(&str, &str)] =
     &[("app.internal.example", "127.0.0.1"), ("app.internal", "127.0.0.1"), (", ocsp: example.ocsp", "")];
 
-/// The pages, with their configurations: those that have listeners.
+/// Returns the pages with their complete configurations, which have listeners.
 fn configurations() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let guide = std::fs::read_dir(root.join("docs/guide")).expect("the guide");
@@ -36,7 +36,7 @@ fn configurations() -> Vec<(PathBuf, String)> {
     pages.flat_map(of_page).collect()
 }
 
-/// The words that follow this one.
+/// Returns the words that follow this one.
 fn after<'a>(text: &'a str, word: &str) -> BTreeSet<&'a str> {
     let ends = |letter: char| letter.is_whitespace() || ",}]".contains(letter);
     text.split(word)
@@ -46,7 +46,7 @@ fn after<'a>(text: &'a str, word: &str) -> BTreeSet<&'a str> {
         .collect()
 }
 
-/// Puts what a configuration names into this directory.
+/// Creates the files that a configuration names in this directory.
 fn furnish(directory: &Path, text: &str, [ecdsa, rsa]: &[Pair; 2], ca: &Path) {
     let copy = |name: &str, from: &Path| {
         let to = directory.join(name);

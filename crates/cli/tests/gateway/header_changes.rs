@@ -1,4 +1,4 @@
-//! Headers that a configuration sets, adds and removes.
+//! Header changes by configuration: set, add and remove.
 
 use crate::support::{Certificates, Configuration, Gateway, curl, document, echo_server, listener};
 
@@ -14,7 +14,7 @@ const KEYS: &str = r#"
     ]"#;
 
 #[test]
-fn who_a_client_is_by_its_certificate_cannot_be_forged() {
+fn the_identity_in_a_client_certificate_cannot_be_forged() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let alice = certificates.ecdsa("P-256", &["alice.example"]);
@@ -56,7 +56,7 @@ fn who_a_client_is_by_its_certificate_cannot_be_forged() {
     assert!(hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hash}");
     assert!(told.iter().any(|line| line.starts_with("x-subject: ")), "{told:?}");
     assert!(!told.iter().any(|line| line.contains("root")), "{told:?}");
-    assert!(!told.iter().any(|line| line.starts_with("x-uri:")), "it has none: {told:?}");
+    assert!(!told.iter().any(|line| line.starts_with("x-uri:")), "the certificate has no URI: {told:?}");
 }
 
 #[test]

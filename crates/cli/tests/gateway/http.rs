@@ -1,4 +1,4 @@
-//! HTTP through the gateway to a real nginx, from HTTP/1.1 and HTTP/2 clients.
+//! HTTP through the gateway to nginx, from HTTP/1.1 and HTTP/2 clients.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Nginx, curl, curl_status, document, eventually, listener,
@@ -6,7 +6,7 @@ use crate::support::{
 
 const CLIENTS: [&str; 2] = ["--http1.1", "--http2"];
 
-/// What the upstream sees of a request.
+/// Returns the request as received by the upstream.
 const ECHO: &str = r#"location /echo {
     return 200 "$request_method $request_uri $server_protocol host=$http_host for=$http_x_forwarded_for \
 proto=$http_x_forwarded_proto forwarded_host=$http_x_forwarded_host connection=$http_connection";
@@ -77,7 +77,7 @@ fn a_connection_serves_many_requests_one_after_the_other() {
     std::fs::write(nginx.file("page.txt"), "page").expect("a page");
     let (certificates, gateway) = before(&nginx);
     for client in CLIENTS {
-        // The second URL comes without the options before the first, except for those that are global.
+        // Only global options apply to the second URL, not those before the first.
         let again = format!("https://localhost:{}/page.txt", gateway.port());
         let counted = "%{num_connects} ";
         let pages = curl(&gateway, &certificates, &[client, "-w", counted, &again, &again], "/page.txt");
@@ -107,7 +107,7 @@ fn large_headers_pass_in_both_directions() {
 
 #[test]
 fn chunked_bodies_pass_in_both_directions() {
-    // With server-side includes nginx does not know the length beforehand.
+    // With server-side includes, nginx does not know the length in advance.
     let nginx = Nginx::new("dav_methods PUT; ssi on; ssi_types text/plain;");
     let (certificates, gateway) = before(&nginx);
     let body = "0123456789abcdef".repeat(10_000);
@@ -125,7 +125,7 @@ fn chunked_bodies_pass_in_both_directions() {
     }
     let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
     std::fs::write(nginx.file("upload.txt"), &body).expect("a file");
-    let response = client.get("/upload.txt").expect("an answer");
+    let response = client.get("/upload.txt").expect("a response");
     assert_eq!(response.header("transfer-encoding"), Some("chunked"), "{:?}", response.headers);
     assert!(response.text() == body);
 }
@@ -208,7 +208,7 @@ fn http_1_0_needs_no_host() {
     let old = ["--http1.0", "--no-alpn"];
     let seen = curl(&gateway, &certificates, &[&old[..], &["-H", "Host:"]].concat(), "/echo");
     assert!(seen.contains("for=127.0.0.1 proto=https forwarded_host= "), "{seen}");
-    // What the client has connected to is nothing that routes have seen, and HTTP/1.1 would need a host.
+    // Routes do not see the address that the client connected to, and HTTP/1.1 requires a host.
     assert!(seen.contains("HTTP/1.0 host= for="), "{seen}");
     let seen = curl(&gateway, &certificates, &old, "/echo");
     assert!(seen.contains("host=localhost:"), "{seen}");

@@ -1,4 +1,4 @@
-//! Key exchange by the engine: whose handshakes it is for, that they use it, and that nothing else changes.
+//! Key exchange by the engine: the handshakes that use it, and no other changes.
 
 use crate::support::{Certificates, EarlyClient, Gateway, client_hello, eventually, s_client, tls_client};
 use boring::ssl::{Ssl, SslContext, SslContextBuilder, SslSession, SslStream, SslVersion};
@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// A gateway with these keys under `engine`, and these under `tls`.
+/// Starts a gateway with these keys under `engine`, and these under `tls`.
 fn gateway(certificates: &Certificates, engine: &str, tls: &str) -> Gateway {
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let (chain, key) = (pair.chain.display(), pair.key.display());
@@ -21,7 +21,7 @@ fn gateway(certificates: &Certificates, engine: &str, tls: &str) -> Gateway {
     Gateway::with_config(&file, 1)
 }
 
-/// Connects, asks for a page, and returns the group.
+/// Connects, requests a page, and returns the group.
 fn visit(gateway: &Gateway, context: &SslContext, session: Option<&SslSession>) -> u16 {
     let tcp = TcpStream::connect(gateway.address(0)).expect("a connection");
     let mut ssl = Ssl::new(context).expect("a session");
@@ -60,7 +60,7 @@ const HYBRID: u16 = 0x11ec;
 const P256: u16 = 23;
 
 #[test]
-fn the_engine_exchanges_keys_with_everybody_who_has_sent_a_share_of_the_chosen_group() {
+fn the_engine_exchanges_keys_with_every_client_that_has_sent_a_share_of_the_chosen_group() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates, "", "");
     for (groups, expected) in [
@@ -86,7 +86,7 @@ fn other_groups_and_versions_are_boringssls() {
     assert_eq!(visit(&gateway, &with_groups("P-256"), None), P256);
     let tls12 = tls_client(|builder| {
         builder.set_max_proto_version(Some(SslVersion::TLS1_2)).expect("a version");
-        // In TLS 1.2 they also say which certificates the client can verify.
+        // In TLS 1.2, the groups also determine which certificates the client can verify.
         builder.set_curves_list("X25519:P-256").expect("groups");
     });
     assert_eq!(visit(&gateway, &tls12, None), X25519);
@@ -97,7 +97,8 @@ fn other_groups_and_versions_are_boringssls() {
     assert_eq!(gateway.metric("quadrille_key_exchange_operations_total", &[]), 0.0, "{}", gateway.metrics());
 }
 
-/// So many clients come at once that turns of the one event loop have several, over and over until lanes have answered some.
+/// Many clients connect at once, so that iterations of the single event loop process several, until lanes have
+/// computed some.
 #[test]
 fn clients_with_p256_that_come_together_are_answered_in_lanes() {
     const CLIENTS: usize = 24;
@@ -111,7 +112,7 @@ fn clients_with_p256_that_come_together_are_answered_in_lanes() {
         return;
     }
     let mut visits = 0;
-    eventually("no turn has several clients", || {
+    eventually("no iteration has several clients", || {
         std::thread::scope(|scope| {
             for _ in 0..CLIENTS {
                 scope.spawn(|| assert_eq!(visit(&gateway, &client, None), P256));
@@ -122,7 +123,7 @@ fn clients_with_p256_that_come_together_are_answered_in_lanes() {
     });
     let (engine, alone) = (exchanged(&gateway, "p256", "engine"), exchanged(&gateway, "p256", "boringssl"));
     assert_eq!(engine + alone, visits as f64, "{}", gateway.metrics());
-    assert_eq!(operations(&gateway, "p256", "ok"), engine, "each answer was taken: {}", gateway.metrics());
+    assert_eq!(operations(&gateway, "p256", "ok"), engine, "each result was used: {}", gateway.metrics());
     assert_eq!(operations(&gateway, "p256-key-pair", "ok") % 16.0, 0.0, "{}", gateway.metrics());
     assert_eq!(operations(&gateway, "p256", "failed"), 0.0, "{}", gateway.metrics());
 }
@@ -143,10 +144,10 @@ fn the_server_chooses_by_its_own_order() {
     let gateway = gateway(&certificates, "", "groups: [P-256, X25519, X25519MLKEM768]");
     assert_eq!(visit(&gateway, &with_groups("X25519MLKEM768:X25519"), None), X25519);
     assert_eq!(exchanged(&gateway, "x25519", "engine"), 1.0, "{}", gateway.metrics());
-    // Its share is there, and yet it is not the group: a HelloRetryRequest for P-256.
+    // Its share is present but not of the selected group: a HelloRetryRequest for P-256.
     assert_eq!(visit(&gateway, &with_groups("X25519:P-256"), None), P256);
     assert_eq!(exchanged(&gateway, "p256", "boringssl"), 1.0, "{}", gateway.metrics());
-    assert_eq!(operations(&gateway, "x25519", "ok"), 1.0, "nothing was computed in vain");
+    assert_eq!(operations(&gateway, "x25519", "ok"), 1.0, "no unused computation");
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn returning_clients_and_their_early_data_too() {
     let session = sessions.lock().expect("sessions").pop().expect("a session");
     let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let early =
-        EarlyClient::new(&certificates).send(gateway.address(0), &session, request).expect("an answer");
+        EarlyClient::new(&certificates).send(gateway.address(0), &session, request).expect("a response");
     assert!(early.accepted && early.answer.starts_with("HTTP/1.1 200"), "{}", early.answer);
     let by_engine = gateway.metric("quadrille_handshake_key_exchanges_total", &["by=\"engine\""]);
     assert_eq!(by_engine, 3.0, "{}", gateway.metrics());
@@ -185,7 +186,7 @@ fn switched_off_it_is_as_it_was() {
     assert_eq!(gateway.metric("quadrille_key_exchange_operations_total", &[]), 0.0, "{}", gateway.metrics());
 }
 
-/// A ClientHello whose share of this group has been replaced.
+/// Returns a ClientHello whose share of this group has been replaced.
 fn hello_with(groups: &str, group: u16, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut hello = client_hello(&with_groups(groups));
     let len: u16 = match group {
@@ -199,19 +200,19 @@ fn hello_with(groups: &str, group: u16, change: impl FnOnce(&mut [u8])) -> Vec<u
     hello
 }
 
-/// The alert that a first flight is answered with, or none.
+/// Returns the alert in response to a first flight, if any.
 fn alert(gateway: &Gateway, hello: &[u8]) -> Option<[u8; 2]> {
     alerts(gateway, hello, 1)[0]
 }
 
-/// The same for so many at once.
+/// Returns the alerts for this many concurrent first flights.
 fn alerts(gateway: &Gateway, hello: &[u8], clients: usize) -> Vec<Option<[u8; 2]>> {
     let connect = |_| TcpStream::connect(gateway.address(0)).expect("a connection");
     let mut clients: Vec<TcpStream> = (0..clients).map(connect).collect();
     clients.iter_mut().for_each(|tcp| tcp.write_all(hello).expect("a ClientHello"));
     let answer = |tcp: &mut TcpStream| {
         let mut record = [0; 7];
-        tcp.read_exact(&mut record).expect("an answer");
+        tcp.read_exact(&mut record).expect("a response");
         (record[0] == 21).then(|| [record[5], record[6]])
     };
     clients.iter_mut().map(answer).collect()
@@ -225,7 +226,7 @@ fn wrong_shares_get_the_same_alert_from_both() {
     let on = gateway(&certificates, "", "");
     let off = gateway(&certificates, "key_exchange: off", "");
     let mut twice = hello_with("X25519MLKEM768:X25519", HYBRID, |_| ());
-    // Both shares are of the group X25519MLKEM768 now; the second is too short, which nobody looks at.
+    // Both shares are of the group X25519MLKEM768 now; the second is too short, but it is not examined.
     let second = twice.windows(4).rposition(|window| window == [0, 0x1d, 0, 32]).expect("a second share");
     twice[second..second + 2].copy_from_slice(&HYBRID.to_be_bytes());
     let wrong = [
@@ -238,7 +239,7 @@ fn wrong_shares_get_the_same_alert_from_both() {
         assert_eq!(alert(&off, &hello), Some(FATAL_ILLEGAL_PARAMETER), "{what}");
         assert_eq!(alert(&on, &hello), Some(FATAL_ILLEGAL_PARAMETER), "{what}");
     }
-    // On P-256 alone, when BoringSSL computes, and with others, when lanes do.
+    // One P-256 share at a time, computed by BoringSSL, and several, computed by lanes.
     for (what, change) in [
         ("off the curve", (|share: &mut [u8]| share[64] ^= 1) as fn(&mut [u8])),
         ("not below p", |share| share[1..].fill(0xff)),
@@ -252,7 +253,7 @@ fn wrong_shares_get_the_same_alert_from_both() {
             assert_eq!(alerts(&on, &hello, clients), vec![expected; clients], "points {what}");
         }
     }
-    // An entry that is longer than the list.
+    // An entry longer than the list.
     let mut cut = hello_with("X25519", X25519, |_| ());
     let entry = cut.windows(4).position(|window| window == [0, 0x1d, 0, 32]).expect("a share");
     cut[entry + 3] = 33;

@@ -1,4 +1,4 @@
-//! Which clients a listener lets in, by their addresses.
+//! Access to a listener by client address.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Pair, curl_status, document, echo_server, listener,
@@ -25,14 +25,14 @@ impl Site {
         Self { certificates, pair, web, file, gateway }
     }
 
-    /// The status of an answer to a client at this address that speaks for others.
+    /// Returns the status of the response to a client at this address that sends forwarding headers.
     fn status(&self, version: &str, from: &str, forwarded_for: &str) -> String {
         let header = format!("X-Forwarded-For: {forwarded_for}");
         curl_status(&self.gateway, &self.certificates, &[version, "--interface", from, "-H", &header], "/")
     }
 }
 
-/// A listener with these keys before an upstream that shows what it gets.
+/// Starts a listener with these keys in front of an upstream that echoes requests.
 fn text(pair: &Pair, web: &str, keys: &str) -> String {
     document(&[listener(pair, &format!("upstream: web, {keys}"))], web)
 }
@@ -41,7 +41,11 @@ fn text(pair: &Pair, web: &str, keys: &str) -> String {
 fn others_are_answered_with_403() {
     let site = Site::new("clients: {allow: [127.0.0.0/8], deny: [127.0.2.0/24]}");
     for version in ["--http1.1", "--http2"] {
-        assert_eq!(site.status(version, NEAR, FAR), "200", "nobody is believed about somebody else");
+        assert_eq!(
+            site.status(version, NEAR, FAR),
+            "200",
+            "forwarding headers of untrusted clients are ignored"
+        );
         assert_eq!(site.status(version, FAR, NEAR), "403");
     }
     assert_eq!(site.gateway.metric("quadrille_access_denied_total", &["request"]), 2.0);
@@ -55,17 +59,17 @@ fn behind_trusted_proxies_the_client_counts() {
     assert_eq!(site.status("--http1.1", FAR, "192.0.2.7"), "403");
 }
 
-/// A connection that is open meets the rules of now.
+/// The current rules apply to open connections.
 #[test]
 fn a_reload_tightens_at_once() {
     let site = Site::new("mode: http");
     let connector = Connector::new(&site.certificates);
     let mut open = connector.http(site.gateway.address(0)).expect("a connection");
-    assert_eq!(open.get("/").expect("an answer").status, 200);
+    assert_eq!(open.get("/").expect("a response").status, 200);
     site.file.replace(&text(&site.pair, &site.web, "clients: {allow: [10.0.0.0/8]}"));
     site.gateway.signal("HUP");
     site.gateway.wait_for_metric("quadrille_reloads_total", &["ok"], |count| count == 1.0);
-    assert_eq!(open.get("/").expect("an answer").status, 403);
+    assert_eq!(open.get("/").expect("a response").status, 403);
 }
 
 #[test]

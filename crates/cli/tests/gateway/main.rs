@@ -1,4 +1,4 @@
-//! The real binary, driven by real clients: curl, openssl s_client, nginx, Chromium.
+//! Tests of the binary with real clients and servers: curl, openssl s_client, nginx, Chromium.
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
@@ -49,6 +49,7 @@ mod reload;
 mod request_limits;
 mod requests;
 mod resets;
+mod response_epilogue;
 mod resumption;
 mod routes;
 mod selection;

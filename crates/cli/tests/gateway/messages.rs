@@ -1,4 +1,4 @@
-//! How requests are told apart on a connection (RFC 9112 sections 2, 6, 7 and 9).
+//! Message framing on a connection (RFC 9112 sections 2, 6, 7 and 9).
 
 use crate::support::{
     Certificates, Client, Configuration, Connector, Gateway, document, echo_server, listener,
@@ -20,7 +20,7 @@ impl Site {
         Self { certificates, gateway, _file: file }
     }
 
-    /// A connection on which this was sent.
+    /// Opens a connection and sends these bytes.
     fn send(&self, bytes: &str) -> Client {
         let mut client =
             Connector::new(&self.certificates).http(self.gateway.address(0)).expect("a connection");
@@ -50,7 +50,7 @@ fn an_empty_line_in_front_of_a_request_is_skipped() {
     let mut client = site.send(&format!("{post}GET /b HTTP/1.1\r\nHost: a\r\n\r\n"));
     assert!(client.response().expect("a response").text().ends_with("\r\n\r\nbody"));
     assert!(client.response().expect("a response").text().starts_with("GET /b "));
-    // It may come alone, and the request later.
+    // It may arrive alone, and the request later.
     let mut client = site.send(post);
     assert!(client.response().expect("a response").text().starts_with("POST /a "));
     assert!(client.get("/c").expect("a response").text().starts_with("GET /c "));
@@ -72,7 +72,7 @@ fn a_body_has_one_length() {
         let response = site.send(&post(lines, "body")).response().expect("a response");
         assert_eq!(response.status, 400, "{lines}");
     }
-    // The same twice is refused, or sent on once (RFC 9112 section 6.3).
+    // Repeated identical values are rejected, or forwarded once (RFC 9112 section 6.3).
     for lines in ["Content-Length: 4\r\nContent-Length: 4\r\n", "Content-Length: 4, 4\r\n"] {
         let response = site.send(&post(lines, "body")).response().expect("a response");
         let seen = response.text().to_ascii_lowercase();

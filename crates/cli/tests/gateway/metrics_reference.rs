@@ -1,4 +1,4 @@
-//! `docs/reference/metrics.md` against what the gateway and the key server expose.
+//! `docs/reference/metrics.md` compared with the metrics of the gateway and the key server.
 
 use crate::support::{
     Certificates, Configuration, Gateway, KeyServer, Site, configuration, curl_status, s_client,
@@ -11,10 +11,10 @@ use std::{
 
 const REFERENCE: &str = include_str!("../../../../docs/reference/metrics.md");
 
-/// What a metric is: its kind, and its labels.
+/// The kind and the labels of a metric.
 type Metrics = BTreeMap<String, (String, BTreeSet<String>)>;
 
-/// The rows of the reference's tables: `| name | kind | labels | what |`.
+/// Returns the rows of the reference's tables: `| name | type | labels | description |`.
 fn documented() -> Metrics {
     let in_ticks = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let row = |line: &str| {
@@ -28,7 +28,7 @@ fn documented() -> Metrics {
     REFERENCE.lines().filter_map(row).collect()
 }
 
-/// What a scrape says of itself.
+/// Returns the declarations in a scrape.
 fn exposed(scrape: &str, metrics: &mut Metrics) {
     for line in scrape.lines() {
         if let Some(declared) = line.strip_prefix("# TYPE ") {
@@ -46,7 +46,7 @@ fn exposed(scrape: &str, metrics: &mut Metrics) {
     }
 }
 
-/// A gateway and a key server that have done a little of everything.
+/// Starts a gateway and a key server, and exercises most features.
 fn scraped() -> Metrics {
     let site = Site::new();
     let pair = site.certificates.rsa(2048, &["localhost"]);
@@ -98,7 +98,7 @@ fn everything_that_is_exposed_is_in_the_reference() {
             what.1
         );
     }
-    // What has been counted has all its labels.
+    // Series that have been counted have all their labels.
     for name in [
         "quadrille_handshakes_total",
         "quadrille_handshake_cpu_nanoseconds_total",
@@ -119,12 +119,12 @@ fn everything_in_the_reference_exists() {
     }
 }
 
-/// All sources but the table that the reference is made from.
+/// Reads all sources except the table from which the reference is generated.
 fn read(directory: &Path, sources: &mut String) {
     for entry in fs::read_dir(directory).expect("a directory of sources").map_while(Result::ok) {
         match entry.path() {
+            path if path.ends_with("metric_table") => {}
             path if path.is_dir() => read(&path, sources),
-            path if path.ends_with("metric_table.rs") => {}
             path => sources.push_str(&fs::read_to_string(path).expect("a source")),
         }
     }

@@ -1,4 +1,4 @@
-//! Copies of requests for other servers.
+//! Mirroring of requests.
 
 use crate::support::{
     Certificates, Configuration, Gateway, PATIENCE, curl, curl_status, document, echo_server, listener,
@@ -6,7 +6,7 @@ use crate::support::{
 };
 use std::{net::SocketAddr, sync::mpsc::Receiver, time::Duration};
 
-/// A gateway before a server that shows requests, and one that gets the copies.
+/// Starts a gateway in front of a server that echoes requests, and one that receives the copies.
 struct Served {
     certificates: Certificates,
     gateway: Gateway,
@@ -18,7 +18,7 @@ impl Served {
         Self::giving_up_after("600s", mirror, shadow)
     }
 
-    /// The same with so much time for the copies' answers.
+    /// Starts it with this timeout for the responses to copies.
     fn giving_up_after(read: &str, mirror: &str, shadow: SocketAddr) -> Self {
         let certificates = Certificates::new();
         let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -45,7 +45,7 @@ fn next(copies: &Receiver<Vec<u8>>) -> String {
 }
 
 #[test]
-fn another_server_gets_the_request_as_it_goes_on_and_nobody_sees_what_it_says() {
+fn another_server_receives_the_forwarded_request_and_its_response_is_discarded() {
     let (shadow, copies) = recording_server();
     let served = Served::new("[shadow]", shadow);
     for version in ["--http1.1", "--http2"] {
@@ -88,9 +88,9 @@ fn a_large_body_is_copied_whole() {
 }
 
 #[test]
-fn a_mirror_that_is_down_or_does_not_answer_is_no_harm() {
-    let nobody = SocketAddr::from(([127, 0, 0, 1], ports::free()));
-    let served = Served::new("[shadow]", nobody);
+fn a_mirror_that_is_down_or_does_not_respond_has_no_effect() {
+    let absent = SocketAddr::from(([127, 0, 0, 1], ports::free()));
+    let served = Served::new("[shadow]", absent);
     assert_eq!(curl_status(&served.gateway, &served.certificates, &[], "/"), "200");
     served.gateway.wait_for_metric("quadrille_requests_mirrored_total", &["failed"], |count| count == 1.0);
 
@@ -98,7 +98,7 @@ fn a_mirror_that_is_down_or_does_not_answer_is_no_harm() {
     let address = silent.local_addr().expect("an address");
     let served = Served::new("[shadow]", address);
     assert_eq!(curl_status(&served.gateway, &served.certificates, &["--data-binary", "x"], "/"), "200");
-    assert_eq!(served.mirrored("failed"), 0.0, "it was waited for");
+    assert_eq!(served.mirrored("failed"), 0.0, "the mirror was waited for");
     let served = Served::giving_up_after("300ms", "[shadow]", address);
     assert_eq!(curl_status(&served.gateway, &served.certificates, &["--data-binary", "x"], "/"), "200");
     served.gateway.wait_for_metric("quadrille_requests_mirrored_total", &["failed"], |count| count == 1.0);
@@ -108,7 +108,7 @@ fn a_mirror_that_is_down_or_does_not_answer_is_no_harm() {
 fn a_share_of_the_requests_is_copied() {
     let (shadow, copies) = recording_server();
     let served = Served::new("[{upstream: shadow, percent: 25}]", shadow);
-    // By chance, between an eighth and two fifths of so many: nine standard deviations from the mean.
+    // The random share is between an eighth and two fifths: nine standard deviations from the mean.
     let answers = curl(&served.gateway, &served.certificates, &["--http1.1"], "/[1-1000]");
     assert_eq!(answers.matches("GET /new/").count(), 1000);
     served

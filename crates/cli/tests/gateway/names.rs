@@ -1,4 +1,4 @@
-//! Servers that have names, whose addresses change while the gateway serves.
+//! Endpoints with DNS names, whose addresses change while the gateway serves.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, dns::DnsServer, document, eventually, listener, output,
@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// What answers `/` with its own address, on a port that all have, and everything else once it is told to.
+/// A server that responds to `/` with its own address, on a common port, and to other paths once it is released.
 struct Web {
     go: mpsc::Sender<()>,
 }
@@ -60,7 +60,7 @@ struct Site {
 const WEB: &str = "web.quadrille.example";
 
 impl Site {
-    /// Servers on 127.0.0.2 and on 127.0.0.3; the name is that of the first.
+    /// Starts servers on 127.0.0.2 and on 127.0.0.3; the name resolves to the first.
     fn new(ttl: u32) -> Self {
         let (dns, port) = (DnsServer::new(), ports::free());
         dns.set(WEB, &[[127, 0, 0, 2]], ttl);
@@ -72,7 +72,7 @@ impl Site {
         Configuration::new(&self.text(keys, others, "300s"))
     }
 
-    /// The same with so much time for answers to lookups.
+    /// Starts it with this timeout for lookups.
     fn text(&self, keys: &str, others: &str, timeout: &str) -> String {
         let pair = self.certificates.ecdsa("P-256", &["localhost"]);
         let upstreams = format!("web: {{servers: [\"{WEB}:{}\"], {keys}}}{others}", self.port);
@@ -102,7 +102,7 @@ fn servers_follow_their_name_and_requests_under_way_end_where_they_began() {
         let slow = scope.spawn(move || site.ask_at(address, "/slow"));
         gateway.wait_for_metric("quadrille_dns_lookups_total", &["result=\"ok\""], |count| count >= 2.0);
         site.dns.set(WEB, &[[127, 0, 0, 3]], 1);
-        eventually("it stays where the name was", || site.ask(&gateway, "/") == "127.0.0.3");
+        eventually("it still uses the old address", || site.ask(&gateway, "/") == "127.0.0.3");
         assert!(!slow.is_finished());
         site.webs[0].go.send(()).expect("it waits");
         assert_eq!(slow.join().expect("no panic"), "127.0.0.2");
@@ -122,7 +122,7 @@ fn a_name_that_cannot_be_looked_up_keeps_its_addresses() {
     let file = site.configuration("", "");
     let mut gateway = Gateway::with_config(&file.path(), 1);
     site.dns.set_silent(true);
-    // The first lookup has had time enough.
+    // The first lookup has completed by now.
     file.replace(&site.text("", "", "300ms"));
     gateway.wait_for_log("configuration reloaded");
     gateway.wait_for_metric("quadrille_dns_lookups_total", &["result=\"failed\""], |count| count >= 2.0);
@@ -139,7 +139,7 @@ fn a_name_that_cannot_be_looked_up_keeps_its_addresses() {
 }
 
 #[test]
-fn a_name_that_nobody_knows_yet_is_a_warning_where_others_serve() {
+fn an_unresolved_name_is_a_warning_if_other_endpoints_exist() {
     let site = Site::new(1);
     let other = format!(", other: {{servers: [\"other.quadrille.example:{}\"]}}", site.port);
     let file = site.configuration("", &other);
@@ -181,7 +181,7 @@ fn an_interval_takes_the_place_of_what_records_say_and_off_leaves_it_to_reloads(
         std::fs::read_to_string(file.path()).expect("a file").replace("dns_refresh: 1s", "dns_refresh: off");
     file.replace(&off);
     gateway.wait_for_log("configuration reloaded");
-    // A lookup may have been under way.
+    // A lookup may have been in progress.
     eventually("it is looked up still", || {
         let asked = site.dns.asked();
         thread::sleep(Duration::from_millis(1500));

@@ -1,5 +1,5 @@
-//! What operators see: health pages, the configuration in force, the access log. Handshake metrics are asserted where
-//! the handshakes are, in `tls` and `resumption`.
+//! Observability: health pages, the active configuration, the access log. Handshake metrics are tested with the
+//! handshakes, in `tls` and `resumption`.
 
 use crate::support::{
     Certificates, Configuration, Gateway, Nginx, curl, document, eventually, listener, output, s_client,
@@ -8,7 +8,7 @@ use crate::support::{
 use serde_json::Value;
 use std::{path::Path, process::Command, time::Instant};
 
-/// The lines of the access log, once there are this many.
+/// Waits until the access log has this many lines, and returns them.
 fn lines(log: &Path, count: usize) -> Vec<String> {
     let mut lines = Vec::new();
     eventually("the access log has fewer lines", || {
@@ -63,7 +63,7 @@ fn admin_pages_tell_the_state_and_no_secrets() {
     assert!(!found && text.contains("404"), "{text}");
 }
 
-/// Pages of the dashboard, and that a browser may do nothing else on them.
+/// Pages of the dashboard, and the Content-Security-Policy that restricts them.
 #[test]
 fn the_dashboard_is_closed_to_the_outside() {
     let certificates = Certificates::new();
@@ -81,7 +81,7 @@ fn the_dashboard_is_closed_to_the_outside() {
         }
         assert!(
             !file.starts_with("dashboard/") || file.ends_with(".svg") || !text.contains("http"),
-            "{file} names something outside"
+            "{file} references an external resource"
         );
     }
     let headers = succeed(Command::new("curl").args(["-sS", "-I", "-X", "GET", &gateway.admin("/")]));
@@ -142,7 +142,7 @@ fn the_access_log_follows_its_setting() {
     assert!(!gateway.log().contains("takes effect at the next start"), "{}", gateway.log());
 }
 
-/// What logrotate does: the file gets another name, and a signal says so.
+/// Log rotation as by logrotate: the file is renamed, and a signal is sent.
 #[test]
 fn a_log_that_was_moved_away_is_opened_anew() {
     let certificates = Certificates::new();
@@ -156,7 +156,7 @@ fn a_log_that_was_moved_away_is_opened_anew() {
         let moved = certificates.path(&format!("access.log.{round}"));
         std::fs::rename(&log, &moved).expect("renaming");
         gateway.signal(signal);
-        eventually("it is not opened anew", || log.exists());
+        eventually("it is not reopened", || log.exists());
         curl(&gateway, &certificates, &[], &format!("/after{round}"));
         assert!(lines(&log, 1)[0].contains(&format!("/after{round}")));
         let moved = std::fs::read_to_string(moved).expect("the old file");
@@ -166,7 +166,7 @@ fn a_log_that_was_moved_away_is_opened_anew() {
         );
         std::fs::remove_file(&log).expect("removing");
         gateway.signal("USR1");
-        eventually("it is not opened anew", || log.exists());
+        eventually("it is not reopened", || log.exists());
     }
 }
 
@@ -188,7 +188,7 @@ fn the_access_log_tells_what_it_is_asked_for_and_requests_have_names() {
     let ask = |gateway: &Gateway| curl(gateway, &certificates, &asked, "/path?secret=1");
 
     let id = ask(&gateway);
-    assert!(id.len() == 36 && id != ask(&gateway), "a name of its own: {id}");
+    assert!(id.len() == 36 && id != ask(&gateway), "a generated id: {id}");
     let line = lines(&log, 2)[0].clone();
     let server = format!("upstream_server={}", nginx.address());
     for part in
@@ -212,7 +212,7 @@ fn the_access_log_tells_what_it_is_asked_for_and_requests_have_names() {
     assert!(line.ends_with(told), "{line}");
 
     change(&mut gateway, &text("", trusting));
-    assert_eq!(ask(&gateway), "of-the-client", "nothing is done to headers that nobody asks about");
+    assert_eq!(ask(&gateway), "of-the-client", "headers are not changed unless configured");
 }
 
 #[test]

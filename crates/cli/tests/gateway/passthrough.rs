@@ -1,4 +1,4 @@
-//! TLS that is not taken off: connections go where their SNI says.
+//! TLS passthrough: connections are routed by SNI without termination.
 
 use crate::support::{
     Certificates, Configuration, Gateway, Nginx, Pair, configuration::listener_at, configuration_of,
@@ -8,7 +8,7 @@ use std::process::Command;
 
 const PAGE: &str = include_str!("../../../../docs/guide/passthrough.md");
 
-/// A server with TLS of its own.
+/// A server that terminates TLS itself.
 fn server(pair: &Pair, options: &str, says: &str) -> Nginx {
     let (chain, key) = (pair.chain.display(), pair.key.display());
     Nginx::listening(
@@ -60,7 +60,7 @@ fn the_guides_configuration_passes_tls_through() {
     let file = Configuration::new(&format!("admin: 127.0.0.1:0\n{text}"));
     let gateway = Gateway::with_config(&file.path(), 1);
     let ask = |host, arguments: &[&str]| curl(&gateway, &certificates, host, arguments);
-    // The server's certificate, and what it sees of the handshake: nothing of it is the gateway's.
+    // The certificate and the handshake are the server's, not the gateway's.
     for (flag, version) in [("--tls-max=1.2", "TLSv1.2"), ("--tlsv1.3", "TLSv1.3")] {
         let flag: Vec<&str> = flag.split('=').collect();
         let (good, said) = ask("vault.example.com", &flag);
@@ -76,10 +76,10 @@ fn the_guides_configuration_passes_tls_through() {
     assert_eq!(other.expect("without SNI").common_name(), "localhost");
     let seen = |version| gateway.metric("quadrille_handshakes_total", &[&format!("version=\"{version}\"")]);
     assert!(seen("TLSv1.3") >= 2.0, "{}", gateway.metrics());
-    assert_eq!(seen("TLSv1.2"), 0.0, "what passes through is no handshake of the gateway's");
+    assert_eq!(seen("TLSv1.2"), 0.0, "a passed-through handshake is not counted by the gateway");
 }
 
-/// A client that presents a certificate does so to the server, through the gateway.
+/// A client's certificate is presented to the server, through the gateway.
 #[test]
 fn client_certificates_reach_the_server() {
     let certificates = Certificates::new();
@@ -112,7 +112,7 @@ fn client_certificates_reach_the_server() {
     assert_eq!(said, "HTTP/2.0 CN=client");
 }
 
-/// A certificate for a name that passes through would never be shown.
+/// A certificate for a passed-through name would never be used.
 #[test]
 fn certificates_of_what_passes_through_are_a_mistake() {
     let certificates = Certificates::new();
@@ -121,5 +121,5 @@ fn certificates_of_what_passes_through_are_a_mistake() {
     let text = document(&[listener_at("127.0.0.1:0", &pair, keys)], "app: {servers: [\"127.0.0.1:1\"]}");
     let file = Configuration::new(&text);
     let (good, said) = output(crate::support::quadrille("check").arg(file.path()));
-    assert!(!good && said.contains("`tls: off` has no use for certificates; remove one of them"), "{said}");
+    assert!(!good && said.contains("`tls: off` does not use certificates; remove one of them"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Paths: which of their spellings routes take for one, and what servers get.
+//! Path normalization for routes and upstreams.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, curl, curl_status, document, echo_server, listener,
@@ -11,7 +11,7 @@ struct Site {
 }
 
 impl Site {
-    /// A gateway that refuses `/admin` and shows what its upstream gets of the rest, with these further keys.
+    /// Starts a gateway that rejects `/admin` and echoes the upstream request of others, with these further keys.
     fn new(keys: &str) -> Self {
         let certificates = Certificates::new();
         let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -24,7 +24,7 @@ impl Site {
         Self { certificates, gateway, _file: file }
     }
 
-    /// The status, and the target that the upstream has seen.
+    /// Returns the status, and the target that the upstream received.
     fn send(&self, line: &str) -> (u16, String) {
         let mut client =
             Connector::new(&self.certificates).http(self.gateway.address(0)).expect("a connection");
@@ -99,7 +99,7 @@ fn a_prefix_is_rewritten_without_a_second_slash() {
     }
 }
 
-/// What a configuration asks for is not safe for every server, and is done.
+/// A configuration can request normalization that is not safe for every server.
 #[test]
 fn how_paths_are_read_is_a_setting() {
     let kept = Site::new(", paths: {escaped_slashes: keep, parameters: keep, send: received}");

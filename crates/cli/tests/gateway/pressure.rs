@@ -1,5 +1,5 @@
-//! More private-key operations than the compute threads can do: batches grow, clients that leave free their place, a
-//! full queue sheds.
+//! Overload with private-key operations: batches grow, disconnected clients free their queue places, a full queue
+//! sheds load.
 
 use crate::support::{
     Certificates, Configuration, Gateway, PATIENCE, client_hello, curl, document, eventually, listener,
@@ -30,9 +30,9 @@ fn clients_that_leave_free_their_place_in_the_queue() {
     let metric = |name: &str, labels: &[&str]| gateway.metric(name, labels) as usize;
     let withdrawn = || metric("quadrille_key_withdrawn_total", &["rsa4096"]);
     let mut begun = 0;
-    // On a busy machine, the compute thread may be done with some before it is seen that they have left.
-    eventually("few places come free", || {
-        // Clients that stay keep the compute thread busy, so that the others really wait.
+    // On a busy machine, the compute thread may complete some before their disconnection is detected.
+    eventually("few places become free", || {
+        // The remaining clients keep the compute thread busy, so that the others wait.
         let staying: Vec<_> = (0..STAYING).map(|_| begin()).collect();
         (0..LEAVING).for_each(|_| drop(begin()));
         begun += STAYING + LEAVING;
@@ -70,9 +70,9 @@ fn a_full_queue_sheds_and_the_rest_is_served() {
         client
     };
     let shed = || gateway.metric("quadrille_key_shed_total", &["rsa4096"]);
-    // A handshake record, or nothing more.
+    // A handshake record, or the end of the connection.
     let (mut served, mut refused) = (0, 0);
-    // On a busy machine, clients may come one by one, so that the queue is never full.
+    // On a busy machine, clients may connect one by one, so that the queue is never full.
     eventually("the queue is never full", || {
         let clients: Vec<_> = (0..100).map(|_| begin()).collect();
         for mut client in clients {
@@ -80,7 +80,7 @@ fn a_full_queue_sheds_and_the_rest_is_served() {
             match client.read(&mut first) {
                 Ok(1) if first == [22] => served += 1,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    panic!("neither served nor refused: {error}")
+                    panic!("neither served nor rejected: {error}")
                 }
                 _ => refused += 1,
             }
@@ -113,7 +113,7 @@ fn thirty_two_clients_fill_batches() {
     let batches = || gateway.metric("quadrille_key_batch_size_count", &["rsa2048"]);
     let operations = || gateway.metric("quadrille_key_batch_size_sum", &["rsa2048"]);
     let mut total = 0.0;
-    // On a busy machine, clients may come more slowly than the compute thread computes.
+    // On a busy machine, clients may connect more slowly than the compute thread computes.
     eventually("batches stay small", || {
         let (batches_before, operations_before) = (batches(), operations());
         thread::scope(|scope| {

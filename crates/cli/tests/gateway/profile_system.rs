@@ -1,7 +1,7 @@
-//! `quadrille profile system` against a gateway under load: the classes that must be there are, and what is wrong is
-//! said.
+//! `quadrille profile system` against a gateway under load: the expected classes are present, and errors are
+//! reported.
 //!
-//! Where perf cannot be used, these tests say so and look at the message instead.
+//! Where perf cannot be used, these tests print a note and check the error message instead.
 
 use crate::support::{Certificates, Gateway, logs, output, quadrille};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// A load that ends by itself, or with the test.
+/// A load that ends by itself or with the test.
 struct Bench(Child);
 
 impl Bench {
@@ -37,7 +37,7 @@ impl Drop for Bench {
     }
 }
 
-/// Why there is nothing to sample with, if so.
+/// Returns the reason why sampling is impossible, if it is.
 fn no_perf() -> Option<String> {
     let mut probe = Command::new("perf");
     probe.args(["record", "--quiet", "--event", "cpu-clock", "--output", "/dev/null", "--", "true"]);
@@ -48,11 +48,10 @@ fn no_perf() -> Option<String> {
     }
 }
 
-/// Says so past the capture of what tests print, since the test passes.
+/// Prints the reason, bypassing the output capture of tests, because the test passes.
 fn skipped(why: &str) {
     let why = why.lines().next().unwrap_or_default();
-    let _ =
-        writeln!(std::io::stderr(), "SKIPPED: perf cannot be used here, so that nothing is sampled: {why}");
+    let _ = writeln!(std::io::stderr(), "SKIPPED: perf cannot be used here, so nothing is sampled: {why}");
 }
 
 fn profile(arguments: &[&str]) -> Command {
@@ -67,7 +66,7 @@ fn json(command: &mut Command) -> Value {
     serde_json::from_slice(&done.stdout).expect("JSON and nothing else")
 }
 
-/// Whether the test can go on. If not, the command must say what to do about it.
+/// Returns whether the test can continue. If not, checks that the command's error contains advice.
 fn can_sample(gateway: &Gateway) -> bool {
     let Some(why) = no_perf() else { return true };
     skipped(&why);
@@ -93,7 +92,7 @@ fn a_gateway_that_signs_with_rsa_is_seen_to() {
     let seen = json(profile(&["--seconds", "3", "--listens-on", &admin, "--svg"]).arg(&svg));
     assert!(seen["samples"].as_u64() > Some(20), "{seen}");
     let share = |class: &str| seen["shares"][class].as_f64().expect("a share");
-    // One private-key operation in scalar code is more than all the rest; here unoptimised code has its part too.
+    // One scalar private-key operation takes more than all the rest; here unoptimised code adds to that.
     assert!(share("rsa") > 0.2, "{seen}");
     assert!(share("unknown") < 0.1, "the binary has names for its functions: {seen}");
     let sum: f64 = seen["shares"].as_object().expect("shares").values().filter_map(Value::as_f64).sum();
@@ -111,20 +110,20 @@ fn a_gateway_and_a_load_of_its_own() {
         return skipped(&why);
     }
     let seen = json(&mut profile(&["--seconds", "2", "--key", "p256", "--tls", "1.3"]));
-    let what = seen["what"].as_str().expect("what it was");
+    let what = seen["what"].as_str().expect("a description");
     assert!(what.contains("TLS 1.3, P-256") && what.contains(" full and 0 resumed handshakes"), "{what}");
     let share = |class: &str| seen["shares"][class].as_f64().expect("a share");
     assert!(share("elliptic-curve") > 0.02 && share("tls") > 0.02, "{seen}");
-    assert!(share("rsa") < share("elliptic-curve") / 2.0, "there is none in it: {seen}");
+    assert!(share("rsa") < share("elliptic-curve") / 2.0, "resumed handshakes have no signature: {seen}");
 }
 
 #[test]
 fn what_cannot_be_sampled_is_said() {
     if no_perf().is_none() {
-        let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = nobody.expect("a free port").to_string();
+        let absent = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let address = absent.expect("a free port").to_string();
         let (done, text) = output(&mut profile(&["--listens-on", &address]));
-        assert!(!done && text.contains(&format!("nobody listens on {address}")), "{text}");
+        assert!(!done && text.contains(&format!("no process listens on {address}")), "{text}");
         let (done, text) = output(&mut profile(&["--pid", "4194305"]));
         assert!(!done && text.contains("there is no process 4194305"), "{text}");
     }

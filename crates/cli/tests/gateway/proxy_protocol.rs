@@ -1,4 +1,4 @@
-//! The PROXY protocol: understood from a load balancer in front, spoken to servers behind.
+//! The PROXY protocol: accepted from a load balancer in front, sent to upstreams.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Nginx, curl, curl_status, document, eventually,
@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-/// nginx that takes only connections which begin with a PROXY header, and tells what that said.
+/// Starts nginx that accepts only connections with a PROXY header, and reports its contents.
 fn announced() -> Nginx {
     Nginx::listening(
         "proxy_protocol",
@@ -31,7 +31,7 @@ fn before(
     (Gateway::with_config(&file.path(), 1), file)
 }
 
-/// A v2 header for a TCP connection over IPv4; `command` is 1 for PROXY and 0 for LOCAL.
+/// Returns a v2 header for a TCP connection over IPv4; `command` is 1 for PROXY and 0 for LOCAL.
 fn v2(command: u8, client: Ipv4Addr) -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n".to_vec();
     header.extend([0x20 | command, 0x11, 0, 12]);
@@ -51,7 +51,7 @@ fn servers_learn_the_client_from_a_header() {
         let (gateway, _file) = before(&certificates, &nginx, "mode: http", &keys);
         let port = gateway.port();
         for client in ["--http1.1", "--http2"] {
-            // One client after the other, so that a connection could be shared if that were allowed.
+            // Sequential clients, so that a connection would be shared if that were allowed.
             for address in ["127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.3"] {
                 let seen = curl(&gateway, &certificates, &[client, "--interface", address], "/");
                 assert_eq!(seen, format!("{address} {port} {address}"), "{form} {client}");
@@ -75,7 +75,7 @@ fn health_checks_of_such_servers_begin_with_a_header_too() {
             "proxy_protocol: {form}, health: {{path: /, interval: 50ms, timeout: 300s, unhealthy: 1}}"
         );
         let (gateway, _file) = before(&certificates, &nginx, "mode: http", &keys);
-        // A check without a header is not logged. The outcome of the first one is known when the second one comes.
+        // A check without a header is not logged. The result of the first one is known when the second arrives.
         let checks = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
         eventually("no checks", || checks() >= 2);
         assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "200", "{form}\n{}", gateway.log());
@@ -110,7 +110,7 @@ fn a_balancer_in_front_announces_clients() {
 }
 
 #[test]
-fn clients_that_nobody_announces_are_refused() {
+fn clients_without_a_proxy_header_are_rejected() {
     let certificates = Certificates::new();
     let nginx = Nginx::new("return 200 $http_x_forwarded_for;");
     let (gateway, _file) = before(&certificates, &nginx, "proxy_protocol: required", "retries: 1");
@@ -124,7 +124,7 @@ fn clients_that_nobody_announces_are_refused() {
         assert!(connector.tls_after(gateway.address(0), garbage).is_err());
     }
     eventually("the refusals are not counted", || refused() >= 4.0);
-    // And the other way round: a header that is not expected is not TLS.
+    // Conversely, an unexpected header is not TLS.
     let (gateway, _file) = before(&certificates, &nginx, "proxy_protocol: off", "retries: 1");
     let url = format!("https://localhost:{}/", gateway.port());
     let (ok, _) = output(Command::new("curl").args(["-sk", "--max-time", "600", "--haproxy-protocol", &url]));

@@ -1,4 +1,4 @@
-//! How many requests are served in a time. The rates are so low that nothing comes back while a test runs.
+//! Rate limits. The rates are so low that no token is added while a test runs.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Http3Client, Pair, Response, curl_status, document,
@@ -27,7 +27,7 @@ impl Site {
         Self { certificates, pair, web, file, gateway }
     }
 
-    /// The same with other keys of its listener.
+    /// Starts the site with other keys of its listener.
     fn reload(&self, keys: &str, reloads: f64) {
         self.file.replace(&document(&[listener(&self.pair, keys)], &self.web));
         self.gateway.signal("HUP");
@@ -38,7 +38,7 @@ impl Site {
         curl_status(&self.gateway, &self.certificates, arguments, path)
     }
 
-    /// What so many requests from this address are answered with, one after the other.
+    /// Returns the statuses of this many sequential requests from this address.
     fn statuses(&self, from: &str, path: &str, requests: usize) -> Vec<String> {
         (0..requests).map(|_| self.status(&["--interface", from], path)).collect()
     }
@@ -56,7 +56,7 @@ impl Site {
 fn a_network_of_clients_has_its_own() {
     let site = Site::new("respond: ok, rate_limits: [{rate: 3/240h}]");
     assert_eq!(site.statuses(CLIENT, "/", 2), ["200", "200"]);
-    assert_eq!(site.statuses(NEIGHBOUR, "/", 2), ["200", "429"], "of the same /24");
+    assert_eq!(site.statuses(NEIGHBOUR, "/", 2), ["200", "429"], "an address in the same /24");
     assert_eq!(site.statuses(CLIENT, "/", 1), ["429"]);
     assert_eq!(site.statuses(STRANGER, "/", 1), ["200"]);
     assert_eq!(site.refused("by=\"client\""), 2.0);
@@ -65,9 +65,9 @@ fn a_network_of_clients_has_its_own() {
     assert_eq!(addresses.statuses(NEIGHBOUR, "/", 2), ["200", "429"]);
 }
 
-/// One limit for HTTP/1.1, HTTP/2 and HTTP/3 together.
+/// HTTP/1.1, HTTP/2 and HTTP/3 share one limit.
 #[test]
-fn whatever_the_version_of_http() {
+fn all_http_versions_share_the_limit() {
     let site = Site::new("http3: on, respond: ok, rate_limits: [{rate: 3/240h}]");
     assert_eq!(site.status(&["--http1.1"], "/"), "200");
     assert_eq!(site.status(&["--http2"], "/"), "200");
@@ -82,17 +82,17 @@ fn whatever_the_version_of_http() {
 }
 
 #[test]
-fn the_answer_says_when_to_come_back_in_a_form_that_the_client_reads() {
+fn the_response_has_retry_after_and_an_acceptable_form() {
     let site = Site::new("respond: ok, rate_limits: [{rate: 1/240h, by: all}]");
     assert_eq!(site.get("/", "").status, 200);
     for (accept, content_type, says) in [
         (
             "application/json",
             "application/json",
-            "{\"error\":\"Too many requests; come back later.\",\"status\":429}",
+            "{\"error\":\"Too many requests; try again later.\",\"status\":429}",
         ),
         ("text/html", "text/html; charset=utf-8", "<h1>429 Too Many Requests</h1>"),
-        ("*/*", "text/plain; charset=utf-8", "Too many requests; come back later.\n"),
+        ("*/*", "text/plain; charset=utf-8", "Too many requests; try again later.\n"),
     ] {
         let refused = site.get("/", &format!("Accept: {accept}\r\n"));
         assert_eq!(refused.status, 429);
@@ -106,7 +106,7 @@ fn the_answer_says_when_to_come_back_in_a_form_that_the_client_reads() {
 }
 
 #[test]
-fn what_was_used_comes_back() {
+fn used_tokens_are_refilled() {
     let site = Site::new("respond: ok, rate_limits: [{rate: 1/s, burst: 1, by: all}]");
     assert_eq!(site.get("/", "").status, 200);
     let connector = Connector::new(&site.certificates);
@@ -114,11 +114,11 @@ fn what_was_used_comes_back() {
     let mut statuses = || {
         let request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
         client.send(request.repeat(2).as_bytes()).expect("requests");
-        [(); 2].map(|()| client.response().expect("an answer").status)
+        [(); 2].map(|()| client.response().expect("a response").status)
     };
-    // Of two at the same time, the second is too many, unless a busy machine takes a second for it.
+    // Of two concurrent requests, the second exceeds the limit, unless a busy machine takes a second for it.
     eventually("nothing is refused", || statuses()[1] == 429);
-    eventually("nothing comes back", || statuses()[0] == 200);
+    eventually("nothing is refilled", || statuses()[0] == 200);
 }
 
 #[test]
@@ -127,7 +127,11 @@ fn by_the_value_of_a_header() {
     let status = |headers: &str| site.get("/", headers).status;
     assert_eq!([status("X-Api-Key: a\r\n"), status("x-api-key: a\r\n")], [200, 200]);
     assert_eq!([status("X-Api-Key: a\r\n"), status("X-Api-Key: b\r\n")], [429, 200]);
-    assert_eq!([status(""), status(""), status("")], [200, 200, 429], "those without it have one together");
+    assert_eq!(
+        [status(""), status(""), status("")],
+        [200, 200, 429],
+        "requests without the header share a limit"
+    );
     let both = "X-Api-Key: a\r\nX-Api-Key: b\r\n";
     assert_eq!([status(both), status(both), status(both)], [200, 200, 429]);
     assert_eq!(site.refused("by=\"header\""), 3.0);
@@ -147,9 +151,9 @@ fn routes_have_limits_besides_those_of_the_listener() {
     assert_eq!(status("/login", ""), 200);
     let refused = site.get("/login", "");
     assert_eq!((refused.status, refused.header("x-frame-options")), (429, Some("DENY")));
-    assert_eq!(status("/login", "X-Vip: 1\r\n"), 200, "the limit is each route's own");
+    assert_eq!(status("/login", "X-Vip: 1\r\n"), 200, "each route has its own limit");
     assert_eq!(status("/", ""), 200);
-    assert_eq!([status("/", ""), status("/", "")], [200, 429], "what a route has refused has counted");
+    assert_eq!([status("/", ""), status("/", "")], [200, 429], "requests rejected by a route are counted");
     assert_eq!(site.refused("limit=\"127.0.0.1:0 /login\""), 1.0);
     assert_eq!(site.refused("limit=\"127.0.0.1:0\""), 1.0);
 }
@@ -164,18 +168,18 @@ fn behind_trusted_proxies_the_client_counts() {
     assert_eq!(status("2001:db8:0:100::1"), 200);
 }
 
-/// Who is not let in by `clients` uses up nothing.
+/// Clients rejected by `clients` do not consume the limit.
 #[test]
-fn only_who_is_let_in_counts() {
+fn only_accepted_clients_are_counted() {
     let site =
         Site::new("respond: ok, clients: {deny: [127.0.2.0/24]}, rate_limits: [{rate: 1/240h, by: all}]");
     assert_eq!(site.statuses(STRANGER, "/", 3), ["403", "403", "403"]);
     assert_eq!(site.statuses(CLIENT, "/", 2), ["200", "429"]);
 }
 
-/// A limit that stays the same goes on, wherever it stands; another begins anew.
+/// An unchanged limit keeps its state, wherever it is configured; a changed one starts again.
 #[test]
-fn a_reload_frees_nobody() {
+fn a_reload_keeps_the_limits_state() {
     let site = Site::new("respond: ok, rate_limits: [{rate: 2/240h, by: all}]");
     assert_eq!([site.get("/", "").status, site.get("/", "").status], [200, 200]);
     site.reload(

@@ -1,4 +1,4 @@
-//! Reload: on a signal, on a changed file, under load, with mistakes.
+//! Reload: by signal, by a changed file, under load, with errors.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Load, Nginx, configuration, curl, document, eventually,
@@ -48,8 +48,8 @@ fn a_new_certificate_is_served_once_its_file_changes() {
     certificates.sign(&pair.key, &renewed, &["localhost"], 30);
     std::fs::rename(&renewed, &pair.chain).expect("replacing the certificate");
     eventually("the old certificate is still served", || serial() != before);
-    assert_eq!(open.get("/").expect("an answer on a connection from before").text(), "ok");
-    // A new key is another file: between the two replacements they do not match, and the old pair goes on serving.
+    assert_eq!(open.get("/").expect("a response on an existing connection").text(), "ok");
+    // A new key is a separate file: between the two replacements they do not match, and the old pair stays in use.
     let second = serial();
     let other = certificates.ecdsa("P-384", &["localhost"]);
     std::fs::copy(&other.chain, &pair.chain).expect("replacing the certificate");
@@ -63,16 +63,16 @@ fn a_new_certificate_is_served_once_its_file_changes() {
 fn changes_that_come_while_a_reload_is_under_way_are_not_lost() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
-    let text = |answer: &str| document(&[listener(&pair, &format!("respond: answer {answer}"))], "");
+    let text = |answer: &str| document(&[listener(&pair, &format!("respond: version {answer}"))], "");
     let file = Configuration::new(&text("first"));
     let gateway = Gateway::with_config(&file.path(), 1);
     for round in 0..20 {
         let answer = round.to_string();
-        // The signal's reload may read the old file or the new one; the watcher has to see to the rest.
+        // The signal's reload may read the old file or the new one; the file watcher must handle the rest.
         gateway.signal("HUP");
         file.replace(&text(&answer));
         eventually("a change was lost", || {
-            curl(&gateway, &certificates, &[], "/") == format!("answer {answer}")
+            curl(&gateway, &certificates, &[], "/") == format!("version {answer}")
         });
     }
 }
@@ -99,7 +99,7 @@ fn a_bad_configuration_leaves_the_old_one_serving_and_says_why() {
         file.replace(&mistake);
         eventually("the failure is not counted", || reloads(&gateway, "failed") >= f64::from(count));
         gateway.wait_for_log(complaint);
-        gateway.wait_for_log("the old configuration goes on serving");
+        gateway.wait_for_log("the old configuration stays in service");
         assert_eq!(answer(&gateway), "old");
     }
     std::fs::remove_file(file.path()).expect("removing the file");
@@ -107,7 +107,7 @@ fn a_bad_configuration_leaves_the_old_one_serving_and_says_why() {
     eventually("the failure is not counted", || reloads(&gateway, "failed") >= 5.0);
     assert_eq!(answer(&gateway), "old");
     file.replace(&text("respond: new"));
-    eventually("the mended file is not served", || answer(&gateway) == "new");
+    eventually("the corrected file is not served", || answer(&gateway) == "new");
 }
 
 #[test]
@@ -154,11 +154,11 @@ fn listeners_come_and_go() {
             open.is_some()
         });
         let mut open = open.expect("a connection");
-        assert_eq!(open.get("/").expect("an answer").text(), "second");
+        assert_eq!(open.get("/").expect("a response").text(), "second");
         file.replace(&without);
         eventually("the old listener does not close", || connector.http(second).is_err());
         // Connections outlive their listener.
-        assert_eq!(open.get("/").expect("an answer").text(), "second");
+        assert_eq!(open.get("/").expect("a response").text(), "second");
         assert_eq!(curl(&gateway, &certificates, &[], "/"), "first");
     }
 }
@@ -178,7 +178,7 @@ fn listeners_on_ports_that_the_kernel_chose_stay_apart() {
     eventually("no reload", || reloads(&gateway, "ok") > 0.0);
     for (index, answer) in ["one after", "two after"].iter().enumerate() {
         let mut client = connector.http(gateway.address(index)).expect("a connection");
-        assert_eq!(&client.get("/").expect("an answer").text(), answer);
+        assert_eq!(&client.get("/").expect("a response").text(), answer);
     }
 }
 

@@ -1,4 +1,4 @@
-//! How large requests may be, in every version of HTTP.
+//! Size limits of requests, in every HTTP version.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Http3Client, Nginx, curl, curl_status, document,
@@ -30,7 +30,7 @@ impl Site {
         curl_status(&self.gateway, &self.certificates, arguments, path)
     }
 
-    /// The statuses of HTTP/1.1, HTTP/2 and HTTP/3.
+    /// Returns the statuses over HTTP/1.1, HTTP/2 and HTTP/3.
     fn statuses(&self, path: &str, headers: &[(&str, &str)]) -> [String; 3] {
         let written: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         let headed: Vec<&str> = written.iter().flat_map(|line| ["-H", line]).collect();
@@ -57,7 +57,7 @@ fn many_fields_are_answered_with_431() {
     let headers: Vec<_> = names.iter().map(|name| (name.as_str(), "a")).collect();
     assert_eq!(site.statuses("/", &headers[..10]), ["200"; 3]);
     assert_eq!(site.statuses("/", &headers), ["431"; 3]);
-    // Cookies are one field in HTTP/1.1 too.
+    // Cookies count as one field, as in HTTP/1.1.
     let mut http3 = Http3Client::new(&site.certificates).connect(site.gateway.address(0));
     let crumbs = [("cookie", "a=b"); 30];
     let answer = http3.exchange(&Sending { method: "GET", path: "/", headers: &crumbs, body: b"" });
@@ -86,7 +86,7 @@ fn a_body_that_says_that_it_is_too_large_goes_nowhere() {
         let file = site.certificates.path("body");
         std::fs::write(&file, vec![b'a'; size]).expect("a file");
         let data = format!("@{}", file.display());
-        // Without waiting for a 100, so that the body is on its way when the answer comes.
+        // The client does not wait for a 100, so that the body is being sent when the response arrives.
         for arguments in [["--http1.1", "-H", "Expect:"], ["--http2", "-H", "x: y"]] {
             let arguments = [&arguments[..], &["--data-binary", &data]].concat();
             assert_eq!(site.status(&arguments, path), status.to_string(), "{path} {size} {arguments:?}");
@@ -133,7 +133,7 @@ fn a_body_without_a_length_is_cut_off() {
     }
 }
 
-/// An answer that has begun is cut off, and no request follows on a connection of HTTP/1.1.
+/// A response in progress is truncated, and no request follows on an HTTP/1.1 connection.
 #[test]
 fn an_answer_that_has_begun_ends_with_the_body() {
     let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
@@ -154,7 +154,7 @@ fn an_answer_that_has_begun_ends_with_the_body() {
         .expect("sending");
     let (mut begun, mut byte) = (Vec::new(), [0]);
     while !begun.ends_with(b"begun") {
-        tls.read_exact(&mut byte).expect("an answer");
+        tls.read_exact(&mut byte).expect("a response");
         begun.extend(byte);
     }
     assert!(begun.starts_with(b"HTTP/1.1 200"));
@@ -179,7 +179,7 @@ fn what_is_refused_is_a_page_like_others() {
     assert_eq!(curl(&site.gateway, &site.certificates, &["--no-fail"], &long), "Less, please.");
 }
 
-/// What nginx means by 0 is the opposite of what it says.
+/// nginx's 0 means unlimited, so it is rejected here.
 #[test]
 fn a_limit_of_zero_is_a_mistake() {
     let certificates = Certificates::new();

@@ -1,4 +1,4 @@
-//! Requests and responses at their limits: sizes, times, and what lies between two versions of HTTP.
+//! Requests and responses at their limits: sizes, times, and conversion between HTTP versions.
 
 use super::cpu::cpu_nanoseconds;
 use crate::support::{
@@ -22,7 +22,7 @@ use std::{
 
 const CLIENTS: [&str; 2] = ["--http1.1", "--http2"];
 
-/// A server that does this with each connection once it has read a request's header.
+/// Starts a server that runs this on each connection once it has read a request's header.
 fn server(answer: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -44,7 +44,7 @@ fn read_header(tcp: &TcpStream) {
     while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
 }
 
-/// A gateway before this server, with these keys for its listener and its upstream.
+/// Starts a gateway in front of this server, with these keys for its listener and its upstream.
 fn before(server: SocketAddr, listening: &str, upstream: &str) -> (Certificates, Gateway, Configuration) {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -67,7 +67,7 @@ fn a_header_may_be_large_but_not_that_large() {
         let mut client = connector.http(gateway.address(0)).expect("a connection");
         let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX-Large: {value}\r\n\r\n");
         client.send(request.as_bytes()).expect("sending");
-        assert_eq!(client.response().expect("an answer").status, status, "HTTP/1.1, {length}");
+        assert_eq!(client.response().expect("a response").status, status, "HTTP/1.1, {length}");
         let mut frames = Frames::connect(&connector, gateway.address(0), 65_535);
         frames.get_with(1, "/", "x-large", &value);
         let answer = frames.expect(HEADERS).payload;
@@ -76,13 +76,13 @@ fn a_header_may_be_large_but_not_that_large() {
     }
 }
 
-/// Records of one byte cost the same wherever in a header they come: it is not read from its beginning for each of them.
+/// One-byte records cost the same at any position of a header: parsing does not restart for each of them.
 #[test]
 fn a_header_in_records_of_one_byte_costs_others_nothing() {
     const BYTES: usize = 300;
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
-    // One event loop, so that a request's answer tells that the byte before it was read.
+    // One event loop, so that a request's response shows that the byte before it was read.
     let gateway = Gateway::with_flags(&pair, &["--respond", "ok", "--threads", "1"]);
     let connector = Connector::new(&certificates);
     let mut crumbs = connector.http(gateway.address(0)).expect("a connection");
@@ -92,7 +92,7 @@ fn a_header_in_records_of_one_byte_costs_others_nothing() {
         let before = cpu_nanoseconds(&gateway);
         for _ in 0..BYTES {
             crumbs.send(b"x").expect("sending");
-            assert_eq!(other.get("/").expect("an answer").text(), "ok");
+            assert_eq!(other.get("/").expect("a response").text(), "ok");
         }
         cpu_nanoseconds(&gateway) - before
     };
@@ -101,12 +101,12 @@ fn a_header_in_records_of_one_byte_costs_others_nothing() {
     (0..55).for_each(|_| crumbs.send(&[b'x'; 1024]).expect("sending"));
     let last = cost_of_bytes(&mut crumbs);
     assert!(last < 2.0 * first, "{first} ns for the first bytes, {last} ns for the last");
-    // A header may have 64 KiB.
+    // A header may be up to 64 KiB.
     let _ = crumbs.send(&[b'x'; 16 * 1024]);
-    assert_eq!(crumbs.response().expect("an answer").status, 431);
+    assert_eq!(crumbs.response().expect("a response").status, 431);
 }
 
-/// A server that sends without end, and says when its connection is gone.
+/// Starts a server that sends without end, and reports when its connection is closed.
 fn endless_server() -> (SocketAddr, mpsc::Receiver<()>) {
     let (gone, heard) = mpsc::channel();
     let address = server(move |mut tcp| {
@@ -118,7 +118,7 @@ fn endless_server() -> (SocketAddr, mpsc::Receiver<()>) {
 }
 
 #[test]
-fn a_body_that_nobody_reads_gives_the_server_back() {
+fn an_unread_body_releases_the_server() {
     let (endless, gone) = endless_server();
     let (certificates, gateway, _file) = before(endless, ", timeouts: {idle: 1s}", "");
     let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
@@ -138,8 +138,8 @@ fn a_stream_whose_window_stays_shut_is_reset() {
     gone.recv_timeout(PATIENCE).expect("the server is still held");
 }
 
-/// RFC 9113 section 6.9.1. h2spec asks the same (6.9.1, test 3) in three records: there the response may be complete
-/// before the second one comes, and a window for a side that has ended says nothing any more.
+/// RFC 9113 section 6.9.1. h2spec tests the same (6.9.1, test 3) in three records: there the response may be complete
+/// before the second one arrives, and a window for a closed stream has no effect.
 #[test]
 fn a_window_that_overflows_resets_its_stream() {
     const FLOW_CONTROL_ERROR: [u8; 4] = [0, 0, 0, 3];
@@ -166,7 +166,7 @@ fn only_websocket_switches_timeouts_off() {
 }
 
 #[test]
-fn clients_of_a_chain_that_is_gone_are_told_to_go() {
+fn clients_of_a_removed_chain_are_closed_gracefully() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let chain = |name: &str| {
@@ -182,7 +182,7 @@ fn clients_of_a_chain_that_is_gone_are_told_to_go() {
 }
 
 #[test]
-fn clients_that_are_asked_for_more_are_told_to_go() {
+fn clients_with_new_requirements_are_closed_gracefully() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let asking = |tls: &str| document(&[listener(&pair, &format!("respond: ok{tls}"))], "");
@@ -193,15 +193,15 @@ fn clients_that_are_asked_for_more_are_told_to_go() {
     let mut frames = Frames::connect(&connector, gateway.address(0), 65_535);
     frames.get(1, "/");
     assert_eq!(frames.expect(DATA).payload, b"ok");
-    assert_eq!(open.get("/").expect("an answer").header("connection"), None);
+    assert_eq!(open.get("/").expect("a response").header("connection"), None);
     let ca = certificates.ca();
     file.replace(&asking(&format!(", tls: {{client_auth: {{mode: required, ca: {}}}}}", ca.display())));
     assert_eq!(frames.expect(GOAWAY).payload[4..8], [0; 4], "no error");
     assert!(open.is_closed());
 }
 
-/// After a tenth of a second, the buffers of an idle connection are gone; what then comes, in pieces or several requests at once,
-/// is read as before.
+/// After a tenth of a second, the buffers of an idle connection are freed; later requests, in pieces or several at
+/// once, are read as before.
 #[test]
 fn a_dormant_connection_wakes() {
     const DORMANT: Duration = Duration::from_millis(300);
@@ -210,16 +210,16 @@ fn a_dormant_connection_wakes() {
         before(nginx.address(), ", timeouts: {header: 600s, idle: 600s}", "");
     let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
     for round in 0..2 {
-        assert_eq!(client.get("/a").expect("an answer").text(), "/a", "{round}");
+        assert_eq!(client.get("/a").expect("a response").text(), "/a", "{round}");
         thread::sleep(DORMANT);
         client.send(b"GET /b HTT").expect("sending");
         thread::sleep(DORMANT);
         client.send(b"P/1.1\r\nHost: a\r\n\r\nGET /c HTTP/1.1\r\nHost: a\r\n\r\nGET /d").expect("sending");
-        assert_eq!(client.response().expect("an answer").text(), "/b");
-        assert_eq!(client.response().expect("an answer").text(), "/c");
+        assert_eq!(client.response().expect("a response").text(), "/b");
+        assert_eq!(client.response().expect("a response").text(), "/c");
         thread::sleep(DORMANT);
         client.send(b" HTTP/1.1\r\nHost: a\r\n\r\n").expect("sending");
-        assert_eq!(client.response().expect("an answer").text(), "/d");
+        assert_eq!(client.response().expect("a response").text(), "/d");
         thread::sleep(DORMANT);
     }
 }
@@ -236,7 +236,7 @@ fn informational_responses_pass() {
         let seen = curl(&gateway, &certificates, &[client, "-i"], "/").to_ascii_lowercase();
         let (first, second) = (seen.find(" 103"), seen.find(" 200"));
         assert!(first.is_some() && first < second && seen.contains("link: </style.css>"), "{client}: {seen}");
-        assert!(!seen.contains("x-own"), "{client}: what is for one connection passes: {seen}");
+        assert!(!seen.contains("x-own"), "{client}: a hop-by-hop header is forwarded: {seen}");
     }
     let seen = curl(&gateway, &certificates, &["--http1.0", "--no-alpn", "-i"], "/");
     assert!(!seen.contains(" 103") && seen.contains(" 200"), "HTTP/1.0 has none: {seen}");
@@ -268,7 +268,7 @@ fn a_client_that_waits_for_100_gets_it() {
     std::fs::write(&body, "b".repeat(5000)).expect("a file");
     for client in CLIENTS {
         let file = body.to_str().expect("UTF-8");
-        // Longer than curl has time: without an answer, it would never send.
+        // Longer than curl's time limit: without a response, it would never send.
         let wait = ["--expect100-timeout", "100", "-H", "Expect: 100-continue", "-T", file];
         curl(&gateway, &certificates, &[&[client], &wait[..]].concat(), "/file");
         assert_eq!(std::fs::read(nginx.file("file")).expect("the file").len(), 5000, "{client}");
@@ -329,7 +329,7 @@ fn a_server_without_websocket_opens_no_tunnel() {
     assert_ne!(frames.expect(HEADERS).payload.first(), Some(&0x88), ":status 200 would open one");
 }
 
-/// Requests wait for a connection that comes free, rather than open one each.
+/// Requests wait for a free connection instead of opening one each.
 #[test]
 fn a_burst_of_requests_shares_few_connections() {
     const STREAMS: u32 = 50;
@@ -355,7 +355,7 @@ fn a_burst_of_requests_shares_few_connections() {
     });
     let (certificates, gateway, _file) = before(address, "", ", pool: 4");
     let mut frames = Frames::connect(&Connector::new(&certificates), gateway.address(0), 65_535);
-    // On a busy machine, requests of some rounds wait for longer than they may; without waiting, each would open a connection.
+    // On a busy machine, some rounds exceed the waiting time; without waiting, each request would open a connection.
     let mut next = 1;
     eventually("every burst opens many connections", || {
         let before = opened.load(Ordering::SeqCst);
@@ -374,7 +374,7 @@ fn a_burst_of_requests_shares_few_connections() {
     });
 }
 
-/// An upstream that is not there: a browser gets a page, a program what it asks for, and nobody anything of the inside.
+/// An unreachable upstream: a browser receives a page, a program its requested form, and no client internal details.
 #[test]
 fn an_error_of_the_gateways_own_has_the_form_that_the_client_asks_for() {
     let certificates = Certificates::new();

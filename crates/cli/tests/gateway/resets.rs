@@ -1,4 +1,4 @@
-//! Streams that clients reset as soon as they have begun: each costs a connection to a server.
+//! Rapid reset: streams that clients reset immediately, each of which costs an upstream connection.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, document, eventually,
@@ -17,7 +17,7 @@ fn a_client_that_resets_its_streams_one_by_one_is_cut_off() {
     let (arrived, arrivals) = mpsc::channel();
     let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = upstream.local_addr().expect("an address");
-    // It accepts and says nothing.
+    // A server that accepts and does not respond.
     thread::spawn(move || {
         let accepted = upstream.incoming().map_while(Result::ok);
         accepted.map_while(|stream| arrived.send(stream).ok()).for_each(drop);
@@ -30,9 +30,9 @@ fn a_client_that_resets_its_streams_one_by_one_is_cut_off() {
     let mut frames = Frames::connect(&Connector::new(&certificates), gateway.address(0), 1 << 20);
     let mut streams = 0;
     while frames.try_get(2 * streams as u32 + 1, "/").is_ok() && streams < MOST {
-        // The request has gone on to the server, unless the client was cut off.
+        // The request has been forwarded, unless the client was disconnected.
         let mut arrival = None;
-        eventually("the request goes nowhere", || {
+        eventually("the request reaches no server", || {
             arrival = arrivals.try_recv().ok();
             arrival.is_some() || gateway.metric("quadrille_connections", &[]) == 0.0
         });

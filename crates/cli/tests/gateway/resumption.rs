@@ -1,4 +1,4 @@
-//! Returning clients: tickets, session ids, and that off means off.
+//! Resumption: tickets, session ids, and disabled resumption.
 
 use crate::support::{Certificates, Gateway, Seen, s_client};
 
@@ -8,7 +8,7 @@ struct Returning<'a> {
 }
 
 impl Returning<'_> {
-    /// Connects, and connects again with the session of the first time.
+    /// Connects, and connects again with the first session.
     #[track_caller]
     fn twice(&self, arguments: &[&str]) -> Seen {
         let session = self.certificates.path("session.pem");
@@ -20,7 +20,7 @@ impl Returning<'_> {
                 .expect(&arguments.join(" "))
         };
         assert!(!connect(&["-sess_out", &file]).resumed());
-        // Without any session, OpenSSL writes no file, and there is nothing to come back with.
+        // Without a session, OpenSSL writes no file, and there is nothing to resume.
         if session.exists() { connect(&["-sess_in", &file]) } else { connect(&[]) }
     }
 }
@@ -55,7 +55,7 @@ fn without_tickets_only_session_ids_resume() {
     let flags = ["--respond", "ok", "--session-tickets", "off"];
     let gateway = Gateway::with_flags(&certificates.ecdsa("P-256", &["localhost"]), &flags);
     let returning = Returning { gateway: &gateway, certificates: &certificates };
-    assert!(!returning.twice(&["-tls1_3"]).resumed(), "TLS 1.3 has nothing but tickets");
+    assert!(!returning.twice(&["-tls1_3"]).resumed(), "TLS 1.3 has only tickets");
     let seen = returning.twice(&["-tls1_2"]);
     assert!(seen.resumed(), "by session id");
     assert!(!seen.text.contains("TLS session ticket:"), "{}", seen.text);

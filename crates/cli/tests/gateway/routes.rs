@@ -1,4 +1,5 @@
-//! Routes by more than host and path: conditions, shares, redirects, limits, retries. And listeners that share a port.
+//! Route features beyond host and path: conditions, weights, redirects, limits, retries. Also listeners that share a
+//! port.
 
 use crate::support::{
     Certificates, Configuration, Gateway, Nginx, curl, curl_status, document, eventually, listener, succeed,
@@ -11,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// What the upstreams see, and some that misbehave. `$NAME` is the upstream's.
+/// Servers that echo requests, and some that misbehave. `$NAME` is the upstream's name.
 const SERVER: &str = r#"
 location / { return 200 "$NAME $request_uri host=$http_host proto=$http_x_forwarded_proto"; }
 location /broken { return 503 "$NAME broken"; }
@@ -25,7 +26,7 @@ struct Site {
 }
 
 impl Site {
-    /// A gateway with these routes, whose upstreams are `one` and `two`.
+    /// Starts a gateway with these routes, whose upstreams are `one` and `two`.
     fn new(routes: &str) -> Self {
         let certificates = Certificates::new();
         let servers: Vec<_> =
@@ -81,7 +82,7 @@ fn paths_and_headers_choose() {
 #[test]
 fn shares_are_kept() {
     let site = Site::new("{split: [{upstream: one, weight: 3}, {upstream: two}]}");
-    // By chance, between five and seven eighths of so many: nine standard deviations from the mean.
+    // The random share is between five and seven eighths: nine standard deviations from the mean.
     let answers = site.get(&[], "/[1-1000]");
     let ones = answers.matches("one /").count();
     assert_eq!(ones + answers.matches("two /").count(), 1000);
@@ -118,7 +119,7 @@ fn failures_are_tried_again_as_the_route_says() {
     for _ in 0..4 {
         assert_eq!(site.status("/again"), "200");
     }
-    // The last answer is passed on.
+    // The last response is forwarded.
     let answer = site.get(&["--no-fail", "--request", "GET"], "/broken");
     assert_eq!(answer, "one broken");
     assert_eq!(site.status("/mixed"), "502");
@@ -136,8 +137,8 @@ fn an_answer_that_takes_too_long_is_given_up() {
     assert_eq!(curl_status(&gateway, &certificates, &[], "/late"), "504");
     let port = gateway.port();
     for client in ["--http1.1", "--http2"] {
-        // On a busy machine, not even the answer's beginning may be in time.
-        eventually("no answer begins", || {
+        // On a busy machine, even the start of the response may be late.
+        eventually("no response begins", || {
             let mut command = Command::new("curl");
             command.args(["--silent", "--insecure", "--max-time", "600", "--output", "/dev/null", client]);
             command.args(["--write-out", "%{http_code} %{time_total}"]);
@@ -149,7 +150,7 @@ fn an_answer_that_takes_too_long_is_given_up() {
             if status == "504" {
                 return false;
             }
-            // The answer would never end: it was cut off by the gateway, and not by curl's own limit.
+            // The response is endless: the gateway truncated it, not curl's own time limit.
             let code = output.status.code();
             assert!(status == "200" && ![Some(0), Some(28)].contains(&code), "{client}: {code:?} {text}");
             true
@@ -157,7 +158,7 @@ fn an_answer_that_takes_too_long_is_given_up() {
     }
 }
 
-/// A server that says nothing to `/late`, and to everything else a little now and again.
+/// Starts a server that does not respond to `/late`, and sends other responses slowly.
 fn dribbling() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -223,7 +224,7 @@ fn listeners_share_a_port_and_serve_plain_text() {
         &resolve,
         &format!("https://x.two.test:{port}/")
     ]));
-    assert!(refused(&["--silent", "-k", &format!("https://localhost:{port}/")]), "no listener is for it");
+    assert!(refused(&["--silent", "-k", &format!("https://localhost:{port}/")]), "no listener matches");
     let plain = gateway.address(1).port();
     assert_eq!(get("h", plain, &[], &format!("http://h:{plain}/hi")), "hi");
     let sent = get(

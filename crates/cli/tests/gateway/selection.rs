@@ -1,8 +1,8 @@
-//! Which certificate a client gets: by name, and by what it can verify. And the OCSP response that comes with it.
+//! Certificate selection by server name and by the client's supported algorithms, and the stapled OCSP response.
 
 use crate::support::{Certificates, Gateway, Pair, Seen, s_client, serve};
 
-/// A gateway with these certificates, the first being the default.
+/// Starts a gateway with these certificates; the first is the default.
 fn gateway(pairs: &[&Pair]) -> Gateway {
     let mut command = serve();
     command.args([
@@ -51,7 +51,7 @@ fn names_choose_the_certificate() {
     }
 }
 
-/// Clients that can verify only one kind, and what kind that is.
+/// Clients that can verify only one key type, and that type.
 const CLIENTS: [(&[&str], &str); 10] = [
     (&["-tls1_3"], "ECDSA"),
     (&["-tls1_2"], "ECDSA"),
@@ -60,11 +60,11 @@ const CLIENTS: [(&[&str], &str); 10] = [
     (&["-tls1_2", "-sigalgs", "RSA+SHA256"], "RSA"),
     (&["-tls1_2", "-sigalgs", "RSA-PSS+SHA256"], "RSA-PSS"),
     (&["-tls1_2", "-sigalgs", "ECDSA+SHA256"], "ECDSA"),
-    // All signatures, but suites for one kind only.
+    // All signature algorithms, but suites for one key type only.
     (&["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"], "RSA-PSS"),
-    // A suite with ECDSA that the gateway does not have.
+    // An ECDSA suite that the gateway does not support.
     (&["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256:ECDHE-RSA-AES128-GCM-SHA256"], "RSA-PSS"),
-    // TLS 1.2 and ECDSA need the certificate's curve among the client's groups (RFC 8422 section 5.1).
+    // In TLS 1.2, ECDSA requires the certificate's curve among the client's groups (RFC 8422 section 5.1).
     (&["-tls1_2", "-groups", "X25519"], "RSA-PSS"),
 ];
 
@@ -129,7 +129,7 @@ fn an_ocsp_response_is_stapled_from_its_file() {
         let asked = connect(&["-status"]);
         assert!(asked.text.contains("OCSP Response Status: successful"), "{}", asked.text);
         assert!(asked.text.contains("Cert Status: good"), "{}", asked.text);
-        assert!(!connect(&[]).text.contains("OCSP Response Status"), "not asked for");
+        assert!(!connect(&[]).text.contains("OCSP Response Status"), "not requested");
         let other = connect(&["-status", "-servername", "plain.test"]);
         assert!(other.text.contains("OCSP response: no response sent"), "{}", other.text);
     }

@@ -1,4 +1,4 @@
-//! The shortest way through everything.
+//! A smoke test.
 
 use crate::support::{Certificates, Gateway, curl};
 

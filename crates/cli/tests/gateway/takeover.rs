@@ -1,5 +1,5 @@
-//! Restarts that refuse nobody: a new process takes the sockets over, or systemd has them; and a process that leaves says
-//! so before it refuses anybody.
+//! Restarts without rejected connections: a new process takes over the sockets, or systemd holds them; and a
+//! terminating process fails readiness before it closes its listeners.
 
 use super::drain::{SLOW, SlowServer};
 use crate::support::{
@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A drain timeout that no drain here comes to: what waits for it fails by [`LIMIT`].
+/// A drain timeout that no drain here reaches: a test that waits for it fails by [`LIMIT`].
 const NEVER: &str = "600s";
 
 fn before(server: &SlowServer, flags: &[&str]) -> (Certificates, Gateway) {
@@ -30,7 +30,7 @@ fn before(server: &SlowServer, flags: &[&str]) -> (Certificates, Gateway) {
     (certificates, gateway)
 }
 
-/// Clients that connect and go, as fast as they may; counts which of them are refused.
+/// Clients that connect and disconnect at the maximum rate; counts rejected ones.
 struct Knocking {
     stop: Arc<AtomicBool>,
     connected: Arc<AtomicUsize>,
@@ -49,7 +49,7 @@ impl Knocking {
                         Ok(_) => drop(connected.fetch_add(1, Ordering::Relaxed)),
                         Err(error) => refused.push(error.to_string()),
                     }
-                    // The ports of one machine would not do for more than 28,000 connections a minute.
+                    // The ports of one machine limit the rate to 28,000 connections a minute.
                     thread::sleep(Duration::from_millis(5));
                 }
                 refused
@@ -59,7 +59,7 @@ impl Knocking {
         Self { stop, connected, threads }
     }
 
-    /// How many have connected, once these are more than a hundred; fails if one was refused.
+    /// Returns the number of connections once it exceeds a hundred; fails if one was rejected.
     fn finish(self) -> usize {
         eventually("few connections", || self.connected.load(Ordering::Relaxed) > 100);
         self.stop.store(true, Ordering::Relaxed);
@@ -71,7 +71,7 @@ impl Knocking {
 }
 
 #[test]
-fn nobody_is_refused_while_processes_follow_each_other() {
+fn no_connection_is_rejected_during_takeovers() {
     let server = SlowServer::start();
     let (certificates, mut gateway) = before(&server, &["--threads", "3", "--drain-timeout", NEVER]);
     let load = Load::start(&certificates, gateway.address(0), "/quick", |body| body.starts_with("right"));
@@ -94,10 +94,10 @@ fn nobody_is_refused_while_processes_follow_each_other() {
     pids.dedup();
     assert_eq!(pids.len(), 5);
     eventually("old processes stay", || gateway.log().matches("drained").count() == 4);
-    // The admin address has gone along.
+    // The admin address has been taken over too.
     assert!(gateway.metric("quadrille_connections_total", &[]) > 0.0 || !gateway.metrics().is_empty());
     gateway.signal("TERM");
-    eventually("the last process goes on", || TcpStream::connect(gateway.address(0)).is_err());
+    eventually("the last process keeps serving", || TcpStream::connect(gateway.address(0)).is_err());
 }
 
 #[test]
@@ -109,18 +109,18 @@ fn an_answer_under_way_is_the_old_processs_and_the_next_is_the_new_ones() {
     slow.send(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n").expect("sending");
     server.wait_for(1);
     let mut idle = connector.http(gateway.address(0)).expect("a connection");
-    assert_eq!(idle.get("/quick").expect("an answer").text(), "right");
+    assert_eq!(idle.get("/quick").expect("a response").text(), "right");
     gateway.take_over();
     let mut fresh = connector.http(gateway.address(0)).expect("a connection");
-    assert_eq!(fresh.get("/quick").expect("an answer").text(), "right");
+    assert_eq!(fresh.get("/quick").expect("a response").text(), "right");
     server.release();
-    assert_eq!(slow.response().expect("an answer").body.len(), SLOW);
+    assert_eq!(slow.response().expect("a response").body.len(), SLOW);
     assert!(idle.is_closed());
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
-    assert_eq!(fresh.get("/quick").expect("an answer").text(), "right", "the new process stays");
+    assert_eq!(fresh.get("/quick").expect("a response").text(), "right", "the new process stays");
 }
 
-/// Requests over QUIC that are under way when the sockets are another process's already.
+/// QUIC requests in progress when another process has taken over the sockets.
 #[test]
 fn http3_goes_on_in_both_processes() {
     let server = SlowServer::start();
@@ -136,7 +136,7 @@ fn http3_goes_on_in_both_processes() {
         let requests: Vec<_> =
             connections.iter_mut().map(|connection| connection.start("GET", "/slow", &[], true)).collect();
         for (connection, &id) in connections.iter_mut().zip(&requests) {
-            connection.run_until("no answer", |connection| !connection.answer(id).text().is_empty());
+            connection.run_until("no response", |connection| !connection.answer(id).text().is_empty());
         }
         gateway.take_over();
         let mut next: Vec<_> = (0..4).map(|_| client.connect(gateway.address(0))).collect();
@@ -152,7 +152,7 @@ fn http3_goes_on_in_both_processes() {
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
 }
 
-/// The new process has its own configuration: more event loops, another listener, and one less.
+/// The new process has its own configuration: more event loops, another listener, and a removed listener.
 #[test]
 fn the_new_process_may_be_another() {
     let server = SlowServer::start();
@@ -167,17 +167,17 @@ fn the_new_process_may_be_another() {
     for threads in [5, 1] {
         let text = document(&[at(first), at(third)], &upstream);
         let text = text.replace("threads: 2", &format!("threads: {threads}"));
-        // A new admin address takes effect at the next start, which this is.
+        // A new admin address takes effect at the next start, such as a takeover.
         file.replace(&text.replace("admin: 127.0.0.1:0", &format!("admin: 127.0.0.1:{admin}")));
         gateway.take_over();
         let connector = Connector::new(&certificates);
         for _ in 0..20 {
             for address in [first, third] {
                 let mut client = connector.http(address).expect("a connection");
-                assert_eq!(client.get("/quick").expect("an answer").text(), "right");
+                assert_eq!(client.get("/quick").expect("a response").text(), "right");
             }
         }
-        eventually("the listener that is gone is still there", || TcpStream::connect(second).is_err());
+        eventually("the removed listener is still open", || TcpStream::connect(second).is_err());
         succeed(Command::new("curl").args(["-sS", "--fail", &format!("http://127.0.0.1:{admin}/ready")]));
     }
 }
@@ -194,13 +194,13 @@ fn a_new_process_that_cannot_serve_changes_nothing() {
     let load = Load::start(&certificates, gateway.address(0), "/quick", |body| body.starts_with("right"));
     for _ in 0..2 {
         file.replace("listeners: nonsense\n");
-        let ended = gateway.log().matches("it has ended: exit status: 2").count();
+        let ended = gateway.log().matches("the process has ended: exit status: 2").count();
         gateway.signal("USR2");
-        eventually("it is not told", || {
-            gateway.log().matches("it has ended: exit status: 2").count() > ended
+        eventually("the failure is not logged", || {
+            gateway.log().matches("the process has ended: exit status: 2").count() > ended
         });
         assert!(
-            gateway.log().contains("the new process does not serve; this one goes on"),
+            gateway.log().contains("the new process is not ready; this one continues"),
             "{}",
             gateway.log()
         );
@@ -212,7 +212,7 @@ fn a_new_process_that_cannot_serve_changes_nothing() {
     load.finish();
 }
 
-/// Two at the same moment: one of them has the port, and the other says who does.
+/// Two concurrent starts: one of them has the port, and the other reports that it is in use.
 #[test]
 fn no_second_process_shares_the_port() {
     let certificates = Certificates::new();
@@ -271,7 +271,7 @@ fn a_process_that_leaves_is_not_ready_and_still_takes_connections() {
     let load = Load::start(&certificates, gateway.address(0), "/quick", |body| body.starts_with("right"));
     eventually("no load", || load.answered() > 20);
     gateway.signal("TERM");
-    gateway.wait_for_log("leaving: not ready");
+    gateway.wait_for_log("shutting down: readiness off");
     let (_, said) =
         output(Command::new("curl").args(["-s", "-w", " %{http_code}", &gateway.admin("/ready")]));
     assert_eq!(said, "draining\n 503");
@@ -298,7 +298,7 @@ fn a_process_that_leaves_ends_when_its_time_is_over_and_at_once_by_the_keyboard(
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
 }
 
-/// systemd's own tool opens the sockets, and its protocol tells who serves.
+/// systemd's own tool opens the sockets, and the notify protocol reports the main process.
 #[test]
 fn systemd_may_open_the_sockets() {
     let activate = "systemd-socket-activate";
@@ -337,7 +337,7 @@ fn systemd_may_open_the_sockets() {
         .arg(&pair.chain)
         .arg("--key")
         .arg(&pair.key);
-    // It waits for the first connection, and becomes the gateway then.
+    // The tool waits for the first connection, and then executes the gateway.
     let knock = thread::spawn(move || {
         eventually("nothing listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     });
@@ -347,13 +347,13 @@ fn systemd_may_open_the_sockets() {
     for _ in 0..10 {
         assert_eq!(curl(&gateway, &certificates, &[], "/"), "right");
     }
-    eventually("the socket that nobody uses is not told of", || {
+    eventually("the unused socket is not logged", || {
         gateway
             .log()
-            .contains(&format!("an address that no listener has; it is closed address=127.0.0.1:{other}"))
+            .contains(&format!("an address without a listener; closing it address=127.0.0.1:{other}"))
     });
     gateway.take_over();
-    // Of the old process and of the new one.
+    // Messages of the old process and of the new one.
     let mut heard = [hear(), hear()];
     heard.sort_unstable();
     assert_eq!(heard, [format!("MAINPID={}\n", gateway.pid()), "READY=1\n".to_owned()]);
@@ -361,9 +361,9 @@ fn systemd_may_open_the_sockets() {
     assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
 }
 
-/// What is left in the environment by somebody else is no predecessor.
+/// Variables left in the environment by another process do not make it a predecessor.
 #[test]
-fn a_predecessor_that_is_not_the_parent_is_none() {
+fn a_predecessor_that_is_not_the_parent_is_ignored() {
     let (ok, said) = output(quadrille("serve").args(["--listen", "x"]).env("QUADRILLE_PREDECESSOR", "7 1"));
     assert!(!ok && said.contains("--listen"), "{said}");
     let certificates = Certificates::new();

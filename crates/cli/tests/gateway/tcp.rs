@@ -1,4 +1,4 @@
-//! TCP mode: bytes out of TLS to a server, and back.
+//! TCP mode: bytes from TLS to a server, and back.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Nginx, curl, document, eventually, listener, ports,
@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-/// Answers with what it got, and with how much that was once the client has closed its half.
+/// Echoes the received bytes, and sends their number once the client has closed its half.
 fn echo_server() -> SocketAddr {
     serve_each(|mut tcp| {
         let (mut buffer, mut total) = ([0; 16 * 1024], 0);
@@ -63,7 +63,7 @@ fn bytes_pass_in_both_directions_and_each_half_closes_by_itself() {
         tls.read_exact(&mut back).expect("an echo");
         assert!(back == bytes, "{size}");
     }
-    // The client says that it will send no more, and still hears the end of the answer.
+    // The client closes its half, and still receives the end of the response.
     tls.shutdown().expect("close_notify");
     assert_eq!(read_to_end(&mut tls), b"goodbye");
 }
@@ -141,13 +141,13 @@ fn a_server_is_reached_by_tls_and_its_certificate_is_checked() {
         let mut client = connector.http(gateway.address(index)).expect("a TLS connection");
         client.get("/").map(|response| response.text())
     };
-    assert_eq!(status(0).expect("an answer"), "origin.example");
+    assert_eq!(status(0).expect("a response"), "origin.example");
     assert!(status(1).is_err());
-    assert_eq!(status(2).expect("an answer"), "origin.example");
+    assert_eq!(status(2).expect("a response"), "origin.example");
 }
 
 #[test]
-fn dead_servers_are_passed_over_and_without_a_living_one_the_client_is_told() {
+fn dead_servers_are_skipped_and_without_a_live_one_the_connection_is_closed() {
     let nginx = Nginx::new("return 200 alive;");
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -175,8 +175,8 @@ fn a_connection_on_which_nothing_moves_is_closed() {
     let keys = "mode: tcp, upstream: echo, timeouts: {idle: 1s}";
     let file = Configuration::new(&document(&[listener(&pair, keys)], &upstreams));
     let gateway = Gateway::with_config(&file.path(), 1);
-    // On a busy machine, nothing may move for too long before the client says anything.
-    eventually("nothing comes back", || {
+    // On a busy machine, the connection may be idle for too long before the client sends.
+    eventually("nothing is returned", || {
         let mut tls = Connector::new(&certificates).tls(gateway.address(0)).expect("a TLS connection");
         let _ = tls.write_all(b"hello");
         let mut back = Vec::new();
@@ -208,7 +208,7 @@ fn a_client_that_does_not_read_is_dropped_though_it_goes_on_talking() {
     let mut tls = Connector::new(&certificates).tls(gateway.address(0)).expect("a TLS connection");
     eventually("it is not dropped", || {
         tls.write_all(b"still here").is_err_and(|error| {
-            assert!(!is_timeout(&error), "what it says is not read: {error}");
+            assert!(!is_timeout(&error), "its data is not read: {error}");
             true
         })
     });
@@ -237,9 +237,9 @@ fn connections_to_a_server_resume_the_sessions_of_earlier_ones() {
         let ask = || {
             let mut client =
                 Connector::new(&certificates).http(gateway.address(0)).expect("a TLS connection");
-            client.get("/").expect("an answer").text()
+            client.get("/").expect("a response").text()
         };
-        assert_eq!(ask(), format!("{version} ."), "the first is a full handshake");
+        assert_eq!(ask(), format!("{version} ."), "the first handshake is full");
         for _ in 0..5 {
             assert_eq!(ask(), format!("{version} r"), "{}", gateway.log());
         }

@@ -1,4 +1,4 @@
-//! Every tier of the CPU serves, `QUADRILLE_CPU` decides which, and the operator can see it.
+//! CPU tiers: each one serves, `QUADRILLE_CPU` selects it, and the log and metrics name it.
 
 use crate::support::{Certificates, Gateway, Load, curl, output, serve};
 use std::{io::Write, process::Command};
@@ -12,14 +12,14 @@ fn command(certificates: &Certificates, tier: &str) -> Command {
     command
 }
 
-/// The tiers that this CPU has, with the backend that each means; the log names those that it lacks.
+/// Returns the tiers of this CPU, with their backends; prints the missing ones.
 fn tiers() -> Vec<(&'static str, &'static str)> {
     let mut tiers = vec![("portable", "scalar")];
     for (tier, has) in [("avx2", has_avx2()), ("ifma", has_ifma())] {
         if has {
             tiers.push((tier, tier));
         } else {
-            // Past the capture of what tests print, since the test passes.
+            // Bypasses the output capture of tests, because the test passes.
             let _ = writeln!(std::io::stderr(), "tier {tier}: SKIPPED, this CPU lacks it");
         }
     }
@@ -76,9 +76,9 @@ fn every_tier_serves_and_says_so() {
 }
 
 #[test]
-fn a_tier_that_nobody_knows_is_refused() {
+fn an_unknown_tier_is_rejected() {
     let certificates = Certificates::new();
     let (served, text) = output(&mut command(&certificates, "avx3"));
     assert!(!served, "{text}");
-    assert!(text.contains("QUADRILLE_CPU is \"avx3\", which is none of portable, avx2, ifma"), "{text}");
+    assert!(text.contains("QUADRILLE_CPU is \"avx3\"; expected one of portable, avx2, ifma"), "{text}");
 }

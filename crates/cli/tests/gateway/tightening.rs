@@ -1,4 +1,4 @@
-//! A reload that asks more of clients holds at once: for connections that are open, and for sessions that come back.
+//! A reload with stricter requirements for clients applies at once, to open connections and to resumed sessions.
 
 use crate::support::{
     Certificates, Client, Configuration, Connector, Gateway, PATIENCE, Pair, Returning, Way, document,
@@ -24,14 +24,14 @@ struct Site {
     bundle: PathBuf,
 }
 
-/// What becomes stricter.
+/// The change that makes requirements stricter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
-    /// From no client certificates to certificates of another CA.
+    /// Certificates of another CA are required, after no client certificates.
     Required,
     /// The file of CAs has another CA.
     Ca,
-    /// The client's certificate is on the list.
+    /// The client's certificate is revoked.
     Crl,
 }
 
@@ -55,7 +55,7 @@ impl Site {
         format!("{{mode: required, ca: {}{list}}}", ca.display())
     }
 
-    /// What is asked before the change.
+    /// Returns the requirements before the change.
     fn before(&self, change: Change) -> String {
         match change {
             Change::Required => "off".to_owned(),
@@ -64,7 +64,7 @@ impl Site {
         }
     }
 
-    /// Makes the change, and waits until it is in service.
+    /// Makes the change, and waits until it is in effect.
     fn change(&self, change: Change, gateway: &Gateway, file: &Configuration, serve: &str, upstreams: &str) {
         let reloads = || gateway.metric("quadrille_reloads_total", &["result=\"ok\""]);
         let before = reloads();
@@ -99,12 +99,12 @@ fn nothing_more_is_served_on_open_connections() {
         let (mut asks, mut idle) = (open(), open());
         let mut streams = Frames::connect(&connector, gateway.address(0), 1 << 20);
         for client in [&mut asks, &mut idle] {
-            assert_eq!(client.get("/").expect("an answer").text(), "ok");
+            assert_eq!(client.get("/").expect("a response").text(), "ok");
         }
         streams.get(1, "/");
         assert_eq!(streams.expect(frames::HEADERS).payload[0], OK);
         site.change(change, &gateway, &file, "respond: ok", "");
-        // Its request may meet the end of the connection.
+        // Its request may arrive when the connection is being closed.
         if let Ok(response) = asks.get("/") {
             let said = (response.status, response.header("connection").map(str::to_owned));
             assert_eq!(said, (421, Some("close".to_owned())), "{change:?}");
@@ -117,7 +117,7 @@ fn nothing_more_is_served_on_open_connections() {
     }
 }
 
-/// The client answers no PING and goes on asking, as if it had not been told to go.
+/// The client ignores PING and GOAWAY and keeps sending requests.
 fn expect_the_end(mut streams: Frames, change: Change) {
     let mut told = false;
     let end = Instant::now() + PATIENCE;
@@ -191,7 +191,7 @@ fn a_request_under_way_is_answered() {
     arrivals.recv().expect("a request");
     site.change(Change::Crl, &gateway, &file, serve, &upstreams);
     go_on.send(()).expect("a server");
-    let response = client.response().expect("an answer");
+    let response = client.response().expect("a response");
     assert_eq!((response.status, response.text().as_str()), (200, "late"));
     assert!(client.is_closed());
 }

@@ -1,4 +1,4 @@
-//! Slow and idle peers of an HTTP listener. What is tested is that they are dropped, not how soon.
+//! Slow and idle peers of an HTTP listener. The tests check that they are dropped, not how soon.
 
 use crate::support::{
     Certificates, Client, Configuration, Connector, Gateway, Nginx, curl, curl_status, document, eventually,
@@ -30,7 +30,7 @@ fn idle_connections_are_closed() {
     let mut silent = connect(&certificates, &gateway);
     // On a busy machine, a connection may be idle for too long before its request.
     let mut used = None;
-    eventually("no request is answered", || {
+    eventually("no request has a response", || {
         let mut client = connect(&certificates, &gateway);
         let answered = client.get("/").is_ok_and(|response| response.text() == "ok");
         used = answered.then_some(client);
@@ -42,7 +42,7 @@ fn idle_connections_are_closed() {
 #[test]
 fn idle_http2_connections_are_closed() {
     let (certificates, gateway, _file) = with_timeouts("idle: 1s");
-    // The preface and its settings, and no request.
+    // The preface and settings, without a request.
     let mut frames = Frames::connect(&Connector::new(&certificates), gateway.address(0), 65_535);
     assert_eq!(gateway.metric("quadrille_connections_total", &[]), 1.0);
     while frames.next().is_ok() {}
@@ -67,10 +67,10 @@ fn headers_that_never_end_are_not_waited_for() {
     });
     assert!(stops.is_closed());
     crawler.join().expect("the crawler is dropped");
-    // Requests in time are answered, on connections that live longer than the limit for a header.
+    // Requests in time are served on connections that are older than the header timeout.
     let mut client = connect(&certificates, &gateway);
     for _ in 0..3 {
-        assert_eq!(client.get("/").expect("an answer").text(), "ok");
+        assert_eq!(client.get("/").expect("a response").text(), "ok");
         thread::sleep(Duration::from_millis(300));
     }
 }
@@ -94,7 +94,8 @@ fn a_body_may_take_longer_than_a_header() {
         }
         client.response().ok().map(|response| response.status)
     };
-    // Every one takes longer than both limits. On a busy machine, two bytes may be further apart than the body may stand still.
+    // Each one takes longer than both limits. On a busy machine, the gap between two bytes may exceed the idle limit
+    // of bodies.
     let mut number = 0;
     eventually("no body is complete", || {
         number += 1;
@@ -114,9 +115,9 @@ fn a_body_may_have_a_time_for_all_of_it() {
     let mut tls = Connector::new(&certificates).tls(gateway.address(0)).expect("a connection");
     tls.get_ref().set_read_timeout(Some(Duration::from_millis(20))).expect("a limit");
     tls.write_all(b"PUT /file HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").expect("sending");
-    // The body moves until the answer is there.
+    // The body makes progress until the response arrives.
     let mut answer = [0; 12];
-    eventually("a body that moves has no limit", || {
+    eventually("a body with progress has no time limit", || {
         let _ = tls.write_all(b"0");
         tls.read(&mut answer).is_ok_and(|length| length == answer.len())
     });
@@ -144,7 +145,7 @@ fn a_client_that_asks_for_it_is_closed_at_once() {
     let (certificates, gateway, _file) = with_timeouts("idle: 600s");
     let mut client = connect(&certificates, &gateway);
     client.send(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sending");
-    let response = client.response().expect("an answer");
+    let response = client.response().expect("a response");
     assert_eq!((response.text().as_str(), response.header("connection")), ("ok", Some("close")));
     assert!(client.is_closed());
     assert_eq!(curl(&gateway, &certificates, &["--http1.0", "--no-alpn"], "/"), "ok");

@@ -1,4 +1,4 @@
-//! What is negotiated: versions, cipher suites, groups, key types, ALPN. The clients are OpenSSL's and BoringSSL's.
+//! TLS negotiation: versions, cipher suites, groups, key types, ALPN. The clients are OpenSSL's and BoringSSL's.
 
 use crate::support::{Certificates, Gateway, Pair, s_client, tls_client};
 use boring::ssl::{Ssl, SslStream};
@@ -6,7 +6,7 @@ use std::{net::TcpStream, path::PathBuf};
 
 const HOST: &[&str] = &["localhost"];
 
-/// A configuration with one listener for each of these certificates; `tls` is YAML in flow style.
+/// Returns a configuration with one listener for each of these certificates; `tls` is YAML in flow style.
 fn one_listener_each(certificates: &Certificates, pairs: &[&Pair], tls: &str) -> PathBuf {
     let listener = |pair: &&Pair| {
         let (chain, key) = (pair.chain.display(), pair.key.display());
@@ -24,7 +24,7 @@ fn one_listener_each(certificates: &Certificates, pairs: &[&Pair], tls: &str) ->
 fn every_key_type_serves_every_version_that_has_it() {
     let certificates = Certificates::new();
     let ecdsa = |curve| certificates.ecdsa(curve, HOST);
-    // For metrics; OpenSSL's names for the signature in TLS 1.2 and below, and in TLS 1.3.
+    // The metrics' label; OpenSSL's names for the signature in TLS 1.2 and below, and in TLS 1.3.
     let kinds = [
         (certificates.rsa(2048, HOST), "rsa2048", "RSA", "RSA-PSS"),
         (certificates.rsa(3072, HOST), "rsa3072", "RSA", "RSA-PSS"),
@@ -40,13 +40,13 @@ fn every_key_type_serves_every_version_that_has_it() {
     for (index, (_, key_type, old, new)) in kinds.iter().enumerate() {
         let versions =
             [("-tls1", "TLSv1"), ("-tls1_1", "TLSv1.1"), ("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")];
-        // EdDSA came with RFC 8422: not before TLS 1.2.
+        // EdDSA requires TLS 1.2 (RFC 8422).
         let versions = if *key_type == "ed25519" { &versions[2..] } else { &versions[..] };
         for (flag, version) in versions {
             let what = format!("{key_type} in {version}");
             let seen = s_client(gateway.address(index), &certificates.ca(), &[flag]).expect(&what);
             assert_eq!(seen.version(), *version, "{what}");
-            // OpenSSL names no signature algorithm before TLS 1.2: there is no choice.
+            // OpenSSL prints no signature algorithm before TLS 1.2: it is fixed.
             match *flag {
                 "-tls1_2" => assert!(
                     seen.signature() == *old || seen.signature() == *new,
@@ -81,7 +81,7 @@ fn old_versions_are_refused_unless_asked_for() {
     let gateway = Gateway::with_flags(&pair, &["--respond", "ok"]);
     for flag in ["-tls1", "-tls1_1"] {
         let seen = s_client(gateway.address(0), &ca, &[flag]).expect_refusal(flag);
-        assert!(seen.text.contains("protocol version"), "an alert that says why: {}", seen.text);
+        assert!(seen.text.contains("protocol version"), "a specific alert: {}", seen.text);
     }
     gateway.wait_for_metric("quadrille_handshake_failures_total", &["\"tls\""], |count| count == 2.0);
     let narrow = Gateway::with_flags(&pair, &["--respond", "ok", "--tls-min", "1.3"]);
@@ -176,7 +176,7 @@ fn groups_and_alpn_are_what_both_sides_have() {
         }
         s_client(address, &ca, &[version, "-groups", "P-521"])
             .expect_refusal("P-521 is not offered by default");
-        // The client guesses P-384 and is asked for another key share (HelloRetryRequest) where X25519 is preferred.
+        // The client offers a P-384 share and receives a HelloRetryRequest if X25519 is preferred.
         s_client(address, &ca, &[version, "-groups", "P-521:X25519"]).expect("a second key share");
     }
     for group in ["X25519MLKEM768", "X25519", "P-384"] {
@@ -208,7 +208,7 @@ fn connect(gateway: &Gateway, client: &boring::ssl::SslContext) -> SslStream<Tcp
     ssl.connect(tcp).unwrap_or_else(|error| panic!("{error}\n{}", gateway.log()))
 }
 
-/// By OpenSSL's names and IANA's, in this order, and nothing else; TLS 1.3 has its own.
+/// Cipher suites by OpenSSL's names and IANA's, in this order; TLS 1.3 has its own.
 #[test]
 fn cipher_suites_are_those_of_the_list() {
     let certificates = Certificates::new();

@@ -1,4 +1,4 @@
-//! Traces of requests, as a collector gets them.
+//! Traces of requests, as received by a collector.
 
 use crate::support::{
     Certificates, Collector, Configuration, Connector, Gateway, Http3Client, PATIENCE, attribute, document,
@@ -17,7 +17,7 @@ struct Site {
 }
 
 impl Site {
-    /// A server that echoes requests, at `/`; nobody is at `/gone`.
+    /// A site with a server that echoes requests at `/`, and an unreachable one at `/gone`.
     fn new(tracing: &str, keys: &str) -> Self {
         let certificates = Certificates::new();
         let pair = certificates.rsa(2048, &["localhost"]);
@@ -33,7 +33,7 @@ impl Site {
         Self { certificates, gateway, file }
     }
 
-    /// What the server got of a request with these headers.
+    /// Returns the request that the server received for these headers.
     fn get(&self, path: &str, headers: &str) -> String {
         Connector::new(&self.certificates).get(self.gateway.address(0), path, headers).text()
     }
@@ -44,7 +44,7 @@ fn header(request: &str, name: &str) -> Option<String> {
     let mut found =
         lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned());
     let first = found.next();
-    assert!(found.next().is_none(), "{name} is there twice: {request}");
+    assert!(found.next().is_none(), "{name} is present twice: {request}");
     first
 }
 
@@ -52,13 +52,13 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The spans of one trace, once there are so many.
+/// Returns the spans of one trace, once there are this many.
 fn wait_for(collector: &Collector, trace: &str, count: usize) -> Vec<Span> {
     let of_trace = || {
         let spans = collector.spans().into_iter();
         spans.filter(|span| hex(&span.trace_id) == trace).collect::<Vec<_>>()
     };
-    eventually("the spans do not come", || of_trace().len() >= count);
+    eventually("the spans do not arrive", || of_trace().len() >= count);
     let spans = of_trace();
     assert_eq!(spans.len(), count, "{spans:#?}");
     spans
@@ -75,7 +75,7 @@ fn of_kind(spans: &[Span], kind: i32) -> Vec<&Span> {
     spans.iter().filter(|span| span.kind == kind).collect()
 }
 
-/// One request, from its handshake to its server, in either form of OTLP.
+/// One request, from its handshake to its server, in both forms of OTLP.
 #[test]
 fn a_request_is_traced_from_its_handshake_to_its_server() {
     for (collector, protocol) in [(Collector::grpc(), "grpc"), (Collector::http("/v1/traces"), "http")] {
@@ -122,7 +122,7 @@ fn a_request_is_traced_from_its_handshake_to_its_server() {
             assert!(key.end_time_unix_nano <= handshake.end_time_unix_nano, "{spans:#?}");
         }
         let said = format!("{spans:?}");
-        assert!(!said.contains("secret"), "queries are nobody's business: {said}");
+        assert!(!said.contains("secret"), "queries are private: {said}");
         let counted = || site.gateway.metric("quadrille_spans_total", &["result=\"sent\""]);
         eventually("spans are not counted", || counted() >= 5.0);
     }
@@ -166,9 +166,9 @@ fn a_trusted_proxys_trace_is_continued_and_others_begin_anew() {
 
     let unsampled = format!("00-{}-{SPAN}-00", TRACE.replace('4', "5"));
     let sent = site.get("/", &format!("traceparent: {unsampled}\r\n"));
-    assert_eq!(header(&sent, "traceparent"), Some(unsampled), "who has begun it decides");
-    // One in a million is recorded, which may be the first.
-    eventually("all are recorded", || {
+    assert_eq!(header(&sent, "traceparent"), Some(unsampled), "the trace's originator decides");
+    // One in a million is sampled, which may be the first.
+    eventually("all are sampled", || {
         let sent = site.get("/", "traceparent: nonsense\r\ntracestate: a=1\r\n");
         assert_eq!(header(&sent, "tracestate"), None);
         header(&sent, "traceparent").expect("a trace").ends_with("-00")
@@ -206,11 +206,11 @@ fn http2_and_http3_are_traced_and_a_connection_has_one_handshake() {
     assert_eq!(attribute(of_kind(&spans, SERVER)[0], "network.protocol.version"), "2");
 }
 
-/// Requests go on at their pace, and what is lost is counted.
+/// Requests are not delayed, and lost spans are counted.
 #[test]
-fn a_collector_that_is_away_holds_nobody_up() {
-    let nobody = ports::free();
-    let mut site = Site::new(&format!("{{endpoint: 'http://127.0.0.1:{nobody}', percent: 100}}"), "");
+fn an_unavailable_collector_delays_no_request() {
+    let absent = ports::free();
+    let mut site = Site::new(&format!("{{endpoint: 'http://127.0.0.1:{absent}', percent: 100}}"), "");
     for _ in 0..20 {
         assert!(header(&site.get("/", ""), "traceparent").is_some());
     }
@@ -221,7 +221,7 @@ fn a_collector_that_is_away_holds_nobody_up() {
 #[test]
 fn what_is_left_is_sent_when_the_gateway_ends() {
     let collector = Collector::grpc();
-    // The gateway waits two seconds for the collector, which a busy machine may take longer for.
+    // The gateway waits two seconds for the collector, which may not be enough on a busy machine.
     eventually("they are not sent", || {
         let mut site = Site::new(&format!("{{endpoint: 'http://{}', percent: 100}}", collector.address), "");
         let before = collector.spans().len();
@@ -241,26 +241,26 @@ fn without_tracing_headers_go_on_as_they_are() {
 }
 
 #[test]
-fn an_endpoint_that_is_none_is_a_mistake_with_its_line() {
+fn an_invalid_endpoint_is_an_error_with_its_line() {
     let site = Site::new("off", "");
     let text = std::fs::read_to_string(site.file.path()).expect("a file");
     for (endpoint, expected) in [
-        ("collector:4317", "is no endpoint; write `http://` or `https://` with host and port"),
-        ("http://collector", "is no endpoint"),
-        ("grpc://collector:4317", "is no endpoint"),
-        ("http://collector:4317/v1/traces", "gRPC has a path of its own; remove the path"),
-        ("https://me:s3cr3t@collector:4317", "an endpoint has no password in it; write `headers`"),
+        ("collector:4317", "is not an endpoint; write `http://` or `https://` with host and port"),
+        ("http://collector", "is not an endpoint"),
+        ("grpc://collector:4317", "is not an endpoint"),
+        ("http://collector:4317/v1/traces", "gRPC has a fixed path; remove the path"),
+        ("https://me:s3cr3t@collector:4317", "an endpoint cannot contain a password; write `headers`"),
     ] {
         site.file.replace(&text.replace("tracing: off", &format!("tracing: '{endpoint}'")));
         let (good, said) = output(quadrille("check").arg(site.file.path()));
         assert!(!good && said.contains(expected) && said.contains(".yaml:"), "{said}");
-        assert!(!said.contains("s3cr3t"), "a password is nobody's business: {said}");
+        assert!(!said.contains("s3cr3t"), "passwords are private: {said}");
     }
 }
 
-/// Over TLS, with the key of an account, as hosted collectors have it.
+/// Export over TLS with an API key, as for hosted collectors.
 #[test]
-fn spans_go_over_tls_with_headers_that_nobody_sees() {
+fn spans_are_sent_over_tls_with_secret_headers() {
     let theirs = Certificates::new();
     let pair = theirs.ecdsa("P-256", &["localhost"]);
     for (collector, protocol) in [(Collector::grpc(), "grpc"), (Collector::http("/v1/traces"), "http")] {
@@ -275,7 +275,7 @@ fn spans_go_over_tls_with_headers_that_nobody_sees() {
         site.get("/", "");
         eventually("no spans", || collector.spans().len() >= 5);
         site.get("/", "");
-        // The handshake of a second connection, and its request.
+        // The spans of a second connection's handshake and request.
         eventually("no more spans", || collector.spans().len() >= 7);
         assert!(collector.header("api-key").iter().all(|value| value == "s3cr3t"));
         assert!(!collector.header("api-key").is_empty());
@@ -333,7 +333,7 @@ fn what_is_wrong_with_tls_or_headers_is_a_mistake_with_its_line_and_without_the_
         (format!("{{{https}, ca: ca.pem}}"), "tracing.ca: unknown key here"),
         (format!("{{{https}, headers: s3cr3t}}"), "not a mapping of names to values; write"),
         (format!("{{{https}, headers: {{'no name': s3cr3t}}}}"), "not the name of a header; write"),
-        (format!("{{{https}, headers: {{te: s3cr3t}}}}"), "it is set as it must be; remove it"),
+        (format!("{{{https}, headers: {{te: s3cr3t}}}}"), "the gateway sets it; remove it"),
         (format!("{{{https}, headers: {{api-key: \"s3cr3t\\n\"}}}}"), "not the value of a header; write"),
         (format!("{{{https}, headers: {{api-key: [s3cr3t]}}}}"), "found a list"),
     ] {
@@ -344,7 +344,7 @@ fn what_is_wrong_with_tls_or_headers_is_a_mistake_with_its_line_and_without_the_
     }
 }
 
-/// A connection whose bytes nobody looks into is one span, with its handshake and the connection to its server.
+/// A TCP connection is one span, with its handshake and the connection to its server.
 #[test]
 fn a_connection_in_tcp_mode_is_traced() {
     let collector = Collector::grpc();
@@ -366,7 +366,7 @@ fn a_connection_in_tcp_mode_is_traced() {
     tls.write_all(b"GET /secret HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("writing");
     let (mut answer, mut more) = (Vec::new(), [0; 1024]);
     while !String::from_utf8_lossy(&answer).contains("/secret") {
-        let count = tls.read(&mut more).expect("an answer");
+        let count = tls.read(&mut more).expect("a response");
         answer.extend_from_slice(&more[..count]);
     }
     tls.shutdown().expect("an end");
@@ -395,9 +395,9 @@ fn a_connection_in_tcp_mode_is_traced() {
     assert_eq!(handshake.start_time_unix_nano, connection.start_time_unix_nano);
     assert!(connect.end_time_unix_nano <= connection.end_time_unix_nano, "{spans:#?}");
     assert_eq!(named(&spans, "key.compute").parent_span_id, handshake.span_id);
-    assert!(!format!("{spans:?}").contains("secret"), "bytes are nobody's business");
+    assert!(!format!("{spans:?}").contains("secret"), "bytes are private");
 
-    // Nobody is there: every attempt says so.
+    // The server is unreachable: every attempt has a span.
     drop(client.tls(gateway.address(1)));
     eventually("no further spans", || {
         let spans = collector.spans();

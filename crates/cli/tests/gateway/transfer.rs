@@ -1,4 +1,4 @@
-//! A large body down and up, compared by checksum: 128 MiB, or as many as `QUADRILLE_TRANSFER_MIB` says.
+//! A large body, downloaded and uploaded, compared by checksum: 128 MiB, or `QUADRILLE_TRANSFER_MIB`.
 
 use crate::support::{Certificates, Gateway, Nginx, curl, succeed};
 use std::{
@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// nginx with a body that no compression or repetition could stand in for, and a gateway in front of it.
+/// Starts nginx with an incompressible body without repetitions, and a gateway in front of it.
 fn before(name: &str) -> (Nginx, Certificates, Gateway) {
     let nginx = Nginx::new("dav_methods PUT;");
     random(&nginx.file(name));
@@ -16,7 +16,7 @@ fn before(name: &str) -> (Nginx, Certificates, Gateway) {
     (nginx, certificates, gateway)
 }
 
-/// Key stream of AES: as good as random, and faster.
+/// An AES key stream: effectively random, and faster.
 fn random(file: &Path) {
     let mebibytes = std::env::var("QUADRILLE_TRANSFER_MIB").unwrap_or_else(|_| "128".into());
     let zero = ["if=/dev/zero", "bs=1M", &format!("count={mebibytes}"), "status=none"];

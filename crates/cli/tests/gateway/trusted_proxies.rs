@@ -1,4 +1,4 @@
-//! Whose word about clients is taken: of proxies in the listener's `trusted_proxies`, and of nobody else.
+//! Forwarding headers are accepted only from proxies in the listener's `trusted_proxies`.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, curl, document, echo_server, eventually, listener,
@@ -21,7 +21,7 @@ struct Site {
 }
 
 impl Site {
-    /// A gateway with these keys of its listener, before an upstream that shows what it gets.
+    /// Starts a gateway with these listener keys in front of an upstream that echoes requests.
     fn new(keys: &str) -> Self {
         let certificates = Certificates::new();
         let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -42,7 +42,7 @@ impl Site {
         self.file.path().with_file_name("access.log")
     }
 
-    /// What the server gets of a request with these headers from this address.
+    /// Returns the request that the server receives for these headers from this address.
     fn seen(&self, client: &str, from: &str, headers: &[&str]) -> String {
         let mut arguments = vec![client, "--interface", from];
         arguments.extend(headers.iter().flat_map(|header| ["-H", header]));
@@ -50,7 +50,7 @@ impl Site {
     }
 }
 
-/// The values of a header in what a server has got.
+/// Returns the values of a header in a received request.
 fn values<'a>(seen: &'a str, name: &str) -> Vec<&'a str> {
     let value = |line: &'a str| line.strip_prefix(name)?.strip_prefix(": ");
     seen.lines().filter_map(value).collect()
@@ -66,7 +66,7 @@ const CLAIMS: [&str; 6] = [
 ];
 
 #[test]
-fn who_is_not_trusted_claims_nothing() {
+fn headers_of_untrusted_clients_are_replaced() {
     let site = Site::new("paths: {}");
     for client in ["--http1.1", "--http2"] {
         let seen = site.seen(client, OTHER, &CLAIMS);
@@ -92,7 +92,7 @@ fn what_a_trusted_proxy_says_goes_on_and_is_appended_to() {
         let host = format!("localhost:{}", site.gateway.port());
         let hop = format!("for=127.0.1.5;host=\"{host}\";proto=https");
         assert_eq!(values(&seen, "forwarded"), ["for=192.0.2.1", &hop], "{seen}");
-        // What it does not say is what the gateway knows, and servers that make `_` of `-` are told nothing else.
+        // Missing values are the gateway's own, and spellings that servers may convert from `_` to `-` are removed.
         let seen =
             site.seen(client, TRUSTED, &["X_Forwarded_For: 192.0.2.1", "X-Forwarded-Client-Cert: claimed"]);
         assert_eq!(values(&seen, "x-forwarded-for"), [TRUSTED], "{seen}");
@@ -104,9 +104,9 @@ fn what_a_trusted_proxy_says_goes_on_and_is_appended_to() {
     }
 }
 
-/// Every line of the log comes from the request of the same place: the last address that no trusted proxy has.
+/// Each line of the log belongs to the request at the same position: the last address that is not a trusted proxy's.
 #[test]
-fn the_log_names_the_client_whom_trusted_proxies_have_seen() {
+fn the_log_contains_the_client_reported_by_trusted_proxies() {
     let site = Site::new("paths: {}");
     let requests: [(&str, &[&str], &str); 7] = [
         (TRUSTED, &["X-Forwarded-For: 192.0.2.1, 198.51.100.1"], "198.51.100.1:0"),
@@ -133,7 +133,7 @@ fn the_log_names_the_client_whom_trusted_proxies_have_seen() {
     }
 }
 
-/// Without the list, whoever connects may announce clients, as `clients_that_nobody_announces_are_refused` shows.
+/// Any peer may send PROXY headers without the list, as tested by `clients_without_a_proxy_header_are_rejected`.
 #[test]
 fn only_trusted_proxies_announce_clients() {
     let site = Site::new("proxy_protocol: required");
@@ -152,14 +152,14 @@ fn only_trusted_proxies_announce_clients() {
     assert!(request(OTHER, "192.0.2.7", "198.51.100.1").is_err());
     let refused = || site.gateway.metric("quadrille_handshake_failures_total", &["reason=\"proxy_header\""]);
     eventually("the refusal is not counted", || refused() >= 1.0);
-    // The headers are the announced client's.
-    let seen = request(TRUSTED, "192.0.2.7", "198.51.100.1").expect("an answer");
+    // The headers are those of the client in the PROXY header.
+    let seen = request(TRUSTED, "192.0.2.7", "198.51.100.1").expect("a response");
     assert_eq!(values(&seen, "x-forwarded-for"), ["192.0.2.7"], "{seen}");
-    let seen = request(TRUSTED, "127.0.1.8", "198.51.100.1").expect("an answer");
+    let seen = request(TRUSTED, "127.0.1.8", "198.51.100.1").expect("a response");
     assert_eq!(values(&seen, "x-forwarded-for"), ["198.51.100.1, 127.0.1.8"], "{seen}");
 }
 
-/// A connection from an address of this machine.
+/// Connects from an address of this machine.
 fn bound(from: &str, to: SocketAddr) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     let from: SocketAddr = format!("{from}:0").parse().expect("an address");

@@ -1,4 +1,4 @@
-//! Servers on Unix sockets.
+//! Upstreams on Unix sockets.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Nginx, curl, curl_status, document, eventually,
@@ -14,7 +14,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// A gateway before servers with sockets in a directory.
+/// A gateway in front of servers with sockets in a directory.
 struct Site {
     certificates: Certificates,
     directory: TempDir,
@@ -29,7 +29,7 @@ impl Site {
         format!("unix:{}", self.directory.path().join(name).display())
     }
 
-    /// nginx at this socket, too, with options as behind `listen`.
+    /// Starts nginx on this socket too, with options as after `listen`.
     fn nginx(&self, name: &str, options: &str, directives: &str) -> Nginx {
         Nginx::new(&format!("listen {} {options}; {directives}", self.socket(name)))
     }
@@ -125,7 +125,7 @@ fn a_socket_that_is_not_there_is_a_server_that_is_not_there() {
     let pair = site.certificates.ecdsa("P-256", &["localhost"]);
     let absent = format!("web: {{servers: [\"{}\"]}}", site.socket("absent.sock"));
     file.replace(&document(&[listener(&pair, "upstream: web")], &absent));
-    eventually("requests are answered 502", || curl_status(&gateway, &site.certificates, &[], "/") == "502");
+    eventually("responses are not 502", || curl_status(&gateway, &site.certificates, &[], "/") == "502");
 }
 
 #[test]
@@ -147,19 +147,19 @@ fn bytes_go_to_an_abstract_socket() {
     tls.write_all(b"abc").expect("bytes");
     tls.shutdown().expect("an end");
     let mut said = Vec::new();
-    tls.read_to_end(&mut said).expect("an answer");
+    tls.read_to_end(&mut said).expect("a response");
     assert_eq!(said, b"cba");
 }
 
 #[test]
-fn what_is_no_socket_is_refused() {
+fn invalid_socket_paths_are_rejected() {
     let site = Site::new();
     let pair = site.certificates.ecdsa("P-256", &["localhost"]);
     let file = site.directory.path().join("refused.yaml");
     for (address, expected) in [
         ("unix:", "write `unix:/run/app.sock`, or `unix:@name` for an abstract one"),
-        ("unix:app.sock", "is no path of a Unix socket"),
-        ("unix:@", "is no path of a Unix socket"),
+        ("unix:app.sock", "is not the path of a Unix socket"),
+        ("unix:@", "is not the path of a Unix socket"),
         (&format!("unix:/{}", "a".repeat(120)), "paths of Unix sockets have at most 107 bytes"),
     ] {
         let text =

@@ -1,4 +1,4 @@
-//! What bounds the requests to an upstream, and which of its servers are left out for what became of them.
+//! Upstream request limits and outlier detection.
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Nginx, curl, curl_status, document, eventually,
@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-/// A gateway in front of these servers, whose upstream has these further keys.
+/// Starts a gateway in front of these servers, whose upstream has these further keys.
 struct Setting {
     certificates: Certificates,
     gateway: Gateway,
@@ -25,7 +25,7 @@ impl Setting {
         let upstreams = format!("web: {{servers: [{}], {keys}}}", listed.join(", "));
         let pair = certificates.ecdsa("P-256", &["localhost"]);
         let text = document(&[listener(&pair, "upstream: web")], &upstreams);
-        // On one event loop, a request has ended for the upstream when its client gets the next one answered.
+        // On one event loop, a request has ended for the upstream when its client receives the next response.
         let file = Configuration::new(&text.replace("threads: 2", "threads: 1"));
         let gateway = Gateway::with_config(&file.path(), 1);
         Self { certificates, gateway, _file: file }
@@ -35,17 +35,18 @@ impl Setting {
         curl_status(&self.gateway, &self.certificates, &[], "/")
     }
 
-    /// The answers' bodies, one after the other.
+    /// Returns the bodies of sequential responses.
     fn bodies(&self, requests: usize) -> String {
         curl(&self.gateway, &self.certificates, &["--http1.1"], &format!("/[1-{requests}]"))
     }
 
-    /// The statuses of so many requests at a time, sorted. The server answers once so many of them were refused.
+    /// Returns the sorted statuses of this many concurrent requests. The server responds once this many were
+    /// rejected.
     fn at_a_time(&self, clients: usize, refused: usize, server: &HeldServer) -> Vec<u16> {
         let address = self.gateway.address(0);
         let client = || {
             let connector = Connector::new(&self.certificates);
-            connector.http(address).expect("a connection").get("/").expect("an answer").status
+            connector.http(address).expect("a connection").get("/").expect("a response").status
         };
         let mut statuses: Vec<u16> = thread::scope(|scope| {
             let clients: Vec<_> = (0..clients).map(|_| scope.spawn(client)).collect();
@@ -60,7 +61,7 @@ impl Setting {
     }
 }
 
-/// A server that answers requests once it is released, and counts how many it has at a time.
+/// A server that responds to requests once it is released, and counts concurrent ones.
 struct HeldServer {
     address: SocketAddr,
     held: Arc<Held>,
@@ -98,7 +99,7 @@ impl HeldServer {
         self.held.changed.notify_all();
     }
 
-    /// The most requests that it has had at a time.
+    /// Returns the maximum number of concurrent requests.
     fn most(&self) -> usize {
         self.held.state.lock().expect("no panic").most
     }
@@ -129,23 +130,23 @@ fn fails(status: u16) -> Nginx {
 }
 
 #[test]
-fn a_server_whose_answers_are_errors_is_left_out_and_comes_back() {
+fn a_server_whose_responses_are_errors_is_ejected_and_restored() {
     let (good, bad) = (says("g"), fails(500));
     let servers = [&good, &bad].map(|server| server.address().to_string());
     let ejecting = |time: &str| format!("outlier_detection: {{errors: 3, ejection: {time}, most: 50}}");
     let mut setting = Setting::new(&servers, &ejecting("600s"));
-    // Three of the first six answers are the server's that fails, and none after that.
+    // Three of the first six responses are from the failing server, and none after that.
     let statuses: Vec<_> = (0..6).map(|_| setting.status()).collect();
     assert_eq!(statuses.iter().filter(|status| *status == "500").count(), 3, "{statuses:?}");
     assert_eq!(setting.bodies(20), "g".repeat(20));
-    setting.gateway.wait_for_log("the server fails, and is left out");
+    setting.gateway.wait_for_log("failing endpoint ejected");
 
     let mut setting = Setting::new(&servers, &ejecting("500ms"));
     for _ in 0..6 {
         setting.status();
     }
-    setting.gateway.wait_for_log("the server fails, and is left out");
-    eventually("the server does not come back", || setting.status() == "500");
+    setting.gateway.wait_for_log("failing endpoint ejected");
+    eventually("the server is not restored", || setting.status() == "500");
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn failures_count_in_a_row() {
     assert_eq!(statuses(&["/bad", "/bad", "/bad", "/"]), ["500", "500", "500", "503"]);
 }
 
-/// A server that has not got a request cannot answer it.
+/// A server that has not received the whole request is not blamed for the missing response.
 #[test]
 fn clients_that_send_slowly_are_not_the_servers_fault() {
     let settings = "location /slow { proxy_pass http://127.0.0.1:1; } location / { return 200 g; }";
@@ -183,7 +184,7 @@ fn clients_that_send_slowly_are_not_the_servers_fault() {
             client
                 .send(b"PUT /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nx")
                 .expect("sending");
-            assert_eq!(client.response().expect("an answer").status, 408, "{protocol}: {}", gateway.log());
+            assert_eq!(client.response().expect("a response").status, 408, "{protocol}: {}", gateway.log());
         }
         assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "200", "{protocol}: {}", gateway.log());
     }
@@ -195,7 +196,7 @@ fn the_last_servers_stay_however_they_answer() {
     let addresses = servers.each_ref().map(|server| server.address().to_string());
     let setting = Setting::new(&addresses, "retries: 0, outlier_detection: {errors: 1, most: 30}");
     for _ in 0..10 {
-        assert_eq!(setting.status(), "502", "one of three is left out, and the others answer as they can");
+        assert_eq!(setting.status(), "502", "one of three is ejected, and the others keep responding");
     }
 }
 
@@ -218,7 +219,7 @@ fn requests_beyond_the_limit_are_answered_at_once() {
     let setting = Setting::new(&[server.address.to_string()], "limits: {requests: 3}");
     assert_eq!(setting.at_a_time(8, 5, &server), [200, 200, 200, 503, 503, 503, 503, 503]);
     assert_eq!(server.most(), 3);
-    assert_eq!(setting.at_a_time(1, 0, &server), [200], "when the others have ended");
+    assert_eq!(setting.at_a_time(1, 0, &server), [200], "after the other requests have ended");
 }
 
 #[test]
@@ -226,7 +227,7 @@ fn requests_wait_for_a_connection_and_no_more_than_may() {
     let server = HeldServer::start();
     let setting = Setting::new(&[server.address.to_string()], "limits: {connections: 2, pending: 3}");
     assert_eq!(setting.at_a_time(8, 3, &server), [200, 200, 200, 200, 200, 503, 503, 503]);
-    assert_eq!(server.most(), 2, "five, two at a time");
+    assert_eq!(server.most(), 2, "five requests, at most two concurrently");
 }
 
 #[test]

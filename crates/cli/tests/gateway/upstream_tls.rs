@@ -1,4 +1,4 @@
-//! TLS and HTTP/2 towards the servers.
+//! TLS and HTTP/2 to upstreams.
 
 use crate::support::{
     Certificates, Configuration, Gateway, Nginx, Pair, curl, curl_status, document, eventually, listener,
@@ -19,7 +19,7 @@ fn serving(pair: &Pair, options: &str) -> Nginx {
     )
 }
 
-/// A gateway before this server, with these keys for its upstream.
+/// Starts a gateway in front of this server, with these keys for its upstream.
 fn before(certificates: &Certificates, nginx: &Nginx, keys: &str) -> (Gateway, Configuration) {
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let upstreams = format!("web: {{servers: [\"{}\"], {keys}}}", nginx.address());
@@ -116,7 +116,7 @@ fn health_checks_speak_tls_too() {
         certificates.ca().display()
     );
     let (gateway, _file) = before(&certificates, &nginx, &keys);
-    // The outcome of the first one is known when the second one comes.
+    // The result of the first one is known when the second arrives.
     let checks = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
     eventually("no checks", || checks() >= 2);
     assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "200", "{}", gateway.log());
@@ -136,15 +136,16 @@ fn health_checks_speak_http2_where_requests_do() {
     assert_eq!(curl(&gateway, &certificates, &[], "/"), "HTTP/2.0", "{}", gateway.log());
 }
 
-/// How many TLS handshakes a server has made, by its own count, and how many of them resumed a session.
+/// Returns the server's count of TLS handshakes, and how many of them resumed a session.
 fn handshakes(log: &Path) -> (usize, usize) {
     let log = std::fs::read_to_string(log).unwrap_or_default();
-    // The first request of each connection.
+    // Counts the first request of each connection.
     let first = log.lines().filter_map(|line| line.strip_prefix("1 ")).collect::<Vec<_>>();
     (first.len(), first.iter().filter(|reused| **reused == "r").count())
 }
 
-/// A server that closes each connection after three requests (which nginx counts in locations only), with its log.
+/// Starts a server that closes each connection after three requests (which nginx counts only in locations), with its
+/// log.
 fn closing(pair: &Pair, version: &str, more: &str) -> (Nginx, PathBuf) {
     let (chain, key) = (pair.chain.display(), pair.key.display());
     let log = pair.chain.with_extension(format!("{version}.log"));
@@ -159,7 +160,8 @@ fn closing(pair: &Pair, version: &str, more: &str) -> (Nginx, PathBuf) {
     (nginx, log)
 }
 
-/// Of 150 connections and more, all but the first ones resume: four clients at once find no session at the beginning.
+/// All of at least 150 connections resume, except the first ones: four concurrent clients have no session at the
+/// start.
 #[test]
 fn reconnections_resume_sessions() {
     let certificates = Certificates::new();
@@ -206,7 +208,7 @@ fn servers_are_shown_a_client_certificate_and_its_sessions_resume() {
     }
 }
 
-/// What is offered to servers: versions, suites and groups, by what a server of each kind sees and takes.
+/// Versions, suites and groups offered to servers, as received and selected by different servers.
 #[test]
 fn versions_suites_and_groups_are_chosen() {
     let certificates = Certificates::new();

@@ -7,7 +7,7 @@ use std::{
 };
 use tungstenite::{Message, client::IntoClientRequest};
 
-/// Echoes what it gets, and answers the handshake with the path that it saw.
+/// Echoes messages, and returns the received path in the handshake response.
 fn echo_server() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -71,7 +71,7 @@ fn a_refused_upgrade_is_an_ordinary_answer() {
     }
 }
 
-/// Nobody would read it once the server has agreed.
+/// A body of the handshake request would not be read after the upgrade.
 #[test]
 fn a_handshake_has_no_body() {
     let certificates = Certificates::new();
@@ -82,12 +82,12 @@ fn a_handshake_has_no_body() {
         let head = "GET /chat HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
         client.send(format!("{head}{body}").as_bytes()).expect("sending");
-        assert_eq!(client.response().expect("an answer").status, 400, "{body}");
+        assert_eq!(client.response().expect("a response").status, 400, "{body}");
         assert!(client.is_closed(), "{body}");
     }
 }
 
-/// Every socket is a connection of its own to the server, and only the first of them a full handshake.
+/// Each WebSocket uses a separate upstream connection, and only the first has a full handshake.
 #[test]
 fn sockets_to_a_server_with_tls_resume() {
     let certificates = Certificates::new();

@@ -1,4 +1,4 @@
-//! A gateway that a real control plane drives: go-control-plane, in both dialects.
+//! xDS with a real control plane: go-control-plane, state-of-the-world and delta.
 
 #[path = "../../../xds/tests/support/control_plane.rs"]
 mod control_plane;
@@ -17,13 +17,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A gateway whose everything comes by ADS.
+/// A gateway that receives its whole configuration by ADS.
 struct Driven {
     gateway: Gateway,
     server: ControlPlane,
     certificates: Certificates,
     pairs: [Pair; 2],
-    /// Upstream, with an answer of its own.
+    /// The upstream, with its own response.
     _nginx: Nginx,
     snapshot: Snapshot,
 }
@@ -33,7 +33,7 @@ impl Driven {
         Self::with(delta, &[])
     }
 
-    /// With these arguments besides.
+    /// Starts it with these further arguments.
     fn with(delta: bool, arguments: &[&str]) -> Option<Self> {
         let mut server = ControlPlane::start(&["--ads=false"])?;
         let certificates = Certificates::new();
@@ -47,7 +47,7 @@ impl Driven {
         command.arg("--envoy-config").arg(bootstrap).args(arguments);
         let gateway = Gateway::start(command, 0);
         let mut driven = Self { gateway, server, certificates, pairs, _nginx: nginx, snapshot };
-        eventually("the listener is not there", || driven.get("/").as_deref() == Some("right"));
+        eventually("the listener is not open", || driven.get("/").as_deref() == Some("right"));
         driven.gateway.read_addresses();
         Some(driven)
     }
@@ -76,10 +76,10 @@ impl Driven {
     }
 }
 
-/// bench/envoy.py reads it too.
+/// The bootstrap, also used by bench/envoy.py.
 const BOOTSTRAP: &str = include_str!("xds/bootstrap.yaml");
 
-/// Asks the control plane at this address for everything.
+/// Returns a bootstrap that subscribes to the control plane at this address for all resources.
 fn bootstrap(certificates: &Certificates, address: &str, delta: bool) -> PathBuf {
     let (_, port) = address.rsplit_once(':').expect("an address");
     let kind = if delta { "DELTA_GRPC" } else { "GRPC" };
@@ -100,7 +100,7 @@ fn swapped_under_load(delta: bool) {
     for round in 1..=30 {
         let pair = &driven.pairs[round % 2];
         driven.snapshot.secrets = vec![secret("site", pair)];
-        // Every third time the listener is another one, with routes of another name.
+        // Every third round replaces the listener, with routes of another name.
         driven.snapshot.route_name = format!("routes-{}", round / 3);
         driven.snapshot.chain_name = format!("chain-{round}");
         let before = driven.serial();
@@ -144,7 +144,7 @@ fn the_config_dump_shows_what_the_control_plane_has_sent_without_secrets() {
     assert!(!secrets.to_string().contains("PRIVATE KEY"));
 }
 
-/// The status and the text of `/ready`.
+/// Returns the status and the text of `/ready`.
 fn ready(gateway: &Gateway) -> (String, String) {
     let (_, text) = output(Command::new("curl").args([
         "-s",
@@ -170,7 +170,7 @@ fn what_is_refused_stands_on_the_page_of_readiness() {
         driven.apply();
         let port = guarded["address"]["socket_address"]["port_value"].as_u64().expect("a port") as u16;
         let open = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
-        eventually("the listener is not there", open);
+        eventually("the listener is not open", open);
         guarded["filter_chains"][0]["filters"]
             .as_array_mut()
             .expect("filters")
@@ -180,19 +180,19 @@ fn what_is_refused_stands_on_the_page_of_readiness() {
         driven.apply();
         driven.wait_for_nack(before);
         eventually("the listener is not closed", || !open());
-        eventually("it is not said", || driven.gateway.metric("quadrille_xds_refused", &["lds"]) == 1.0);
+        eventually("it is not reported", || driven.gateway.metric("quadrille_xds_refused", &["lds"]) == 1.0);
         let (said, text) = ready(&driven.gateway);
         assert_eq!(said, status, "{text}");
-        let told = text.contains("refused: listener guarded (closed): ")
-            && text.contains("it may decide who is let in");
+        let told =
+            text.contains("refused: listener guarded (closed): ") && text.contains("it may control access");
         assert_eq!(told, how != "hide", "{text}");
         driven.snapshot.more_listeners.clear();
         driven.apply();
-        eventually("it is still said", || ready(&driven.gateway) == ("200".into(), "LIVE\n".into()));
+        eventually("it is still reported", || ready(&driven.gateway) == ("200".into(), "LIVE\n".into()));
     }
 }
 
-/// That a CA's certificate is damaged is found only when the listener is made.
+/// A damaged CA certificate is detected only when the listener is created.
 #[test]
 fn what_can_be_read_and_cannot_guard_is_closed() {
     let Some(mut driven) = Driven::new(true) else { return };
@@ -203,7 +203,7 @@ fn what_can_be_read_and_cannot_guard_is_closed() {
     driven.snapshot.more_listeners = vec![guarded.clone()];
     driven.apply();
     let open = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
-    eventually("the listener is not there", open);
+    eventually("the listener is not open", open);
     let mut damaged = guarded.clone();
     let tls = &mut damaged["filter_chains"][0]["transport_socket"]["typed_config"];
     tls["require_client_certificate"] = json!(true);
@@ -218,16 +218,16 @@ fn what_can_be_read_and_cannot_guard_is_closed() {
     assert_eq!(driven.gateway.metric("quadrille_xds_closed_total", &["lds"]), 1.0);
     let (_, text) = ready(&driven.gateway);
     assert!(text.contains("refused: listener guarded (closed): "), "{text}");
-    eventually("the rest was not taken", || driven.get("/").as_deref() == Some("new"));
+    eventually("the rest was not applied", || driven.get("/").as_deref() == Some("new"));
     driven.snapshot.more_listeners = vec![guarded];
     driven.apply();
-    eventually("the listener does not come back", open);
+    eventually("the listener does not reopen", open);
 }
 
 fn bad_secret(delta: bool) {
     let Some(mut driven) = Driven::new(delta) else { return };
     let serial = driven.serial();
-    // A key that is another certificate's.
+    // The key of another certificate.
     let mixed = Pair { chain: driven.pairs[1].chain.clone(), key: driven.pairs[0].key.clone() };
     for bad in [
         secret("site", &mixed),
@@ -274,10 +274,10 @@ fn a_listener_that_waits_for_its_routes_leaves_the_old_one_serving() {
     });
     driven.snapshot.with_routes = true;
     driven.apply();
-    eventually("the new listener is not there", || driven.get("/").as_deref() == Some("new"));
+    eventually("the new listener is not open", || driven.get("/").as_deref() == Some("new"));
 }
 
-/// A few kilobytes that would be hundreds of megabytes of compiled regular expressions.
+/// A few kilobytes that would compile to hundreds of megabytes of regular expressions.
 fn greedy(snapshot: &Snapshot) -> Value {
     let mut listener = snapshot.listener();
     listener["name"] = json!("greedy");
@@ -309,16 +309,16 @@ fn a_listener_that_cannot_be_served_is_refused_and_the_others_serve() {
     let reason = driven.wait_for_nack(before);
     assert!(reason.contains("listener other") && reason.contains("listener strange"), "{reason}");
     assert!(
-        reason.contains("listener greedy") && reason.contains("regular expressions that came with it"),
+        reason.contains("listener greedy") && reason.contains("regular expressions received with it"),
         "{reason}"
     );
-    eventually("the good one was not taken", || driven.get("/").as_deref() == Some("new"));
-    // And one that goes.
+    eventually("the valid listener was not applied", || driven.get("/").as_deref() == Some("new"));
+    // A listener is removed too.
     let gone = driven.address();
     driven.snapshot.more_listeners.clear();
     driven.snapshot.with_listener = false;
     driven.apply();
-    eventually("the listener is still there", || std::net::TcpStream::connect(gone).is_err());
+    eventually("the listener is still open", || std::net::TcpStream::connect(gone).is_err());
 }
 
 fn lost_and_found(delta: bool) {
@@ -326,11 +326,11 @@ fn lost_and_found(delta: bool) {
     let address = driven.server.address.clone();
     driven.server = ControlPlane::start(&[]).expect("another one, elsewhere");
     driven.gateway.wait_for_metric("quadrille_xds_connected", &["lds"], |up| up == 0.0);
-    assert_eq!(driven.get("/").as_deref(), Some("right"), "it serves on with what it has");
+    assert_eq!(driven.get("/").as_deref(), Some("right"), "it keeps serving its current configuration");
     driven.server =
         ControlPlane::start(&["--ads=false", "--listen", &address]).expect("the port is free again");
     driven.snapshot.answer = Some("back".into());
-    // The versions begin anew.
+    // The version numbers start again.
     driven.snapshot.version = 0;
     driven.apply();
     eventually("the new control plane is not followed", || driven.get("/").as_deref() == Some("back"));
@@ -363,10 +363,10 @@ fn the_bootstrap_is_followed_after_control_planes_have_spoken() {
         let mut client = Connector::new(&driven.certificates).http(address).ok()?;
         Some(client.get("/").ok()?.text())
     };
-    eventually("the new listener is not there", || {
+    eventually("the new listener is not open", || {
         get(([127, 0, 0, 1], port).into()).as_deref() == Some("new")
     });
-    assert_eq!(driven.get("/").as_deref(), Some("new"), "and the control plane's goes on");
+    assert_eq!(driven.get("/").as_deref(), Some("new"), "the control plane's listener keeps serving");
 }
 
 #[test]
@@ -394,10 +394,10 @@ fn a_secret_of_istios_agent_comes_over_a_unix_socket_with_a_private_key_provider
     let address = ([127, 0, 0, 1], port).into();
     let get =
         || Connector::new(&certificates).http(address).ok()?.get("/").ok().map(|response| response.text());
-    eventually("the secret has not come", || get().as_deref() == Some("from the mesh"));
+    eventually("the secret has not arrived", || get().as_deref() == Some("from the mesh"));
 }
 
-/// The benchmarks have how soon; here, that it is done, and not once for each of them.
+/// Checks that the changes are applied, and not once for each of them. The benchmarks measure the time.
 #[test]
 fn ten_thousand_routes_and_a_thousand_secrets_are_in_service_soon() {
     let Some(mut driven) = Driven::new(false) else { return };
@@ -405,16 +405,16 @@ fn ten_thousand_routes_and_a_thousand_secrets_are_in_service_soon() {
     let began = Instant::now();
     driven.apply();
     let sent = began.elapsed();
-    eventually("the last route is not there", || driven.get("/api/9999/x").as_deref() == Some("route 9999"));
+    eventually("the last route is not served", || driven.get("/api/9999/x").as_deref() == Some("route 9999"));
     println!(
-        "1,000 secrets and 10,000 routes: {:?} to the first answer, {sent:?} of it for the control plane to read them",
+        "1,000 secrets and 10,000 routes: {:?} to the first response, {sent:?} of it for the control plane to read them",
         began.elapsed()
     );
     let log = driven.gateway.log();
     let applied: Vec<_> = log.lines().filter(|line| line.contains("configuration applied")).collect();
     println!("{}", applied.join("\n"));
     assert!(applied.len() <= 20, "{} configurations for one change", applied.len());
-    // One secret of a thousand, and the time it takes until it is in service.
+    // One of a thousand secrets, and the time until it is in service.
     let name = driven.snapshot.rename_last_secret(&driven.pairs[0]);
     let began = Instant::now();
     let before = driven.server.requests();

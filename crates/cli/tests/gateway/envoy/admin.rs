@@ -1,4 +1,4 @@
-//! Envoy's pages on the bootstrap's admin address.
+//! Envoy's admin pages on the bootstrap's admin address.
 
 use super::{certificates, serving, with_common};
 use crate::support::{Gateway, curl, output};

@@ -1,4 +1,4 @@
-//! Started with Envoy's own arguments, and stopped as Envoy is.
+//! Envoy's command-line arguments and shutdown.
 
 use super::{certificates, with_common};
 use crate::support::{Configuration, Gateway, curl, eventually, output, succeed};
@@ -6,7 +6,7 @@ use std::{net::TcpStream, process::Command};
 
 const KEY_IN_A_FILE: &str = include_str!("../../../../envoy/src/tests/published/key-in-a-file.yaml");
 
-/// As Istio's agent gives them.
+/// Arguments as passed by Istio's agent.
 const ARGUMENTS: &[&str] = &[
     "--drain-time-s",
     "45",
@@ -54,15 +54,16 @@ fn it_serves_and_ends() {
     assert_eq!(post(&gateway, "/drain_listeners?skip_exit", &[]), "skip_exit requires graceful\n");
     // A page of another site may make a browser send this.
     assert!(
-        post(&gateway, "/quitquitquit", &["-H", "Origin: https://site.example"]).contains("change nothing")
+        post(&gateway, "/quitquitquit", &["-H", "Origin: https://site.example"])
+            .contains("but not change anything")
     );
     assert_eq!(post(&gateway, "/drain_listeners?graceful", &[]), "OK\n");
     let headers = curl(&gateway, &certificates, &["--http1.1", "-o", "/dev/null", "-D", "-"], "/");
     assert!(headers.to_lowercase().contains("connection: close"), "{headers}");
     let address = gateway.address(0);
     assert_eq!(post(&gateway, "/drain_listeners", &[]), "OK\n");
-    eventually("the listener is still there", || TcpStream::connect(address).is_err());
-    assert_eq!(gateway.admin_page("/ready"), "LIVE\n", "the process goes on, as Envoy does");
+    eventually("the listener is still open", || TcpStream::connect(address).is_err());
+    assert_eq!(gateway.admin_page("/ready"), "LIVE\n", "the process keeps running, as Envoy does");
     assert_eq!(post(&gateway, "/quitquitquit", &[]), "OK\n");
     let status = gateway.wait(crate::support::PATIENCE).expect("the end");
     assert!(status.success(), "{status}");

@@ -1,4 +1,4 @@
-//! Authorization servers: asked, told and obeyed as by the stock Envoy.
+//! External authorization: the same checks, requests and results as the stock Envoy.
 
 use super::{
     serving,
@@ -84,7 +84,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("/", &["-H", "x-told-one: 1", "-H", "x-told-one: 2"]),
 ];
 
-/// Asks both with this service, whose server is at this port.
+/// Compares both with this service, whose server is at this port.
 fn same(service: &str, http2: &str, authz: u16) {
     same_for(REQUESTS, service, http2, authz);
 }
@@ -113,21 +113,21 @@ fn both_ask_by_http() {
 }
 
 #[test]
-fn both_let_nobody_in_if_nobody_can_be_asked() {
+fn both_deny_all_requests_if_no_server_is_available() {
     same(GRPC, HTTP2, 1);
     let status = format!("status_on_error: {{ code: ServiceUnavailable }}\n              {GRPC}");
     same(&status, HTTP2, 1);
-    // It takes connections, and never answers.
+    // A server that accepts connections and never responds.
     let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let port = silent.local_addr().expect("an address").port();
     same(&GRPC.replace("timeout: 1s", "timeout: 0.1s"), HTTP2, port);
     same(&HTTP.replace("timeout: 1s", "timeout: 0.1s"), "", port);
-    // It does not speak HTTP/2.
+    // A server that does not support HTTP/2.
     same(GRPC, HTTP2, http_authorization().port());
 }
 
 #[test]
-fn both_let_everybody_in_if_they_are_told_to() {
+fn both_allow_all_requests_if_configured_to() {
     let open = |service: &str| format!("failure_mode_allow: true\n              {service}");
     same(&open(GRPC), HTTP2, grpc_authorization().port());
     same(&open(GRPC), HTTP2, 1);
@@ -167,7 +167,7 @@ fn both_tell_of_bodies() {
     }
 }
 
-/// Its answers change nothing that is for one connection.
+/// The service's responses cannot change hop-by-hop headers.
 #[test]
 fn what_is_for_one_connection_stays_with_it() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");

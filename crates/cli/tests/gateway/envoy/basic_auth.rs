@@ -1,4 +1,4 @@
-//! The filter `basic_auth`: users are let in as by the stock Envoy.
+//! The filter `basic_auth`: the same users are accepted as by the stock Envoy.
 
 use super::{
     serving,
@@ -25,7 +25,7 @@ const MANAGER: &str = r#"
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
 "#;
 
-/// Alice's password is `test`, and Bob's is `123`. The status of each.
+/// Requests with the expected status. Alice's password is `test`, and Bob's is `123`.
 const REQUESTS: &[(&str, &[&str], &str)] = &[
     ("/here", &[], "401"),
     ("/there", &[], "401"),
@@ -50,7 +50,7 @@ fn text() -> String {
 }
 
 #[test]
-fn users_are_let_in() {
+fn users_are_accepted() {
     let (gateway, _file) = serving(&text());
     for (path, arguments, status) in REQUESTS {
         let answer = ask("http", gateway.port(), path, arguments);
@@ -58,7 +58,7 @@ fn users_are_let_in() {
         let asks = answer.iter().any(|line| line.starts_with("www-authenticate: basic realm="));
         assert_eq!(asks, *status == "401", "{answer:?}");
         if *path == "/there" && *status == "200" {
-            // The name is the user's own, whatever the client has said.
+            // The name is the authenticated user's, not the one that the client sent.
             let told = answer.last().expect("a body");
             assert!(told.contains("|x-user=alice|authorization=Basic "), "{told}");
         }
@@ -68,12 +68,12 @@ fn users_are_let_in() {
 }
 
 #[test]
-fn both_let_in_the_same_users() {
+fn both_accept_the_same_users() {
     let Some(both) = Both::start(&text()) else { return };
     let mut differences = Vec::new();
     for (path, arguments, status) in REQUESTS {
         let [ours, theirs] = both.ask("http", path, arguments).map(|mut answer| {
-            // Ids differ, and so do the texts of refusals.
+            // Ids and the texts of rejections differ.
             answer.iter_mut().for_each(|line| {
                 if let Some((_, user)) = line.split_once("|x-user=") {
                     *line = user.to_owned();

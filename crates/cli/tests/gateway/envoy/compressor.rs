@@ -1,4 +1,4 @@
-//! Compressors: the same answers are compressed, in the same codings, as by the stock Envoy.
+//! Compressors: the same responses are compressed, in the same codings, as by the stock Envoy.
 
 use super::{
     serving,
@@ -39,7 +39,7 @@ const MANAGER: &str = r#"
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
 "#;
 
-/// What is asked for, with which `Accept-Encoding`, and in which coding it comes.
+/// Requests with their `Accept-Encoding` and the expected coding.
 const REQUESTS: &[(&str, &[&str], &str)] = &[
     ("/page.html", &["-H", "accept-encoding: gzip"], "gzip"),
     ("/page.html", &["-H", "accept-encoding: br"], "br"),
@@ -58,11 +58,11 @@ const REQUESTS: &[(&str, &[&str], &str)] = &[
     ("/nothing.html", &["-H", "accept-encoding: gzip"], ""),
 ];
 
-/// A part stays as it is (docs/guide/compression.md); Envoy compresses it, and says that it is a part of the whole.
+/// A partial response is not compressed (docs/guide/compression.md); Envoy compresses it and keeps `Content-Range`.
 const PART: (&str, &[&str], &str) =
     ("/page.html", &["-H", "accept-encoding: gzip", "-H", "range: bytes=0-999"], "");
 
-/// A server with these files.
+/// Starts a server with these files.
 fn site() -> Nginx {
     let nginx = Nginx::new("types { text/html html; application/json json; image/png png; }");
     for (name, length) in [("page.html", 8000), ("data.json", 3000), ("short.html", 100), ("image.png", 5000)]
@@ -77,13 +77,13 @@ fn text(site: &Nginx) -> String {
     with_ports(&bootstrap(MANAGER, ""), &[("UPSTREAM", site.address().port())])
 }
 
-/// The status, the coding, and the body once it is decoded.
+/// Returns the status, the coding, and the decoded body.
 fn answer(port: u16, path: &str, arguments: &[&str]) -> [String; 3] {
     let answer = ask("http", port, path, arguments);
     let coding = answer.iter().find_map(|line| line.strip_prefix("content-encoding: ")).unwrap_or_default();
     let mut command = Command::new("curl");
     command.args(["--silent", "--max-time", "300"]).args(arguments);
-    // curl decodes if it has asked for it, and asks for what is said.
+    // curl decodes with `--compressed`, and sends the given `Accept-Encoding`.
     if !coding.is_empty() {
         command.arg("--compressed");
     }

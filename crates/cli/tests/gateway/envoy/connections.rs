@@ -1,5 +1,4 @@
-//! What connections do before and behind HTTP: both wait for whoever does not speak first, and speak to servers what clients
-//! speak.
+//! Connections: both wait for a peer that does not send first, and use the client's HTTP version towards servers.
 
 use super::stock::{Both, ask, bootstrap, with_ports};
 use crate::support::{Configuration, Gateway, PATIENCE, document};
@@ -22,16 +21,16 @@ static_resources:
     - { name: envoy.filters.listener.tls_inspector, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector } }
     filter_chains:
     - filter_chain_match: { transport_protocol: tls }
-      filters: [ { name: envoy.filters.network.tcp_proxy, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy, stat_prefix: tls, cluster: nobody } } ]
+      filters: [ { name: envoy.filters.network.tcp_proxy, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy, stat_prefix: tls, cluster: absent } } ]
     - filters: [ { name: envoy.filters.network.tcp_proxy, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy, stat_prefix: bytes, cluster: app } } ]
   clusters:
   - name: app
     connect_timeout: 1s
     load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
-  - { name: nobody, connect_timeout: 1s, load_assignment: { cluster_name: nobody } }
+  - { name: absent, connect_timeout: 1s, load_assignment: { cluster_name: absent } }
 "#;
 
-/// A server that speaks first. Serves until the process ends.
+/// A server that sends first. Serves until the process ends.
 fn greeting() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -43,19 +42,19 @@ fn greeting() -> u16 {
     port
 }
 
-/// What a client gets that says nothing, and whether it waited for it.
+/// Returns the bytes that a silent client receives, and whether it waited for them.
 fn silent(port: u16) -> (String, bool) {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
     let began = Instant::now();
     let mut got = String::new();
-    // A reset is an end as well.
+    // A reset also counts as the end.
     let _ = stream.read_to_string(&mut got);
     (got, began.elapsed() >= Duration::from_millis(900))
 }
 
 #[test]
-fn both_wait_for_whoever_does_not_speak_first() {
+fn both_wait_for_a_peer_that_does_not_send_first() {
     for (continues, expected) in [("true", "220 ready\r\n"), ("false", "")] {
         let text = with_ports(&LISTENER.replace("CONTINUES", continues), &[("UPSTREAM", greeting())]);
         let Some(both) = Both::start(&text) else { return };
@@ -83,7 +82,7 @@ const EITHER: &str = r#"
     load_assignment: { cluster_name: either, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
 "#;
 
-/// A server without TLS that tells which HTTP it is spoken to in.
+/// A server without TLS that reports the HTTP version of the request.
 fn telling() -> (Gateway, Configuration) {
     let plain = "{address: \"127.0.0.1:0\", tls: off, respond: told, response_headers: [{set: X-Spoken, value: \"{protocol}\"}]}";
     let file = Configuration::new(&document(&[plain.to_owned()], ""));

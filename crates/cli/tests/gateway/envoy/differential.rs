@@ -1,4 +1,4 @@
-//! The stock Envoy and Quadrille read the same bootstrap, and answer the same requests in the same way.
+//! The stock Envoy and Quadrille read the same bootstrap, and respond to the same requests in the same way.
 
 use super::{
     more_requests::{self, Request},
@@ -8,7 +8,7 @@ use super::{
 
 const BOOTSTRAP: &str = include_str!("routes.yaml");
 
-/// What asks for a WebSocket, which the upstream does not know.
+/// Header fields of a WebSocket upgrade, which the upstream does not support.
 const WEBSOCKET: &[&str] = &[
     "-H",
     "Connection: upgrade",
@@ -20,7 +20,7 @@ const WEBSOCKET: &[&str] = &[
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
-/// curl's arguments after the URL's path. A `!` in front: Quadrille answers by itself, and only the status is Envoy's.
+/// curl's arguments after the URL's path. A leading `!` marks a local reply, of which only the status is compared.
 const REQUESTS: &[(&str, &[&str])] = &[
     ("/", &["-H", "Host: exact.example"]),
     ("/", &["-H", "Host: EXACT.example"]),
@@ -119,7 +119,7 @@ fn both_answer_the_same_way() {
         let (path, status_only) = path.strip_prefix('!').map_or((&**path, false), |path| (path, true));
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let [mut ours, mut theirs] = both.ports().map(|port| ask("http", port, path, &words));
-        // What Envoy has no route for it answers without a body.
+        // Envoy's response has no body if there is no route.
         if status_only || theirs[0] == "404" {
             ours.truncate(1);
             theirs.truncate(1);

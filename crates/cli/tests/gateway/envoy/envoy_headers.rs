@@ -1,4 +1,4 @@
-//! `x-envoy-*`: taken, removed and told as by the stock Envoy.
+//! `x-envoy-*` headers: accepted, removed and sent as by the stock Envoy.
 
 use super::{
     serving,
@@ -49,7 +49,7 @@ const CLUSTERS: &str = r#"
 const INTERNAL: &str =
     "internal_address_config: { cidr_ranges: [ { address_prefix: 127.0.0.0, prefix_len: 8 } ] }";
 
-/// What the connection manager says, a line each; whether the router is silent.
+/// Fields of the connection manager, one per line; whether the router suppresses Envoy's headers.
 const SETTINGS: [(&[&str], bool); 6] = [
     (&["use_remote_address: true"], false),
     (&["use_remote_address: false"], false),
@@ -74,7 +74,7 @@ const PATHS: &[&str] = &[
     "/nowhere",
 ];
 
-/// What a client says of itself, and of how its request goes upstream.
+/// Headers by which a client describes itself and controls its upstream request.
 const SAID: &[&str] = &[
     "x-envoy-internal: true",
     "x-envoy-external-address: 192.0.2.9",
@@ -107,17 +107,17 @@ fn text((settings, suppressed): &(&[&str], bool), upstream: u16) -> String {
     with_ports(&text.replace("SUPPRESSED", &suppressed.to_string()), &[("UPSTREAM", upstream)])
 }
 
-/// The status, what is said of attempts and times, and the body where it is no text of our own.
+/// Returns the status, the headers with attempts and times, and the body unless it is a local reply's text.
 fn told(path: &str, answer: &[String]) -> Vec<String> {
     let mut told: Vec<String> =
         answer[1..].iter().filter(|line| line.starts_with("x-envoy-")).cloned().collect();
     if path == "/slow" {
-        // How often that was, until it was too late, is chance.
+        // The number of attempts before the timeout is random.
         told.retain(|line| !line.starts_with("x-envoy-attempt-count"));
     }
     told.insert(0, answer[0].clone());
     let body = answer.last().filter(|_| answer[0] == "200").map(|body| {
-        // What is left of the time, behind the first attempt.
+        // The remaining time after the first attempt.
         let left = |part: &str| path == "/retried" && part.starts_with("x-envoy-expected-rq-timeout-ms: 4");
         body.split('|').filter(|part| !left(part)).collect::<Vec<_>>().join("|")
     });
@@ -139,7 +139,7 @@ fn both_tell_the_same() {
     ];
     let compare = |settings| {
         let mut differences = Vec::new();
-        // It fails by turns, so that each pair needs one of its own.
+        // It fails in turns, so that each pair needs its own server.
         let upstream = upstream::start().port();
         let Some(both) = Both::start(&text(settings, upstream)) else { return differences };
         for path in PATHS {
@@ -150,7 +150,7 @@ fn both_tell_the_same() {
         }
         differences
     };
-    // Most of the time goes by in pauses before retries, and until it is too late.
+    // Most of the time is spent in delays before retries, and until the timeout.
     let differences: Vec<String> = thread::scope(|scope| {
         let all = SETTINGS.each_ref().map(|settings| scope.spawn(|| compare(settings)));
         all.into_iter().flat_map(|one| one.join().expect("a comparison")).collect()
@@ -158,7 +158,7 @@ fn both_tell_the_same() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// What the comparison shows, where there is no Envoy.
+/// Checks the comparison's results on machines without Envoy.
 #[test]
 fn as_envoy_tells() {
     let upstream = upstream::start().port();
@@ -170,7 +170,7 @@ fn as_envoy_tells() {
     assert_eq!(answer.last().map(String::as_str), Some(body));
     assert!(answer.contains(&"x-envoy-attempt-count: 1".to_owned()), "{answer:?}");
     assert!(answer.contains(&"x-envoy-upstream-service-time: MS".to_owned()), "{answer:?}");
-    // Spelled as servers may read it.
+    // A spelling that servers may accept as the same header.
     let spelled = ask("http", edge.port(), "/told", &["-H", "x_envoy_internal: true", "-H", "x-mine: m"]);
     assert_eq!(
         spelled.last().map(String::as_str),

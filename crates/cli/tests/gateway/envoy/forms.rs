@@ -1,4 +1,4 @@
-//! The published forms, served.
+//! Published forms of the bootstrap.
 
 use super::{certificates, serving, with_common};
 use crate::support::{Pair, curl, eventually, output, quadrille, succeed};
@@ -8,7 +8,7 @@ const KEY_IN_A_FILE: &str = include_str!("../../../../envoy/src/tests/published/
 
 const CRYPTOMB: &str = include_str!("../../../../envoy/src/tests/published/cryptomb.yaml");
 
-/// The certificate's and the key's text, in place.
+/// Inlines the certificate's and the key's text.
 fn inline(pair: &Pair) -> String {
     let text = |path| std::fs::read_to_string(path).expect("PEM").replace('\n', "\\n");
     format!(

@@ -1,4 +1,4 @@
-//! `x-forwarded-client-cert`: what servers are told of clients' certificates, as by the stock Envoy.
+//! `x-forwarded-client-cert`: the same values as the stock Envoy's.
 
 use super::{
     serving,
@@ -71,7 +71,7 @@ const SAID: &[&[&str]] = &[
     &["-H", "x-forwarded-client-cert: By=me;Hash=1", "-H", "x-forwarded-client-cert: By=you"],
 ];
 
-/// What makes of the listener one of HTTP/3.
+/// Replacements that turn the listener into an HTTP/3 listener.
 const OVER_QUIC: &[(&str, &str)] = &[
     (
         "{ address: 127.0.0.1, port_value: LISTEN }",
@@ -94,7 +94,7 @@ const OVER_QUIC: &[(&str, &str)] = &[
     ),
 ];
 
-/// A CA, a server with names of its own, and clients with and without.
+/// A CA, a server with subject alternative names, and clients with and without them.
 struct Site {
     certificates: Certificates,
     server: Pair,
@@ -129,7 +129,7 @@ impl Site {
         with_ports(&text.replace("CA_FILE", path(&ca)), &[("UPSTREAM", upstream)])
     }
 
-    /// curl's arguments: without a certificate, and with each.
+    /// Returns curl's arguments without a certificate and with each.
     fn shown(&self) -> Vec<Vec<&str>> {
         let mut shown = vec![vec!["-k"]];
         for client in &self.clients {
@@ -139,7 +139,7 @@ impl Site {
     }
 }
 
-/// The intermediate's own folder goes away with it.
+/// Keeps the intermediate's folder alive.
 fn copied(certificates: &Certificates, key: &Path) -> std::path::PathBuf {
     let copy = certificates.path("many.key");
     std::fs::copy(key, &copy).expect("the key");
@@ -170,7 +170,7 @@ fn both_tell_the_same_of_certificates() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// What the comparison shows, where there is no Envoy.
+/// Checks the comparison's results on machines without Envoy.
 #[test]
 fn as_envoy_tells_of_certificates() {
     let site = Site::new();
@@ -194,9 +194,9 @@ fn as_envoy_tells_of_certificates() {
     assert!(asked(2).ends_with(";Subject=\"CN=few\";URI="), "{}", asked(2));
 }
 
-/// Over HTTP/3 servers are told what they are told over HTTP/2.
+/// HTTP/3 requests are forwarded with the same values as HTTP/2 requests.
 #[test]
-fn clients_of_http3_are_told_of_as_others() {
+fn clients_of_http3_have_the_same_values() {
     let site = Site::new();
     let upstream = upstream::start().port();
     for settings in SETTINGS {

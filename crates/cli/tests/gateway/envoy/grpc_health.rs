@@ -1,4 +1,4 @@
-//! Health checks by gRPC: both leave out a server that says that it does not serve.
+//! gRPC health checks: both exclude a server that reports `NOT_SERVING`.
 
 use super::{
     serving,
@@ -33,7 +33,7 @@ fn text(server: &Server) -> String {
     with_ports(&bootstrap(MANAGER, CLUSTER), &[("UPSTREAM", port), ("GRPC", port)])
 }
 
-/// It is asked, and says that this is no gRPC; or nobody is.
+/// A server that is checked and does not support gRPC, or no server at all.
 fn is_asked(port: u16) -> bool {
     ask("http", port, "/", &[])[0] != "503"
 }

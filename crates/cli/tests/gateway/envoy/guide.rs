@@ -1,4 +1,4 @@
-//! The commands of the guide page, as they stand there.
+//! The commands of the guide page, unmodified.
 
 use crate::support::{missing, ports};
 use std::{
@@ -12,7 +12,7 @@ const PAGE: &str = include_str!("../../../../../docs/guide/envoy.md");
 fn the_guides_commands_do_what_it_says() {
     let blocks = PAGE.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
     let script = format!("set -e\ntrap 'kill $(jobs -p)' EXIT\n{}", blocks.collect::<String>());
-    // Tests run side by side: the ports of the guide may be taken.
+    // Tests run in parallel: the ports of the guide may be in use.
     let script =
         ["8443", "9901"].iter().fold(script, |text, port| text.replace(port, &ports::free().to_string()));
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -29,7 +29,7 @@ fn the_guides_commands_do_what_it_says() {
         "ssl.handshake: 1",
         "cryptomb.rsa_queue_sizes: P0(nan,1)",
         "ingress gateway istio-ingressgateway in istio-system: cryptomb, pollDelay 1ms",
-        "it replaces the mesh's default (cryptomb, pollDelay 10ms) whole",
+        "replaces the mesh's default (cryptomb, pollDelay 10ms)",
     ] {
         assert!(said.contains(line), "{line}\n{said}");
     }

@@ -1,4 +1,4 @@
-//! HTTP/3 as users of Envoy write it: a listener on UDP beside one on TCP.
+//! HTTP/3 in Envoy's configuration: a UDP listener beside a TCP listener.
 
 use super::{
     stock::{Envoy, envoy, skipped},
@@ -18,7 +18,7 @@ use std::{
 
 const BOOTSTRAP: &str = include_str!("http3.yaml");
 
-/// A path, and a field of its request's header.
+/// A request's path and one header field.
 type Asked = (&'static str, Option<(&'static str, &'static str)>);
 
 const REQUESTS: &[Asked] = &[
@@ -32,7 +32,7 @@ const REQUESTS: &[Asked] = &[
     ("/nothing", None),
 ];
 
-/// The bootstrap, for a port of TCP and UDP and one of an upstream, with two certificates.
+/// Returns the bootstrap for a port of TCP and UDP and an upstream's port, with two certificates.
 fn bootstrap(certificates: &Certificates, admin: u16, listen: u16, upstream: u16) -> Configuration {
     let mut text = BOOTSTRAP.to_owned();
     for (name, port) in [("ADMIN", admin), ("LISTEN", listen), ("UPSTREAM", upstream)] {
@@ -60,11 +60,11 @@ fn connect(client: &mut Http3Client, name: &str, port: u16) -> Http3 {
     connection
 }
 
-/// What routes decide of an answer.
+/// Returns the parts of a response that routes determine.
 fn decided(answer: &Answer) -> String {
     let header = |name| answer.header(name).unwrap_or_default();
     let (location, added, upstream) = (header("location"), header("x-added"), header("x-upstream"));
-    // Where there is no route, a text of our own says so.
+    // Without a route, the gateway's own text is sent.
     let text = if answer.status == 404 { String::new() } else { answer.text() };
     format!("{} {location} {added} {upstream} {text}", answer.status)
 }
@@ -99,13 +99,13 @@ fn tcp_and_udp_are_served_beside_each_other() {
     {
         assert!(statistics.contains(line), "{line}\n{statistics}");
     }
-    // Without the listener on UDP, that on TCP serves on.
+    // Without the UDP listener, the TCP listener keeps serving.
     let text = std::fs::read_to_string(file.path()).expect("the file");
     let (before, rest) = text.split_once("  - name: web-quic").expect("the listener");
     let clusters = rest.split_once("  clusters:").expect("the clusters").1;
     file.replace(&format!("{before}  clusters:{clusters}"));
     gateway.signal("HUP");
-    b.run_until("it is not told to go", |b| b.told_to_go);
+    b.run_until("it receives no GOAWAY", |b| b.told_to_go);
     let mut curl = Command::new("curl");
     let (good, said) = output(curl.args(["-ks", &format!("https://127.0.0.1:{port}/")]));
     assert!(good && said == "tcp", "{said}");
@@ -144,7 +144,7 @@ fn both_answer_the_same_way_over_quic() {
     }
 }
 
-/// Whether a handshake comes to an end; Envoy leaves clients waiting for whom it has no chain.
+/// Returns whether a handshake completes; Envoy does not respond to clients without a matching chain.
 fn is_served(client: &mut Http3Client, name: &str, port: u16) -> bool {
     let mut connection = client.begin_for(name, SocketAddr::from((Ipv4Addr::LOCALHOST, port)), None);
     let end = Instant::now() + Duration::from_secs(3);

@@ -1,4 +1,5 @@
-//! JSON Web Tokens: the same requests are let in as by the stock Envoy, and servers and clients are told the same.
+//! JSON Web Tokens: the same requests are accepted as by the stock Envoy, with the same headers to servers and
+//! clients.
 
 use super::{
     serving,
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 const BOOTSTRAP: &str = include_str!("jwt.yaml");
 
-/// The keys of provider `a`, one of each kind, and those of `b`.
+/// The keys of provider `a`, one of each type, and those of `b`.
 struct Keys {
     rsa: TokenKey,
     p256: TokenKey,
@@ -38,7 +39,7 @@ impl Keys {
     }
 }
 
-/// What a token of `a` says if nothing is wrong with it.
+/// Returns the claims of a valid token of `a`.
 fn claims() -> Value {
     json!({
         "iss": "https://a.example", "sub": "alice", "aud": "app", "exp": seconds_from_now(3600), "role": "admin",
@@ -54,12 +55,12 @@ fn with(changes: Value) -> Value {
     claims
 }
 
-/// Tokens for the header `Authorization`, with what is said of each.
+/// Returns tokens for the header `Authorization`, each with a description.
 fn tokens(keys: &Keys) -> Vec<(&'static str, String)> {
     let good = |claims: Value| keys.rsa.token("RS256", &claims);
     let part = |text: &str| Base64UrlUnpadded::encode_string(text.as_bytes());
     let payload = part(&claims().to_string());
-    // As if the public key were a secret.
+    // Signed with the public key as an HMAC secret.
     let hmac = format!("{}.{payload}.{}", part(r#"{"alg":"HS256","kid":"rsa"}"#), part("signature"));
     let mut foreign = keys.rsa.token("RS256", &claims());
     foreign.truncate(foreign.rfind('.').expect("a dot"));
@@ -77,7 +78,7 @@ fn tokens(keys: &Keys) -> Vec<(&'static str, String)> {
         ("EdDSA", keys.ed25519.token("EdDSA", &claims())),
         ("without kid", keys.rsa.token_with(&json!({ "alg": "RS256" }), &claims())),
         ("another kid", keys.rsa.token_with(&json!({ "alg": "RS256", "kid": "none" }), &claims())),
-        ("somebody else's kid", keys.rsa.token_with(&json!({ "alg": "RS256", "kid": "p256" }), &claims())),
+        ("another key's kid", keys.rsa.token_with(&json!({ "alg": "RS256", "kid": "p256" }), &claims())),
         ("expired within the leeway", good(with(json!({ "exp": seconds_from_now(-30) })))),
         ("expired", good(with(json!({ "exp": seconds_from_now(-90) })))),
         ("not yet valid within the leeway", good(with(json!({ "nbf": seconds_from_now(30) })))),
@@ -85,7 +86,7 @@ fn tokens(keys: &Keys) -> Vec<(&'static str, String)> {
         ("for others", good(with(json!({ "aud": "others" })))),
         ("for several", good(with(json!({ "aud": ["x", "https://app/"] })))),
         ("of another issuer", good(with(json!({ "iss": "https://c.example" })))),
-        ("of nobody", good(with(json!({ "iss": "" })))),
+        ("without an issuer", good(with(json!({ "iss": "" })))),
         ("of b", keys.other.token("ES256", &json!({ "iss": "b", "role": "guest" }))),
         ("signed by another", keys.other.token_with(&json!({ "alg": "ES256", "kid": "p256" }), &claims())),
         ("with another's signature", format!("{foreign}.{other_signature}")),
@@ -95,9 +96,9 @@ fn tokens(keys: &Keys) -> Vec<(&'static str, String)> {
         ("kid a number", format!("{}.{payload}.AAAA", part(r#"{"alg":"RS256","kid":1}"#))),
         ("no JSON", format!("{}.{payload}.AAAA", part("{"))),
         ("payload no JSON", format!("{}.{}.AAAA", part(r#"{"alg":"RS256"}"#), part("x"))),
-        ("header no base64", format!("a.{payload}.AAAA")),
-        ("payload no base64", format!("{}.a.AAAA", part(r#"{"alg":"RS256"}"#))),
-        ("signature no base64", format!("{foreign}.a")),
+        ("header not base64", format!("a.{payload}.AAAA")),
+        ("payload not base64", format!("{}.a.AAAA", part(r#"{"alg":"RS256"}"#))),
+        ("signature not base64", format!("{foreign}.a")),
         ("two parts", foreign),
         ("iss a number", good(with(json!({ "iss": 1 })))),
         ("sub a number", good(with(json!({ "sub": 1 })))),
@@ -112,14 +113,14 @@ fn tokens(keys: &Keys) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What is asked: curl's arguments, and what is said of them.
+/// Requests: curl's arguments, with a description.
 fn requests(keys: &Keys) -> Vec<(String, &'static str, Vec<String>)> {
     let mut all = Vec::new();
     let header = |text: String| vec!["-H".to_owned(), text];
     let paths = ["/a", "/open", "/audience", "/any", "/istio", "/istio2", "/rbac"];
     for (what, token) in tokens(keys) {
         for path in paths {
-            // Each kind of mistake once for all, and in Istio's form.
+            // Each kind of error once, and in Istio's form.
             if path == "/open" && what != "expired" || path == "/any" && what.contains(" a ") {
                 continue;
             }
@@ -155,7 +156,7 @@ fn requests(keys: &Keys) -> Vec<(String, &'static str, Vec<String>)> {
 }
 
 #[test]
-fn both_let_in_the_same_tokens() {
+fn both_accept_the_same_tokens() {
     let keys = Keys::new();
     let Some(both) = Both::start(&keys.bootstrap(upstream::start().port())) else { return };
     let mut differences = Vec::new();
@@ -164,7 +165,7 @@ fn both_let_in_the_same_tokens() {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let [ours, theirs] = both.ask("http", path, &arguments);
         *statuses.entry(ours[0].clone()).or_default() += 1;
-        // Envoy knows HMAC, and finds something else wrong with such a token.
+        // Envoy supports HMAC, and rejects such a token for another reason.
         if what != "HMAC" || ours[0] != "401" || theirs[0] == "200" {
             differences.extend(difference(&format!("{what} {path}"), &ours, &theirs));
         }
@@ -185,11 +186,11 @@ fn both_let_in_the_same_tokens() {
         compare("in the query", &path, &[]);
     }
     assert!(differences.is_empty(), "{} of {statuses:?}:\n{}", differences.len(), differences.join("\n"));
-    // Neither everything nor nothing is let in.
+    // Some requests are accepted and some are rejected.
     assert!(["200", "401", "403"].iter().all(|status| statuses.get(*status) > Some(&10)), "{statuses:?}");
 }
 
-/// Issuers change their keys: a file of them is read again by itself.
+/// Issuers change their keys: a file of keys is reloaded automatically.
 #[test]
 fn keys_in_a_file_are_read_again_when_they_change() {
     let keys = Keys::new();
@@ -205,12 +206,12 @@ fn keys_in_a_file_are_read_again_when_they_change() {
     let status = || ask("http", gateway.port(), "/a", &["-H", &token]).swap_remove(0);
     assert_eq!(status(), "401");
     std::fs::write(&path, jwks(&[&keys.p256])).expect("other keys");
-    eventually("the key that has come is not known", || status() == "200");
+    eventually("the added key is not loaded", || status() == "200");
 }
 
-/// A public key is no secret: who knows it cannot sign, whatever the token says of its algorithm.
+/// A public key is not a secret: it cannot be used to sign, regardless of the token's `alg`.
 #[test]
-fn a_public_key_is_no_secret() {
+fn a_public_key_is_not_a_secret() {
     let keys = Keys::new();
     let (gateway, _file) = serving(&keys.bootstrap(1));
     let part = |text: &[u8]| Base64UrlUnpadded::encode_string(text);

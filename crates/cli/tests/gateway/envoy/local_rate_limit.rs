@@ -1,5 +1,5 @@
-//! Local rate limits: refused and let through as by the stock Envoy. Buckets are filled so slowly that nothing comes back
-//! while a test runs.
+//! Local rate limits: the same requests are limited as by the stock Envoy. Buckets refill so slowly that no token is
+//! added while a test runs.
 
 use super::{
     serving,
@@ -37,7 +37,7 @@ const SETTINGS: &str =
     r#""@type": type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit"#;
 const ALWAYS: &str = "filter_enabled: { default_value: { numerator: 100 } }, filter_enforced: { default_value: { numerator: 100, denominator: HUNDRED } }";
 
-/// Each so often, in this order.
+/// Requests and their counts, in this order.
 const REQUESTS: &[(&str, &[&str], usize)] = &[
     ("/own", &["-H", "x-asked: a"], 4),
     ("/wrapped", &[], 2),
@@ -57,7 +57,7 @@ fn text() -> String {
     with_ports(&text, &[("UPSTREAM", upstream::start().port())])
 }
 
-/// Where their answers to these requests are not the same, each so often.
+/// Returns the differences between the responses to these requests, each sent this many times.
 fn differences(both: &Both, requests: &[(&str, &[&str], usize)]) -> Vec<String> {
     let repeated = requests.iter().flat_map(|request| (0..request.2).map(move |time| (request, time)));
     let differs = |((path, arguments, _), time): (&(&str, &[&str], usize), usize)| {
@@ -74,7 +74,7 @@ fn both_refuse_the_same() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// What the comparison shows, where there is no Envoy.
+/// Checks the comparison's results on machines without Envoy.
 #[test]
 fn as_envoy_refuses() {
     let (gateway, _file) = serving(&text());
@@ -124,7 +124,7 @@ const DESCRIBED: &str = r#"
 
 const DESCRIPTORS: &str = "{ entries: [ { key: plan, value: free } ], token_bucket: { max_tokens: 3, fill_interval: 3600s } }, { entries: [ { key: plan, value: free }, { key: user, value: alice } ], token_bucket: { max_tokens: 1, fill_interval: 7200s } }, { entries: [ { key: tenant, value: a } ], token_bucket: { max_tokens: 2, fill_interval: 3600s } }, { entries: [ { key: generic_key, value: staged } ], token_bucket: { max_tokens: 1, fill_interval: 3600s } }";
 
-/// Each so often, in this order.
+/// Requests and their counts, in this order.
 const DESCRIBED_REQUESTS: &[(&str, &[&str], usize)] = &[
     ("/plan", &["-H", "x-plan: free", "-H", "x-user: alice"], 3),
     ("/plan", &["-H", "x-plan: free", "-H", "x-user: bob"], 3),
@@ -157,7 +157,7 @@ fn both_count_by_descriptors() {
     }
 }
 
-/// What the comparison shows, where there is no Envoy.
+/// Checks the comparison's results on machines without Envoy.
 #[test]
 fn as_envoy_counts_by_descriptors() {
     let (gateway, _file) = serving(&described("false"));

@@ -1,4 +1,4 @@
-//! Local replies: both write them in the same way.
+//! Local replies: both send the same ones.
 
 use super::{
     serving,
@@ -13,10 +13,10 @@ const MANAGER: &str = r#"
               status_code: 502
               body: { inline_string: "gone away" }
               headers_to_add:
-              - { header: { key: x-reply, value: "of %REQ(x-who)%" } }
+              - { header: { key: x-reply, value: "of %REQ(x-client)%" } }
               - { header: { key: x-also, value: "static" }, append_action: OVERWRITE_IF_EXISTS_OR_ADD }
             - filter: { header_filter: { header: { name: x-kind, string_match: { exact: text } } } }
-              body_format_override: { text_format_source: { inline_string: "<%RESPONSE_CODE%|%LOCAL_REPLY_BODY%|%REQ(x-who)%|%PROTOCOL%|%REQ(:METHOD)% %REQ(:path)%>\n" }, content_type: "text/html; charset=UTF-8" }
+              body_format_override: { text_format_source: { inline_string: "<%RESPONSE_CODE%|%LOCAL_REPLY_BODY%|%REQ(x-client)%|%PROTOCOL%|%REQ(:METHOD)% %REQ(:path)%>\n" }, content_type: "text/html; charset=UTF-8" }
             - filter:
                 and_filter:
                   filters:
@@ -29,12 +29,12 @@ const MANAGER: &str = r#"
               body: { inline_string: "" }
               body_format_override: { text_format: "%LOCAL_REPLY_BODY%" }
             - filter: { header_filter: { header: { name: x-kind, string_match: { exact: omit } } } }
-              body_format_override: { omit_empty_values: true, json_format: { a: "%REQ(x-none)%", b: "%REQ(x-who)%", c: "x%REQ(x-none)%y" } }
+              body_format_override: { omit_empty_values: true, json_format: { a: "%REQ(x-none)%", b: "%REQ(x-client)%", c: "x%REQ(x-none)%y" } }
             body_format:
               json_format:
                 status: "%RESPONSE_CODE%"
                 message: "%LOCAL_REPLY_BODY%"
-                who: "%REQ(x-who)%"
+                client: "%REQ(x-client)%"
                 none: "%REQ(x-none)%"
                 mixed: "%REQ(:METHOD)% of %REQ(x-none)%"
                 deep: { fixed: "text" }
@@ -55,7 +55,7 @@ const MANAGER: &str = r#"
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
 "#;
 
-/// A server that nobody can reach.
+/// The port of an unreachable server.
 const GONE: &str = "
   - name: gone
     connect_timeout: 1s
@@ -69,11 +69,11 @@ fn text(site: &Nginx) -> String {
 
 const KINDS: [&[&str]; 6] = [
     &[],
-    &["-H", "x-who: me"],
-    &["-H", "x-kind: text", "-H", "x-who: \"you\""],
+    &["-H", "x-client: me"],
+    &["-H", "x-kind: text", "-H", "x-client: \"you\""],
     &["-H", "x-kind: hidden"],
     &["-H", "x-hidden: 1", "--head"],
-    &["-H", "x-kind: omit", "-H", "x-who: me"],
+    &["-H", "x-kind: omit", "-H", "x-client: me"],
 ];
 
 const PATHS: [&str; 6] = ["/gone", "/direct?a=b", "/empty", "/fine", "/moved", "/server"];

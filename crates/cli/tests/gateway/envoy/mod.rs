@@ -1,4 +1,4 @@
-//! Envoy's bootstraps, served and asked with curl.
+//! Envoy bootstraps, served and requested with curl.
 
 mod admin;
 mod arguments;
@@ -31,8 +31,8 @@ mod upstream;
 
 use crate::support::{Certificates, Configuration, Gateway, Pair, serve};
 
-/// A bootstrap with one TLS listener on a free port that answers `ok`, and an admin address. `common` are the fields of
-/// its `common_tls_context`, indented by nothing; PATH/ in them becomes the certificate's folder.
+/// A bootstrap with one TLS listener on a free port that responds with `ok`, and an admin address. `common` contains
+/// the fields of its `common_tls_context`, without indentation; PATH/ in them becomes the certificate's folder.
 pub(super) fn with_common(common: &str, pair: &Pair) -> String {
     let folder = pair.chain.parent().expect("a folder");
     let certificate = pair.chain.file_name().and_then(|name| name.to_str()).expect("a name");
@@ -72,7 +72,7 @@ static_resources:
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
 "#;
 
-/// A gateway that serves a bootstrap, in which ADMIN and LISTEN are any free ports.
+/// Starts a gateway that serves a bootstrap, in which ADMIN and LISTEN are replaced by free ports.
 pub(super) fn serving(text: &str) -> (Gateway, Configuration) {
     let file = Configuration::new(&stock::with_ports(text, &[("ADMIN", 0), ("LISTEN", 0)]));
     let mut command = serve();
@@ -80,7 +80,7 @@ pub(super) fn serving(text: &str) -> (Gateway, Configuration) {
     (Gateway::start(command, 1), file)
 }
 
-/// A certificate of RSA-2048, which goes through the engine.
+/// Returns an RSA-2048 certificate, whose operations the engine computes.
 pub(super) fn certificates() -> (Certificates, Pair) {
     let certificates = Certificates::new();
     let pair = certificates.rsa(2048, &["localhost"]);

@@ -1,7 +1,7 @@
-//! Requests to the routes that Envoy and this gateway have in common: every host with every path, every method with every
-//! kind of answer, and the values at the edges of conditions.
+//! Requests to the routes shared by Envoy and this gateway: every host with every path, every method with every kind
+//! of response, and boundary values of conditions.
 
-/// The path, and what else curl is told.
+/// The path and further arguments of curl.
 pub(super) type Request = (String, Vec<String>);
 
 const HOSTS: &[&str] = &[
@@ -112,7 +112,7 @@ const ORIGINS: &[&str] = &[
     "null",
 ];
 
-/// All of them.
+/// Returns all requests.
 pub(super) fn all() -> impl Iterator<Item = Request> {
     let hosts = each(HOSTS, PATHS_OF_HOSTS).map(|(host, path)| request(path, &[&format!("Host: {host}")]));
     let methods = each(METHODS, PATHS_OF_METHODS).map(|(method, path)| {
@@ -120,7 +120,7 @@ pub(super) fn all() -> impl Iterator<Item = Request> {
         (path.to_owned(), method)
     });
     let heads = PATHS_OF_METHODS.iter().map(|path| ((*path).to_owned(), vec!["-I".to_owned()]));
-    // The last of the routes takes whatever has no such header.
+    // The last route matches requests without such a header.
     let headers = HEADERS.iter().map(|headers| {
         let all: Vec<&str> = headers.iter().copied().chain(["x-z: z"]).collect();
         request("/header", &all)

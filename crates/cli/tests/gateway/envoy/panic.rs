@@ -1,4 +1,4 @@
-//! `healthy_panic_threshold`: where too few servers are healthy, all are asked, as by the stock Envoy.
+//! `healthy_panic_threshold`: if too few servers are healthy, all receive requests, as with the stock Envoy.
 
 use super::{
     serving,
@@ -23,7 +23,7 @@ const MANAGER: &str = r#"
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
 "#;
 
-/// Of four servers of each cluster so many are there; what the cluster says; whether all four are asked.
+/// Number of running servers of each cluster's four; the cluster's fields; whether all four receive requests.
 const CLUSTERS: &[(&str, usize, &str, bool)] = &[
     ("preset", 1, "{}", true),
     ("never", 1, "{ healthy_panic_threshold: {} }", false),
@@ -31,12 +31,12 @@ const CLUSTERS: &[(&str, usize, &str, bool)] = &[
     ("often", 2, "{ healthy_panic_threshold: { value: 60 } }", true),
 ];
 
-fn cluster((name, there, common, _): &(&str, usize, &str, bool), nobody: u16) -> String {
+fn cluster((name, there, common, _): &(&str, usize, &str, bool), absent: u16) -> String {
     let endpoint = |server: usize| {
-        // Other addresses of this machine, so that there are four.
+        // Further addresses of this machine, to have four.
         let (address, port) = match server < *there {
             true => ("127.0.0.1".to_owned(), "UPSTREAM".to_owned()),
-            false => (format!("127.0.0.{}", server + 1), nobody.to_string()),
+            false => (format!("127.0.0.{}", server + 1), absent.to_string()),
         };
         let port = if server == 1 && *there == 2 { "SECOND".to_owned() } else { port };
         format!(
@@ -56,22 +56,22 @@ fn cluster((name, there, common, _): &(&str, usize, &str, bool), nobody: u16) ->
 }
 
 fn text() -> String {
-    let nobody = ports::free();
-    let clusters: String = CLUSTERS.iter().map(|one| cluster(one, nobody)).collect();
+    let absent = ports::free();
+    let clusters: String = CLUSTERS.iter().map(|one| cluster(one, absent)).collect();
     let text = bootstrap(MANAGER, &clusters);
     with_ports(&text, &[("UPSTREAM", upstream::start().port()), ("SECOND", upstream::start().port())])
 }
 
-/// How many of 40 requests are answered.
+/// Returns how many of 40 requests succeed.
 fn answered(port: u16, cluster: &str) -> usize {
     (0..40).filter(|_| ask("http", port, &format!("/{cluster}"), &[])[0] == "200").count()
 }
 
 #[test]
-fn too_few_healthy_servers_are_no_reason_to_ask_no_others() {
+fn with_too_few_healthy_servers_all_receive_requests() {
     let (gateway, _file) = serving(&text());
     for (cluster, there, _, panics) in CLUSTERS {
-        eventually("the servers that are not there are found out", || {
+        eventually("the missing servers are not detected", || {
             gateway.admin_page("/stats").contains(&format!("cluster.{cluster}.membership_healthy: {there}\n"))
         });
         let answered = answered(gateway.port(), cluster);
@@ -90,7 +90,7 @@ fn both_panic_at_the_same_threshold() {
                 let answered = calm();
                 assert!((10 * there - 5..40).contains(&answered), "{cluster}: {answered}");
             } else {
-                eventually("all requests are answered", || calm() == 40);
+                eventually("not all requests succeed", || calm() == 40);
             }
         }
     }

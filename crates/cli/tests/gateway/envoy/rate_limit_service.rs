@@ -1,4 +1,4 @@
-//! Rate limit services: asked, told and obeyed as by the stock Envoy.
+//! Rate limit services: the same queries, headers and results as the stock Envoy.
 
 use super::{
     serving,
@@ -29,7 +29,7 @@ const MANAGER: &str = r#"
               - { match: { path: /query }, route: { cluster: app, rate_limits: [ { actions: [ { query_parameters: { query_parameter_name: q, descriptor_key: q } } ] }, { actions: [ { query_parameters: { query_parameter_name: r, descriptor_key: r, skip_if_absent: true } }, { generic_key: { descriptor_value: rest } } ] }, { actions: [ { query_parameter_value_match: { descriptor_value: is-x, query_parameters: [ { name: q, string_match: { exact: x } } ] } } ] }, { actions: [ { query_parameter_value_match: { descriptor_key: not, descriptor_value: not-x, expect_match: false, query_parameters: [ { name: q, string_match: { exact: x } } ] } } ] } ] } }
               - { match: { path: /network }, route: { cluster: app, rate_limits: [ { actions: [ { remote_address_match: { descriptor_value: here, address_matcher: { ranges: [ { address_prefix: 127.0.0.0, prefix_len: 8 } ] } } } ] }, { actions: [ { remote_address_match: { descriptor_key: far, descriptor_value: far, address_matcher: { ranges: [ { address_prefix: 127.0.0.0, prefix_len: 8 } ], invert_match: true } } } ] } ] } }
               - { match: { path: /hits }, route: { cluster: app, rate_limits: [ { actions: [ { generic_key: { descriptor_value: v } } ], hits_addend: { number: 5 } }, { actions: [ { generic_key: { descriptor_value: w } } ], limit: { rate_limit: { requests_per_unit: 42, unit: HOUR } } } ] } }
-              - { match: { path: /metadata }, route: { cluster: app, rate_limits: [ { actions: [ { metadata: { descriptor_key: user, metadata_key: { key: envoy.filters.http.jwt_authn, path: [ { key: payload }, { key: sub } ] }, default_value: nobody } } ] }, { actions: [ { metadata: { descriptor_key: user, metadata_key: { key: envoy.filters.http.jwt_authn, path: [ { key: payload } ] }, skip_if_absent: true } }, { generic_key: { descriptor_value: rest } } ] }, { actions: [ { metadata: { descriptor_key: gone, metadata_key: { key: envoy.filters.http.jwt_authn, path: [ { key: payload } ] } } } ] } ] } }
+              - { match: { path: /metadata }, route: { cluster: app, rate_limits: [ { actions: [ { metadata: { descriptor_key: user, metadata_key: { key: envoy.filters.http.jwt_authn, path: [ { key: payload }, { key: sub } ] }, default_value: absent } } ] }, { actions: [ { metadata: { descriptor_key: user, metadata_key: { key: envoy.filters.http.jwt_authn, path: [ { key: payload } ] }, skip_if_absent: true } }, { generic_key: { descriptor_value: rest } } ] }, { actions: [ { metadata: { descriptor_key: gone, metadata_key: { key: envoy.filters.http.jwt_authn, path: [ { key: payload } ] } } } ] } ] } }
               - { match: { path: /both }, route: { cluster: app, include_vh_rate_limits: true, rate_limits: [ { actions: [ { generic_key: { descriptor_value: route } } ] } ] } }
               - { match: { path: /included }, typed_per_filter_config: { envoy.filters.http.ratelimit: { PER_ROUTE, vh_rate_limits: INCLUDE } }, route: { cluster: app, rate_limits: [ { actions: [ { generic_key: { descriptor_value: route } } ] } ] } }
               - { match: { path: /ignored }, typed_per_filter_config: { envoy.filters.http.ratelimit: { PER_ROUTE, vh_rate_limits: IGNORE } }, route: { cluster: app } }
@@ -107,7 +107,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
 ];
 
 fn text(first: &str, settings: &str, limits: u16) -> String {
-    // The 20 ms of a filter that says nothing are short for a busy machine.
+    // The default timeout of 20 ms is short for a busy machine.
     let timeout = if settings.contains("timeout") { "" } else { "timeout: 5s, " };
     let manager = MANAGER.replace("            FIRST\n", &if_any(first));
     let manager = manager.replace("SETTINGS", &format!("{timeout}{settings}"));
@@ -155,17 +155,17 @@ fn both_take_what_the_filter_says_itself() {
 }
 
 #[test]
-fn both_do_the_same_if_nobody_can_be_asked() {
+fn both_do_the_same_if_no_server_is_available() {
     same("", "stat_prefix: s", 1);
     same("", "failure_mode_deny: true", 1);
     same("", "failure_mode_deny_percent: { default_value: { numerator: 100 } }", 1);
     same("", "failure_mode_deny: true, failure_mode_deny_percent: { default_value: { numerator: 0 } }", 1);
-    // It takes connections, and never answers.
+    // A server that accepts connections and never responds.
     let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     same("", "failure_mode_deny: true, timeout: 0.1s", silent.local_addr().expect("an address").port());
 }
 
-/// What the comparison shows, where there is no Envoy.
+/// Checks the comparison's results on machines without Envoy.
 #[test]
 fn as_envoy_asks() {
     let (gateway, _file) =

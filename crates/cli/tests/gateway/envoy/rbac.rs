@@ -1,12 +1,12 @@
-//! Who is let in, by the rules of RBAC filters: the same as by the stock Envoy.
+//! RBAC filters: the same requests are allowed as by the stock Envoy.
 
 use super::stock::{Both, ask, difference};
 use crate::support::{Certificates, Pair};
 use std::path::Path;
 
-/// One filter of requests, or of connections, and what is asked.
+/// HTTP or network RBAC filters, and requests.
 struct Scenario {
-    /// The filters' `rules`, one filter each.
+    /// The `rules` of each filter.
     requests: &'static [&'static str],
     connections: Option<&'static str>,
     /// curl's arguments after the URL's path.
@@ -74,7 +74,7 @@ const PLAIN: &[Scenario] = &[
         connections: None,
         asked: &[("/", &[]), ("/", &["-H", "x-forwarded-for: 10.0.0.1"])],
     },
-    // A rule against one value is not walked around by sending another one beside it.
+    // A rule against one value cannot be bypassed by sending a second value.
     Scenario {
         requests: &[
             "action: DENY, policies: { role: { permissions: [ { any: true } ], principals: [ { header: { name: x-role, string_match: { exact: admin } } } ] }, no: { permissions: [ { url_path: { path: { prefix: /not } } } ], principals: [ { header: { name: x-role, string_match: { exact: user }, invert_match: true } } ] } }",
@@ -139,11 +139,12 @@ const BY_CERTIFICATE: &[Scenario] = &[
     },
 ];
 
-/// A rule that denies who is not `user`, and lines of which one says so: to Envoy this is a user, whichever line the server
-/// takes.
+/// A rule that denies clients that are not `user`, and header lines of which one matches: Envoy accepts this as a
+/// user, whichever line the server uses.
 const DISAGREEING: (&str, &[&str]) = ("/not", &["-H", "x-role: user", "-H", "x-role: other"]);
 
-/// Envoy takes `authenticated: {}` for any TLS connection, and we for a certificate, as its documentation says.
+/// Envoy matches `authenticated: {}` for any TLS connection; this gateway requires a certificate, as Envoy's
+/// documentation states.
 const SHOWN: &[&str] = &["-H", "x-only: shown"];
 
 const BOOTSTRAP: &str = r#"
@@ -214,7 +215,7 @@ impl Scenario {
     }
 }
 
-/// What both answer to everything that is asked, by each of these clients; what differs is told.
+/// Sends every request with each of these clients to both; returns the responses, and prints differences.
 fn compare(scheme: &str, scenario: &Scenario, socket: &str, clients: &[Vec<&str>]) -> Vec<String> {
     let text = scenario.bootstrap(socket);
     let Some(both) = Both::start(&text) else { return Vec::new() };
@@ -229,12 +230,12 @@ fn compare(scheme: &str, scenario: &Scenario, socket: &str, clients: &[Vec<&str>
             let arguments = [client, *arguments].concat();
             let [ours, theirs] = both.ask(scheme, path, &arguments);
             if (*path, &*arguments) == DISAGREEING {
-                assert_eq!([&*ours[0], &*theirs[0]], ["403", "404"], "ours is the stricter one");
+                assert_eq!([&*ours[0], &*theirs[0]], ["403", "404"], "this gateway is stricter");
                 denied += 1.0;
                 continue;
             }
             denied += f64::from(u8::from(ours[0] == "403" || ours[0] == "none"));
-            // A path that no route is for has a text of our own.
+            // A path without a route has the gateway's own text.
             if ours[0] != "404" || theirs[0] != "404" {
                 differences.extend(difference(&format!("{text}{path} {arguments:?}"), &ours, &theirs));
             }
@@ -247,14 +248,14 @@ fn compare(scheme: &str, scenario: &Scenario, socket: &str, clients: &[Vec<&str>
 }
 
 #[test]
-fn both_let_in_the_same_requests() {
+fn both_allow_the_same_requests() {
     let compare = |scenario: &Scenario| compare("http", scenario, "", &[Vec::new()]);
     let differences: Vec<_> = PLAIN.iter().flat_map(compare).collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 #[test]
-fn both_let_in_the_same_certificates() {
+fn both_allow_the_same_certificates() {
     let certificates = Certificates::new();
     let server = certificates.ecdsa("P-256", &["localhost"]);
     let [alice, bob] = ["alice", "bob"].map(|name| certificates.ecdsa("P-256", &[name]));

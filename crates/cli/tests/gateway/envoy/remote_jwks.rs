@@ -1,4 +1,4 @@
-//! Keys of tokens that the gateway fetches, as by the stock Envoy.
+//! Remote JWKS: token keys that the gateway fetches, as the stock Envoy does.
 
 use super::{
     serving,
@@ -15,14 +15,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An issuer that hands out its keys, or an error if it has none.
+/// An issuer that serves its keys, or an error if it has none.
 #[derive(Clone)]
 struct Issuer(Arc<Mutex<State>>, u16);
 
 #[derive(Default)]
 struct State {
     keys: Option<String>,
-    /// The first lines of what it was asked, with the host.
+    /// The request lines received, with the host.
     asked: Vec<String>,
     delay: Duration,
 }
@@ -71,7 +71,7 @@ impl Issuer {
         self.0.lock().expect("a lock").asked.clone()
     }
 
-    /// A bootstrap that fetches its keys, with these further fields of `remote_jwks`.
+    /// Returns a bootstrap that fetches its keys, with these further fields of `remote_jwks`.
     fn bootstrap(&self, fields: &str) -> String {
         let clusters = "  - name: issuer
     connect_timeout: 1s
@@ -128,7 +128,7 @@ fn both_fetch_keys() {
     };
     assert_eq!(compare("no token", "/", &[])[0], "401");
     assert_eq!(compare("no token needed", "/open", &[])[0], "200");
-    assert!(issuer.asked().is_empty(), "nobody has brought a token");
+    assert!(issuer.asked().is_empty(), "no client has sent a token");
     let failed = compare("the issuer has no keys", "/", &["-H", &good]);
     assert_eq!(failed.last().map(String::as_str), Some("Jwks remote fetch is failed"));
     issuer.has(Some(&key));
@@ -146,11 +146,11 @@ fn both_fetch_keys() {
 }
 
 #[test]
-fn keys_are_fetched_once_for_all_who_wait() {
+fn keys_are_fetched_once_for_all_waiting_requests() {
     let key = TokenKey::p256("one");
     let issuer = Issuer::start(Some(&key));
     issuer.takes(Duration::from_millis(500));
-    // A client that comes when they are there, on a slow machine, does not have them fetched again.
+    // On a slow machine, a client that connects after the fetch does not trigger another.
     let (gateway, _file) = serving(&issuer.bootstrap("cache_duration: 900s"));
     let (token, port) = (bearer(&key), gateway.port());
     let clients = [(); 8].map(|()| {
@@ -175,7 +175,7 @@ fn keys_are_fetched_again_when_they_are_old() {
     eventually("the new key is known", || status(port, &new) == "200");
     assert_eq!(status(port, &old), "401");
     let fetched = issuer.asked().len() as u64;
-    // And not for each request.
+    // They are not fetched for each request.
     assert!((2..=2 + began.elapsed().as_secs() / 3).contains(&fetched), "{fetched}");
     gateway
         .wait_for_metric("quadrille_token_keys_fetches_total", &["result=\"fetched\""], |count| count >= 2.0);
@@ -205,7 +205,7 @@ fn keys_outlive_an_issuer_only_where_that_is_said() {
         issuer.has(Some(&key));
         eventually("they are fetched again", || status(gateway.port(), &token) == "200");
         if !outlive {
-            gateway.wait_for_log("the keys of tokens cannot be fetched");
+            gateway.wait_for_log("cannot fetch token keys");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `x-request-id`: made, kept and told as by the stock Envoy.
+//! `x-request-id`: generated, kept and sent as by the stock Envoy.
 
 use super::{
     serving,
@@ -21,8 +21,8 @@ const MANAGER: &str = r#"
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
 "#;
 
-/// What the connection manager says, and where an id comes from when the client says `mine`, and when it says none: `mine`,
-/// `UUID` or nothing. Whether clients are told.
+/// Fields of the connection manager; the id if the client sends `mine` and if it sends none (`mine`, `UUID` or
+/// nothing); whether responses contain the id.
 const SETTINGS: &[(&str, &str, &str, bool)] = &[
     ("use_remote_address: false", "mine", "UUID", false),
     ("use_remote_address: true", "UUID", "UUID", false),
@@ -37,7 +37,7 @@ fn text(settings: &str, upstream: u16) -> String {
     with_ports(&bootstrap(MANAGER, "").replace("SETTINGS", &lines), &[("UPSTREAM", upstream)])
 }
 
-/// What is answered with the client's id and without one, by a route of its own and by a server.
+/// Returns the responses with and without a client's id, from a direct response and from a server.
 fn answers(port: u16) -> Vec<Vec<String>> {
     let requests = ["/here", "/there", "/nowhere"].into_iter().flat_map(|path| {
         [&[][..], &["-H", "x-request-id: mine"]].map(|arguments| ask("http", port, path, arguments))
@@ -49,7 +49,7 @@ fn answers(port: u16) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The line, with `UUID` for one of version 4.
+/// Returns the line with a version 4 UUID replaced by `UUID`.
 fn named(line: &str) -> String {
     let is_id = |text: &str| {
         let parts: Vec<usize> = text.split('-').map(str::len).collect();
@@ -72,8 +72,8 @@ fn as_envoy_has_them() {
         for (at, answer) in answers.iter().enumerate() {
             let id = if at % 2 == 0 { unsaid } else { said };
             let header = format!("x-request-id: {}", id.to_ascii_lowercase());
-            let is_told = answer.iter().any(|line| line.eq_ignore_ascii_case(&header));
-            assert_eq!(is_told, *told && !id.is_empty(), "{settings} {answer:?}");
+            let reported = answer.iter().any(|line| line.eq_ignore_ascii_case(&header));
+            assert_eq!(reported, *told && !id.is_empty(), "{settings} {answer:?}");
         }
     }
 }
@@ -83,7 +83,7 @@ fn both_name_requests_the_same_way() {
     let upstream = upstream::start().port();
     for (settings, ..) in SETTINGS {
         let Some(both) = Both::start(&text(settings, upstream)) else { return };
-        // Of what has no route, the texts are the gateway's own.
+        // Without a route, the gateway's own text is sent.
         let [ours, theirs] = both.ports().map(|port| {
             let mut answers = answers(port);
             answers.iter_mut().filter(|answer| answer[0] == "404").for_each(|answer| _ = answer.pop());

@@ -1,4 +1,4 @@
-//! Limits of requests: both refuse the same.
+//! Request limits: both reject the same requests.
 
 use super::{
     serving,
@@ -30,7 +30,7 @@ const MANAGER: &str = r#"
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
 "#;
 
-/// Paths, lengths of bodies, numbers of headers, and the status.
+/// Path, body length, number of headers, and status.
 const REQUESTS: [(&str, usize, usize, &str); 8] = [
     ("/a", 9_000, 0, "201"),
     ("/a", 11_000, 0, "413"),
@@ -67,7 +67,7 @@ fn put(
     ask("http", port, path, &arguments)[0].clone()
 }
 
-/// With a length, or without one; curl does not send nothing in chunks.
+/// Sends a body with or without a length; curl does not send an empty body in chunks.
 fn ways(length: usize) -> Vec<bool> {
     if length > 0 { vec![false, true] } else { vec![false] }
 }

@@ -1,4 +1,4 @@
-//! `/stats`: what has happened is counted under the same names as by the stock Envoy, and is the same number.
+//! `/stats`: the same counter names and values as the stock Envoy's.
 
 use super::{
     stock::{Both, bootstrap, with_ports},
@@ -16,7 +16,7 @@ const MANAGER: &str = r#"
               routes:
               - { match: { path: /gone }, direct_response: { status: 410 } }
               - { match: { path: /moved }, redirect: { path_redirect: / } }
-              - { match: { path: /nobody }, route: { cluster: nobody } }
+              - { match: { path: /absent }, route: { cluster: absent } }
               - { match: { path: /nowhere }, route: { cluster: nowhere } }
               - { match: { prefix: /flaky }, route: { cluster: app, retry_policy: { retry_on: 5xx, num_retries: 3 } } }
               - { match: { path: /slow }, route: { cluster: app, timeout: 0.3s } }
@@ -27,18 +27,18 @@ const MANAGER: &str = r#"
 "#;
 
 const CLUSTERS: &str = r#"
-  - { name: nobody, connect_timeout: 1s, load_assignment: { cluster_name: nobody } }
+  - { name: absent, connect_timeout: 1s, load_assignment: { cluster_name: absent } }
   - name: nowhere
     connect_timeout: 1s
     load_assignment: { cluster_name: nowhere, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 1 } } } } ] } ] }
 "#;
 
 const PATHS: &[&str] =
-    &["/gone", "/moved", "/nobody", "/nowhere", "/flaky", "/slow", "/up", "/up/more", "/not-there"];
+    &["/gone", "/moved", "/absent", "/nowhere", "/flaky", "/slow", "/up", "/up/more", "/not-there"];
 
-const COUNTED: &str = r"^(http\.web\.|cluster\.(app|nobody|nowhere)\.|listener\.|server\.(live|state)$|listener_manager\.workers_started)";
+const COUNTED: &str = r"^(http\.web\.|cluster\.(app|absent|nowhere)\.|listener\.|server\.(live|state)$|listener_manager\.workers_started)";
 
-/// What both count, and not alike: what is still under way, and attempts, of which Envoy counts each as a request.
+/// Counters that differ: requests in progress, and attempts, each of which Envoy counts as a request.
 const OTHERWISE: &[&str] =
     &["downstream_cx_destroy", "downstream_cx_active", "upstream_rq_active", "upstream_rq_total"];
 
@@ -67,7 +67,7 @@ fn both_count_the_same() {
     let (ours, theirs) = (statistics(&ours, our_port), statistics(&theirs, their_port));
     assert!(ours.len() > 60, "{ours:?}");
     let differs = |(name, value): (&String, &String)| {
-        // Envoy has no counters of what has not happened yet.
+        // Envoy omits counters of events that have not occurred.
         let other = theirs.get(name).map_or("0", String::as_str);
         let is_alike = OTHERWISE.iter().any(|otherwise| name.ends_with(otherwise)) || other == value;
         (!is_alike).then(|| format!("{name}: {value}, Envoy {other}"))

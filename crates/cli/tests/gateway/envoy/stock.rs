@@ -1,4 +1,4 @@
-//! The stock Envoy beside us, and what both answer.
+//! The stock Envoy beside Quadrille, and comparisons of their responses.
 
 use super::serving;
 use crate::support::{Configuration, Gateway, eventually, logs, output, ports};
@@ -8,20 +8,20 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// Says that nothing was compared.
+/// Prints that nothing was compared.
 pub fn skipped() {
-    // Past the capture of what tests print, since a skipped test passes.
+    // Bypasses the output capture of tests, because a skipped test passes.
     let _ = writeln!(std::io::stderr(), "SKIPPED: no Envoy to compare with; set ENVOY=PATH");
 }
 
-/// The status, the headers that routes decide about, in order, and the body.
+/// Returns the status, the headers that routes determine, in order, and the body.
 pub(super) fn ask(scheme: &str, port: u16, path: &str, arguments: &[&str]) -> Vec<String> {
     ask_host(scheme, "127.0.0.1", port, path, arguments)
 }
 
-/// The same of a host, whose certificate may be anybody's.
+/// Requests this of a host without verification of its certificate.
 pub fn ask_host(scheme: &str, host: &str, port: u16, path: &str, arguments: &[&str]) -> Vec<String> {
-    // Of answers that depend on the origin, caches are told here and not by Envoy.
+    // For responses that depend on `Origin`, `Vary` is sent here and not by Envoy.
     const OWN: [&str; 7] =
         ["vary", "date", "server", "content-length", "transfer-encoding", "connection", "keep-alive"];
     let mut command = Command::new("curl");
@@ -35,7 +35,7 @@ pub fn ask_host(scheme: &str, host: &str, port: u16, path: &str, arguments: &[&s
     let kept = |line: &&str| {
         !OWN.contains(&line.split(':').next().unwrap_or_default().to_ascii_lowercase().as_str())
     };
-    // How long it took is another each time.
+    // The duration differs each time.
     let timed = |line: &str| match line.strip_prefix("x-envoy-upstream-service-time: ") {
         Some(took) if took.parse::<u64>().is_ok() => "x-envoy-upstream-service-time: MS".to_owned(),
         _ => line.to_owned(),
@@ -46,8 +46,8 @@ pub fn ask_host(scheme: &str, host: &str, port: u16, path: &str, arguments: &[&s
     [vec![status.to_owned()], headers, vec![body.to_owned()]].concat()
 }
 
-/// The text with PORT for each number that is the port. Digits within a longer word stay: an identifier in hexadecimal has
-/// those of a port by chance.
+/// Replaces each occurrence of the port with PORT. Digits within a longer word are kept: a hexadecimal identifier may
+/// contain them by chance.
 fn with_port_named(text: &str, port: u16) -> String {
     let port = port.to_string();
     let pieces: Vec<_> = text.split(&port).collect();
@@ -68,7 +68,7 @@ fn a_port_is_named_where_it_is_a_number_of_its_own() {
     assert_eq!(with_port_named(said, 40_123), named);
 }
 
-/// The stock Envoy: the one that is named, or the one that the script finds or fetches.
+/// Returns the stock Envoy: the one given, or the one that the script finds or fetches.
 pub fn envoy() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("ENVOY").filter(|path| !path.is_empty()) {
         return Some(path.into());
@@ -79,9 +79,9 @@ pub fn envoy() -> Option<PathBuf> {
     (!path.is_empty()).then(|| path.into())
 }
 
-/// A bootstrap with one HTTP listener. `manager` is what its connection manager says besides its prefix, and `clusters` are
-/// those besides `app`, each indented as it stands there. ADMIN, LISTEN and UPSTREAM, the server of `app`, are for
-/// [`with_ports`].
+/// Returns a bootstrap with one HTTP listener. `manager` contains fields of its connection manager besides the
+/// prefix, and `clusters` those besides `app`, each with its indentation. ADMIN, LISTEN and UPSTREAM, the server of
+/// `app`, are for [`with_ports`].
 pub(super) fn bootstrap(manager: &str, clusters: &str) -> String {
     let (manager, clusters) = (manager.trim_start_matches('\n'), clusters.trim_start_matches('\n'));
     format!("{LISTENER}{manager}{APP}{clusters}")
@@ -107,17 +107,17 @@ const APP: &str = "  clusters:
     load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
 ";
 
-/// The bootstrap with ports in the place of names.
+/// Replaces the names in the bootstrap with ports.
 pub(super) fn with_ports(text: &str, ports: &[(&str, u16)]) -> String {
     ports.iter().fold(text.to_owned(), |text, (name, port)| {
         text.replace(&format!("port_value: {name}"), &format!("port_value: {port}"))
     })
 }
 
-/// Quadrille and the stock Envoy, which serve the same bootstrap.
+/// Quadrille and the stock Envoy, both serving the same bootstrap.
 pub(super) struct Both {
     pub(super) gateway: Gateway,
-    /// Envoy's, and that of its pages.
+    /// Envoy's port and its admin port.
     port: u16,
     admin: u16,
     _files: [Configuration; 2],
@@ -139,12 +139,12 @@ impl Both {
         Some(Self { gateway, port, admin, _files: [ours, theirs], _envoy: envoy })
     }
 
-    /// Where each listens.
+    /// Returns the port of each.
     pub(super) fn ports(&self) -> [u16; 2] {
         [self.gateway.port(), self.port]
     }
 
-    /// Where their answers to these requests, a path with curl's arguments, are not the same.
+    /// Returns the differences between their responses to these requests, each a path with curl's arguments.
     pub(super) fn differences(&self, requests: &[(&str, &[&str])]) -> Vec<String> {
         let differs = |(path, arguments): &(&str, &[&str])| {
             let [ours, theirs] = self.ask("http", path, arguments);
@@ -153,12 +153,12 @@ impl Both {
         requests.iter().filter_map(differs).collect()
     }
 
-    /// Where each has this page of the admin address.
+    /// Returns the URL of this admin page for each.
     pub(super) fn admin_pages(&self, path: &str) -> [String; 2] {
         [self.gateway.admin(path), format!("http://127.0.0.1:{}{path}", self.admin)]
     }
 
-    /// What each answers; own texts name their character set, which is left out.
+    /// Returns each response; the character set of local replies is removed.
     pub(super) fn ask(&self, scheme: &str, path: &str, arguments: &[&str]) -> [Vec<String>; 2] {
         self.ports().map(|port| {
             let mut answer = ask(scheme, port, path, arguments);
@@ -168,7 +168,7 @@ impl Both {
     }
 }
 
-/// What both say, if it is not the same.
+/// Returns both responses if they differ.
 pub fn difference(what: &str, ours: &[String], theirs: &[String]) -> Option<String> {
     (ours != theirs).then(|| format!("{what}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"))
 }

@@ -1,4 +1,4 @@
-//! Traces: recorded, told and described as by the stock Envoy.
+//! Traces: sampled, propagated and described as by the stock Envoy.
 
 use super::{
     serving,
@@ -99,8 +99,8 @@ fn line(indent: usize, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{:indent$}{text}\n", "") }
 }
 
-/// What is said differently, or by one of both only: what is random, when things happened, and what Quadrille does not
-/// know of itself or its servers.
+/// Attributes that differ or that only one sends: random values, times, and data about itself or its servers that
+/// Quadrille does not have.
 const NOT_COMPARED: [&str; 7] = [
     "response_size",
     "node_id",
@@ -111,7 +111,7 @@ const NOT_COMPARED: [&str; 7] = [
     "error.reason",
 ];
 
-/// The spans of each trace, by the path of its request, with their names, kinds, parents, outcomes and attributes.
+/// Returns the spans of each trace by request path, with their names, kinds, parents, outcomes and attributes.
 fn told(spans: &[Span], port: u16) -> BTreeMap<String, Vec<String>> {
     let port = format!(":{port}");
     let mut told = BTreeMap::<_, Vec<_>>::new();
@@ -121,7 +121,7 @@ fn told(spans: &[Span], port: u16) -> BTreeMap<String, Vec<String>> {
         let parent = match parent {
             Some(parent) => parent.name.replace(&port, ":PORT"),
             None if span.parent_span_id.is_empty() => "-".to_owned(),
-            None => "of somebody else".to_owned(),
+            None => "of an unknown parent".to_owned(),
         };
         let is_child = span.name.starts_with("router ");
         let said = |key: &str| !(NOT_COMPARED.contains(&key) || is_child && key == "http.protocol");
@@ -141,7 +141,7 @@ fn told(spans: &[Span], port: u16) -> BTreeMap<String, Vec<String>> {
     told
 }
 
-/// What the server has got of traces: whether they are recorded, and what stands in the request's name.
+/// Returns the trace headers that the server received: whether traces are sampled, by the request's name.
 fn passed_on(answer: &[String]) -> Vec<String> {
     let echoed = answer.last().expect("a body").to_ascii_lowercase();
     let told = echoed.lines().filter_map(|line| {
@@ -149,7 +149,7 @@ fn passed_on(answer: &[String]) -> Vec<String> {
         let value = value.trim();
         match name {
             "traceparent" if value.len() == 55 => Some(format!("traceparent -{}", &value[53..])),
-            // Envoy sends an empty one with traces that it begins.
+            // Envoy sends an empty `tracestate` with traces that it starts.
             "tracestate" if value.is_empty() => None,
             "x-request-id" if value.len() == 36 => Some(format!("x-request-id {}", &value[14..15])),
             "traceparent" | "tracestate" | "x-request-id" | "x-envoy-decorator-operation" => {
@@ -178,7 +178,7 @@ fn compare(settings: &str, router: &str, service: &str, outbound: bool) {
     let is_last = |span: &Span| attribute(span, "http.url").ends_with("/last");
     let of = |scope| collector.spans_of(scope);
     for scope in ["quadrille", "envoy"] {
-        eventually(&format!("the last span of {scope} does not come"), || of(scope).iter().any(is_last));
+        eventually(&format!("the last span of {scope} does not arrive"), || of(scope).iter().any(is_last));
     }
     let [ours, theirs] = both.ports();
     let (ours, theirs) = (told(&of("quadrille"), ours), told(&of("envoy"), theirs));
@@ -191,7 +191,7 @@ fn compare(settings: &str, router: &str, service: &str, outbound: bool) {
     );
     assert!(differences.is_empty(), "{settings} {router}\n{}", differences.join("\n"));
     assert!(ours.len() > REQUESTS.len() / 2, "{ours:?}");
-    assert!(collector.header("api-key").iter().all(|value| value == "s3cr3t"), "both say it");
+    assert!(collector.header("api-key").iter().all(|value| value == "s3cr3t"), "both send it");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn both_record_the_same_requests_by_chance() {
     }
 }
 
-/// The key of an account is a secret, and a collector that is away holds nobody up.
+/// The API key is a secret, and an unavailable collector does not delay requests.
 #[test]
 fn a_collector_is_a_cluster_and_its_headers_are_secrets() {
     for (service, collector) in [(GRPC, Collector::grpc()), (HTTP, Collector::http("/in"))] {

@@ -1,4 +1,4 @@
-//! Servers on Unix sockets, as the stock Envoy asks them.
+//! Upstreams on Unix sockets, with the same requests as the stock Envoy's.
 
 use super::stock::{Both, bootstrap, difference, with_ports};
 use crate::support::{Nginx, ports};
@@ -48,7 +48,7 @@ fn both_ask_servers_on_unix_sockets() {
             let host = format!("Host: app{turn}.example:{}", ports::free());
             let [ours, theirs] = both.ask("http", path, &["-H", &host]);
             assert_eq!(ours[0], status, "{path}: {ours:?}");
-            // What clients read of errors is each one's own.
+            // Error texts differ.
             let told = if status == "200" { ours.len() } else { 1 };
             differences.extend(difference(path, &ours[..told], &theirs[..told]));
         }

@@ -1,4 +1,4 @@
-//! A server that tells what it has been asked.
+//! An upstream that reports the requests that it received.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -10,9 +10,9 @@ use std::{
     thread,
 };
 
-/// Serves until the process ends: `/headers`, `/tokens`, `/asked` and `/named` tell some headers, `/told` tells what Envoy does,
-/// `/flaky` fails twice of three times, `/slow` does not
-/// answer as long as anybody waits, and everything else tells path and host.
+/// Serves until the process ends: `/headers`, `/tokens`, `/asked` and `/named` return some headers, `/told` returns
+/// the headers that Envoy adds, `/flaky` fails two of three times, `/slow` never responds, and all others return path
+/// and host.
 pub(super) fn start() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -66,11 +66,11 @@ fn answer(stream: &TcpStream, failures: &AtomicUsize) -> Option<()> {
             format!("{path} {}", told.join("|"))
         }
         _ if path.starts_with("/told") || path.starts_with("/flaky/told") => {
-            let is_told = |line: &&String| {
+            let reported = |line: &&String| {
                 let line = line.to_ascii_lowercase();
                 ["x-envoy-", "x-forwarded-client-cert", "x-mine"].iter().any(|name| line.starts_with(name))
             };
-            let mut told: Vec<&str> = headers.iter().filter(is_told).map(String::as_str).collect();
+            let mut told: Vec<&str> = headers.iter().filter(reported).map(String::as_str).collect();
             told.sort();
             format!("{path} {}", told.join("|"))
         }

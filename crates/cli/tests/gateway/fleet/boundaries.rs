@@ -1,4 +1,4 @@
-//! What must not be resumed: tickets that were tampered with, sessions of another site, other clients' rights.
+//! Sessions that must not be resumed: modified tickets, sessions of another site, other clients' rights.
 
 use super::Fleet;
 use crate::support::{
@@ -7,13 +7,13 @@ use crate::support::{
 use boring::ssl::SslSession;
 use foreign_types::ForeignTypeRef;
 
-/// What is done to a ticket.
+/// A modification of a ticket.
 type Damage = Box<dyn Fn(&mut Vec<u8>)>;
 
-/// A session with this in place of its ticket.
+/// Returns a session with these bytes in place of its ticket.
 fn with_ticket(session: &SslSession, change: impl Fn(&mut Vec<u8>)) -> SslSession {
     let copy = SslSession::from_der(&session.to_der().expect("DER")).expect("a session");
-    // SAFETY: both are live; the ticket is copied out, and copied in.
+    // SAFETY: both sessions are live; the ticket is copied in both directions.
     unsafe {
         let (mut ticket, mut length) = (std::ptr::null(), 0);
         boring_sys::SSL_SESSION_get0_ticket(copy.as_ptr(), &raw mut ticket, &raw mut length);
@@ -55,7 +55,7 @@ fn damaged_tickets_give_full_handshakes() {
         assert!(misses("damaged") >= (count - 2) as f64, "{}", fleet.gateways[0].metrics());
         assert!(misses("unknown_key") >= 1.0);
         let resumed = client.visit(address, &mut Some(with_ticket(&good, |_| {})));
-        assert!(resumed.expect("a visit"), "{way:?}: the undamaged one is");
+        assert!(resumed.expect("a visit"), "{way:?}: the unmodified ticket is resumed");
     }
 }
 
@@ -107,16 +107,19 @@ fn sessions_do_not_bring_a_client_past_the_question_for_its_certificate() {
     };
     let file = Configuration::new(&document(&[open, closed("required"), closed("optional")], ""));
     let gateway = Gateway::with_config(&file.path(), 3);
-    let someone = certificates.ecdsa("P-256", &["client"]);
+    let other = certificates.ecdsa("P-256", &["client"]);
     for way in Way::ALL {
         let without = Returning::new(&certificates, way);
         for from in [0, 2] {
             let mut session = None;
-            without.visit(gateway.address(from), &mut session).expect("nobody asks for a certificate");
+            without.visit(gateway.address(from), &mut session).expect("no certificate is requested");
             let refused = without.visit(gateway.address(1), &mut session);
-            assert!(refused.is_err(), "{way:?}: in without a certificate, by a session of listener {from}");
+            assert!(
+                refused.is_err(),
+                "{way:?}: accepted without a certificate, by a session of listener {from}"
+            );
         }
-        let with = Returning::with_certificate(&certificates, way, &someone);
+        let with = Returning::with_certificate(&certificates, way, &other);
         let mut session = None;
         with.visit(gateway.address(1), &mut session).expect("with a certificate");
         assert!(with.visit(gateway.address(1), &mut session).expect("again"), "{way:?}");
@@ -124,7 +127,7 @@ fn sessions_do_not_bring_a_client_past_the_question_for_its_certificate() {
     }
 }
 
-/// Both read the same key file, and each opens the other's tickets; what is inside is bound to whoever made it.
+/// Both read the same key file and can decrypt each other's tickets; the content is bound to its issuer.
 #[test]
 fn nginx_with_the_same_key_and_a_gateway_give_each_others_clients_full_handshakes() {
     let certificates = Certificates::new();

@@ -1,4 +1,4 @@
-//! 0-RTT: what comes early counts once in the whole fleet, and is marked.
+//! 0-RTT: early data is accepted once in the whole fleet, and is marked.
 
 use super::Fleet;
 use crate::support::{Certificates, Early, EarlyClient, Gateway, Returning, Way, eventually, ports};
@@ -11,13 +11,13 @@ use std::{
     time::Duration,
 };
 
-/// Redis has to remember uses for four minutes before it can say that one is the first: makes it look as if it had.
+/// Simulates that Redis has recorded uses for four minutes, which it must before it can report a first use.
 const AGE: &str = "
     local names = redis.call('KEYS', '*{early-data}:memory')
     for _, name in ipairs(names) do redis.call('HSET', name, 'since', 1) end
     return #names";
 
-/// What somebody deletes of what Redis remembers: everything, all uses, one use, or since when it remembers.
+/// Deletions of Redis's records: everything, all uses, one use, or the start time of the records.
 const LOSSES: [&str; 4] = [
     "return redis.call('FLUSHALL')",
     "local lost = 0
@@ -32,7 +32,7 @@ const LOSSES: [&str; 4] = [
     "return redis.call('DEL', unpack(redis.call('KEYS', '*{early-data}:memory')))",
 ];
 
-/// A server behind the gateways that keeps the requests it gets. On /too-early it wants none that came early.
+/// An upstream that records its requests. It rejects early requests for /too-early.
 struct Upstream {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<String>>>,
@@ -53,7 +53,7 @@ impl Upstream {
         Self { address, seen }
     }
 
-    /// The headers of requests for this path, in lower case.
+    /// Returns the headers of requests for this path, in lower case.
     fn requests(&self, path: &str) -> Vec<String> {
         let wanted = format!(" {path} ");
         self.seen.lock().expect("requests").iter().filter(|seen| seen.contains(&wanted)).cloned().collect()
@@ -92,7 +92,7 @@ fn session(certificates: &Certificates, address: SocketAddr) -> SslSession {
     session.expect("a ticket")
 }
 
-/// Sends a copied flight, and waits for whatever comes of it.
+/// Sends a copied flight, and waits for the outcome.
 fn replay(address: SocketAddr, flight: &[u8]) {
     let mut tcp = TcpStream::connect(address).expect("a connection");
     tcp.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
@@ -108,29 +108,29 @@ fn a_first_flight_counts_once_in_the_whole_fleet() {
     let [one, other] = fleet.addresses()[..] else { panic!("two gateways") };
     let client = EarlyClient::new(&fleet.certificates);
     let early = |fleet: &Fleet, path: &str| -> Early {
-        client.send(other, &session(&fleet.certificates, one), &get(path)).expect("an answer")
+        client.send(other, &session(&fleet.certificates, one), &get(path)).expect("a response")
     };
 
     let refused = early(&fleet, "/young");
-    assert!(!refused.accepted, "Redis has just been started, and knows too little");
+    assert!(!refused.accepted, "Redis has just been started, and its records are too recent");
     assert!(refused.answer.ends_with("in time"), "{}", refused.answer);
     assert_eq!(fleet.redis.cli(&["eval", AGE, "0"]).trim(), "1");
 
     let ticket = session(&fleet.certificates, one);
-    let accepted = client.send(other, &ticket, &get("/once")).expect("an answer");
+    let accepted = client.send(other, &ticket, &get("/once")).expect("a response");
     assert!(accepted.accepted, "{}", fleet.logs());
     assert!(accepted.answer.ends_with("\r\n\r\nearly"), "{}", accepted.answer);
     for address in [one, other, one, other] {
         replay(address, &accepted.flight);
     }
     assert_eq!(upstream.requests("/once").len(), 1, "a copy counted");
-    let again = client.send(one, &ticket, &get("/again")).expect("an answer");
+    let again = client.send(one, &ticket, &get("/again")).expect("a response");
     assert!(!again.accepted && again.answer.ends_with("in time"), "the same ticket\n{}", again.answer);
-    eventually("the accepted one is not counted", || {
+    eventually("the accepted request is not counted", || {
         fleet.metric("quadrille_early_data_total", &["accepted"]) == 1.0
     });
-    // Copies do not count: without the client's keys their handshakes come to no end.
-    eventually("the refused ones are not counted", || {
+    // Copies are not counted: without the client's keys their handshakes do not complete.
+    eventually("the rejected requests are not counted", || {
         fleet.metric("quadrille_early_data_total", &["refused"]) == 2.0
     });
 
@@ -138,7 +138,7 @@ fn a_first_flight_counts_once_in_the_whole_fleet() {
     assert!(too_early.accepted && too_early.answer.starts_with("HTTP/1.1 425"), "{}", too_early.answer);
     let ticket = session(&fleet.certificates, one);
     let post = "POST /post HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi";
-    let posted = client.send(other, &ticket, post).expect("an answer");
+    let posted = client.send(other, &ticket, post).expect("a response");
     assert!(posted.accepted && posted.answer.starts_with("HTTP/1.1 425"), "{}", posted.answer);
     assert!(upstream.requests("/post").is_empty(), "it reached the upstream");
 
@@ -147,8 +147,8 @@ fn a_first_flight_counts_once_in_the_whole_fleet() {
     assert!(!alone.accepted && alone.answer.ends_with("in time"), "without Redis\n{}", alone.answer);
 }
 
-/// Whoever can delete keys in Redis, or an eviction, lets nobody use a ticket twice: not where it was used, and no other
-/// gateway takes anything early until no copy of what is forgotten can come any more.
+/// The deletion of keys in Redis, by a client or an eviction, does not allow a second use of a ticket: not on the
+/// gateway where it was used, and other gateways accept no early data until no copy of a deleted record can arrive.
 #[test]
 fn uses_that_redis_has_lost_are_not_repeated() {
     let upstream = Upstream::start();
@@ -157,14 +157,14 @@ fn uses_that_redis_has_lost_are_not_repeated() {
     let [one, other, third] = fleet.addresses()[..] else { panic!("three gateways") };
     let client = EarlyClient::new(&fleet.certificates);
     let send = |address, ticket: &SslSession, path: &str| -> bool {
-        client.send(address, ticket, &get(path)).expect("an answer").accepted
+        client.send(address, ticket, &get(path)).expect("a response").accepted
     };
     assert!(!send(one, &session(&fleet.certificates, one), "/young"));
     for (round, loss) in LOSSES.into_iter().enumerate() {
         fleet.redis.cli(&["eval", AGE, "0"]);
         let ticket = session(&fleet.certificates, one);
         let path = format!("/first-{round}");
-        let first = client.send(other, &ticket, &get(&path)).expect("an answer");
+        let first = client.send(other, &ticket, &get(&path)).expect("a response");
         assert!(first.accepted, "round {round}: {}", fleet.logs());
         assert_ne!(fleet.redis.cli(&["eval", loss, "0"]).trim(), "0", "nothing was lost");
         for address in [other, one, third] {
@@ -185,11 +185,11 @@ fn one_gateway_alone_remembers_by_itself() {
     let gateway = Gateway::with_flags(&pair, &["--early-data", "--upstream", &address]);
     let client = EarlyClient::new(&certificates);
     let ticket = session(&certificates, gateway.address(0));
-    let accepted = client.send(gateway.address(0), &ticket, &get("/once")).expect("an answer");
+    let accepted = client.send(gateway.address(0), &ticket, &get("/once")).expect("a response");
     assert!(accepted.accepted && accepted.answer.ends_with("\r\n\r\nearly"), "{}", accepted.answer);
     (0..4).for_each(|_| replay(gateway.address(0), &accepted.flight));
     assert_eq!(upstream.requests("/once").len(), 1, "a copy counted");
-    let again = client.send(gateway.address(0), &ticket, &get("/again")).expect("an answer");
+    let again = client.send(gateway.address(0), &ticket, &get("/again")).expect("a response");
     assert!(!again.accepted, "the same ticket");
 }
 
@@ -203,7 +203,7 @@ fn early_data_is_off_unless_asked_for_and_where_clients_have_certificates() {
         let gateway = Gateway::with_flags(&pair, &[&["--respond", "ok"], flags].concat());
         let ticket = session(&certificates, gateway.address(0));
         let client = EarlyClient::new(&certificates);
-        let early = client.send(gateway.address(0), &ticket, &get("/")).expect("an answer");
+        let early = client.send(gateway.address(0), &ticket, &get("/")).expect("a response");
         assert!(!early.accepted && early.answer.ends_with("ok"), "{flags:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever Redis does, no handshake fails.
+//! Failures of Redis: no handshake fails.
 
 use super::{Fleet, LOOKUP_LIMIT, kinds::joined, resumes_for};
 use crate::support::{Gateway, SlowProxy, Way, eventually};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// What a look-up may take where Redis is to be too slow.
+/// Lookup timeout for tests in which Redis is too slow.
 const SHORT: [&str; 2] = [LOOKUP_LIMIT, "20ms"];
 
-/// Overwrites everything that Redis has.
+/// Overwrites all keys in Redis.
 const GARBAGE: &str =
     "for _, name in ipairs(redis.call('KEYS', '*')) do redis.call('SET', name, 'garbage') end return 1";
-/// Gives every session to the owner of another.
+/// Swaps the sessions of different owners.
 const SWAP: &str = "
     local names = redis.call('KEYS', '*session*')
     local first = redis.call('GET', names[1])
@@ -28,7 +28,7 @@ fn by_id(fleet: &Fleet, least: f64, what: &str) {
     resumes_for(&fleet.addresses(), &fleet.client(Way::Id12), MOMENT, least, what);
 }
 
-/// Clients come back until both have happened: a look-up took too long, and then none was tried for a while.
+/// Clients reconnect until both have occurred: a lookup timed out, and then lookups were suspended for a while.
 fn until_suspended(fleet: &Fleet, what: &str) {
     let misses = |reason: &str| fleet.metric("quadrille_resumption_misses_total", &[reason]);
     eventually("the breaker stays closed", || {
@@ -38,11 +38,11 @@ fn until_suspended(fleet: &Fleet, what: &str) {
 }
 
 #[test]
-fn redis_stops_stalls_and_comes_back() {
+fn redis_stops_stalls_and_recovers() {
     let mut fleet = Fleet::new(2, &SHORT);
     by_id(&fleet, 0.95, "at first");
     fleet.redis.kill();
-    by_id(&fleet, 0.2, "stopped: what is in this process is resumed");
+    by_id(&fleet, 0.2, "stopped: sessions in this process are resumed");
     eventually("the store is not suspended", || {
         by_id(&fleet, 0.2, "still stopped");
         fleet.metric("quadrille_session_store_suspended", &[]) > 0.0
@@ -55,7 +55,7 @@ fn redis_stops_stalls_and_comes_back() {
     resumes_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT, 0.99, "tickets do not need Redis");
     fleet.redis.signal("CONT");
     by_id(&fleet, 0.9, "awake again");
-    for line in ["the session store does not answer", "the session store answers again"] {
+    for line in ["the session store does not respond", "the session store responds again"] {
         eventually(line, || fleet.logs().contains(line));
     }
 }
@@ -94,7 +94,7 @@ fn what_others_wrote_into_redis_is_not_believed() {
         }
         assert!(fleet.metric("quadrille_resumption_misses_total", &["damaged"]) > before, "{what}");
     }
-    // The ring was overwritten too; the gateways agree on one again, and tickets never failed.
+    // The key ring was overwritten too; the gateways agree on one again, and tickets never failed.
     resumes_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT, 0.99, "with garbage for a ring");
 }
 

@@ -1,4 +1,4 @@
-//! The commands of the guide page, as they stand there.
+//! The commands of the guide page, unmodified.
 
 use crate::support::missing;
 use std::{
@@ -8,7 +8,7 @@ use std::{
 
 const PAGE: &str = include_str!("../../../../../docs/guide/fleet-resumption.md");
 
-/// The page's shell blocks, in order.
+/// Returns the page's shell blocks, in order.
 fn commands() -> String {
     let mut blocks = PAGE.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
     let first = blocks.next().expect("a block of commands");
@@ -20,7 +20,7 @@ fn the_guides_commands_do_what_it_says() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let quadrille = Path::new(env!("CARGO_BIN_EXE_quadrille")).parent().expect("a directory");
     let path = format!("{}:{}", quadrille.display(), std::env::var("PATH").unwrap_or_default());
-    // What a reader does by hand: end what was started, by its process id.
+    // Replaces a manual step: end the started processes by their ids.
     let script = format!("set -e\ntrap 'kill $(jobs -p)' EXIT\n{}", commands());
     let mut command = Command::new("bash");
     command.arg("-c").arg(script).env("PATH", path).current_dir(directory.path()).stdin(Stdio::null());

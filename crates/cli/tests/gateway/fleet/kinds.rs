@@ -2,8 +2,8 @@
 
 use crate::support::{Certificates, Gateway, Pair, Redis, Returning, Way, eventually, quadrille, succeed};
 
-/// A gateway that has joined the fleet: it starts without that if Redis has not answered within a moment, which it may not
-/// on a slow machine.
+/// Starts a gateway that has joined the fleet: it starts without it if Redis does not respond in time, which may
+/// happen on a slow machine.
 pub(super) fn joined(pair: &Pair, flags: &[&str]) -> Gateway {
     let mut gateway = Gateway::with_flags(pair, flags);
     eventually("it does not join the fleet", || {
@@ -16,7 +16,7 @@ pub(super) fn joined(pair: &Pair, flags: &[&str]) -> Gateway {
     gateway
 }
 
-/// Two gateways with this Redis: a session by id goes from one to the other, and so do tickets.
+/// Checks that session ids and tickets of one gateway are resumed on another with this Redis.
 fn shares(certificates: &Certificates, redis: &[&str]) {
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let secret = certificates.path("fleet.secret");

@@ -1,17 +1,17 @@
-//! Many returning connections, behind a balancer that knows nothing.
+//! Many returning connections behind a load balancer without affinity.
 
 use super::{Fleet, return_until};
 use crate::support::Way;
 use std::time::Instant;
 
-/// Of each kind, 100,000 together.
+/// Connections of each kind, 100,000 in total.
 fn visits() -> usize {
     std::env::var("QUADRILLE_RETURNING").ok().and_then(|text| text.parse().ok()).unwrap_or(33_334)
 }
 
 #[test]
 fn sessions_made_on_one_gateway_are_resumed_on_all() {
-    // Nothing is kept in the processes, so that Redis is asked for each session with an id.
+    // Nothing is cached in the processes, so that each session id is queried from Redis.
     let fleet = Fleet::new(3, &["--session-cache-size", "0"]);
     let visits = visits();
     for way in Way::ALL {

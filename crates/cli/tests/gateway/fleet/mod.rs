@@ -1,4 +1,4 @@
-//! Several gateways, one Redis: sessions made on one are resumed on another.
+//! Several gateways with one Redis: sessions of one gateway are resumed on another.
 
 mod boundaries;
 mod early_data;
@@ -23,13 +23,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The flag with the limit of time of a look-up.
+/// The flag for the lookup timeout.
 const LOOKUP_LIMIT: &str = "--session-lookup-timeout";
 
 /// Gateways that share a Redis and a secret.
 struct Fleet {
     redis: Redis,
-    /// Of Redis, as gateways that join are told.
+    /// Flags for Redis of gateways that join.
     address: String,
     gateways: Vec<Gateway>,
     certificates: Certificates,
@@ -50,25 +50,25 @@ impl Fleet {
         fleet
     }
 
-    /// One more gateway.
+    /// Adds a gateway.
     fn join(&mut self, flags: &[&str]) {
         self.join_ahead(0, flags);
     }
 
-    /// One more, on a machine whose clock may be so many seconds ahead.
+    /// Adds a gateway whose clock is this many seconds ahead.
     fn join_ahead(&mut self, seconds: u32, flags: &[&str]) {
         let secret = self.secret.to_str().expect("UTF-8");
         let answer: &[&str] = if flags.contains(&"--upstream") { &[] } else { &["--respond", "ok"] };
         let shared = ["--session-cache", &self.address, "--fleet-secret", secret];
         let tickets = ["--session-tickets", "fleet", "--threads", "1"];
-        // The usual limit of 20 ms is one for a quick machine.
+        // The default timeout of 20 ms is for a fast machine.
         let lookup: &[&str] = if flags.contains(&LOOKUP_LIMIT) { &[] } else { &[LOOKUP_LIMIT, "10s"] };
         let flags = [answer, &shared, &tickets, lookup, flags].concat();
         let start = || match seconds {
             0 => Gateway::with_flags(&self.pair, &flags),
             _ => Gateway::ahead(seconds, &self.certificates.path(""), &self.pair, &flags),
         };
-        // A gateway starts without the fleet if that has not answered within a moment, which it may not on a slow machine.
+        // A gateway starts without the fleet if Redis does not respond in time, which may happen on a slow machine.
         let mut gateway = start();
         eventually("it does not join the fleet", || {
             let joins = !gateway.log().contains("no ticket keys from the fleet yet") || !self.has_redis();
@@ -93,19 +93,19 @@ impl Fleet {
         Returning::new(&self.certificates, way)
     }
 
-    /// Waits until this share of some visits to any of the gateways is resumed, however slow the machine is at first. No visit may fail meanwhile. It takes
-    /// visits: a gateway learns that Redis answers again by asking.
+    /// Waits until this share of some visits to any of the gateways is resumed, however slow the machine is at first.
+    /// No visit may fail meanwhile. Visits are required: a gateway detects that Redis has recovered by querying it.
     #[track_caller]
     fn wait_for_resumption(&self, way: Way, share: f64) {
         let (addresses, client) = (self.addresses(), self.client(way));
         eventually("sessions are not resumed again", || {
             let tally = return_until(&addresses, &client, 4, |visits| visits >= 100);
-            tally.expect(0.0, "until Redis answers");
+            tally.expect(0.0, "until Redis responds");
             tally.share() >= share
         });
     }
 
-    /// The sum over all gateways.
+    /// Returns the sum over all gateways.
     fn metric(&self, name: &str, labels: &[&str]) -> f64 {
         self.gateways.iter().map(|gateway| gateway.metric(name, labels)).sum()
     }
@@ -115,13 +115,13 @@ impl Fleet {
     }
 }
 
-/// What returning clients met.
+/// Results of returning clients.
 #[derive(Default)]
 struct Tally {
     resumed: AtomicUsize,
     full: AtomicUsize,
     failures: std::sync::Mutex<Vec<String>>,
-    /// Microseconds.
+    /// Durations in microseconds.
     slowest: AtomicUsize,
 }
 
@@ -152,8 +152,8 @@ impl Tally {
     }
 }
 
-/// A few clients that come back again and again, each time to any of the gateways, until `done`. The first visit of
-/// each does not count.
+/// Runs a few clients that reconnect repeatedly, each time to any of the gateways, until `done`. The first visit of
+/// each is not counted.
 fn return_until(
     addresses: &[SocketAddr],
     client: &Returning,
@@ -189,8 +189,8 @@ fn return_until(
     tally
 }
 
-/// Clients come back for this time, and this share of their visits is resumed. A machine that is too slow for that is given
-/// more than one chance; a visit that fails is a failure each time.
+/// Checks that clients that reconnect for this time resume this share of their visits. On a slow machine this is
+/// repeated; a failed visit fails the test each time.
 #[track_caller]
 fn resumes_for(addresses: &[SocketAddr], client: &Returning, time: Duration, share: f64, what: &str) {
     eventually(&format!("{what}: too few visits are resumed"), || {

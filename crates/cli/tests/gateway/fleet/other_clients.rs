@@ -1,4 +1,5 @@
-//! The clients of other languages in `examples/clients`: what the page about them says, behind a balancer.
+//! The clients in other languages in `examples/clients`, with the results stated on their page, behind a load
+//! balancer.
 
 use super::Fleet;
 use crate::support::succeed;
@@ -10,7 +11,7 @@ use std::{
     thread,
 };
 
-/// Visits one after the other, and then so many at once.
+/// Number of sequential visits, and then of concurrent ones.
 const VISITS: u32 = 10;
 const CONCURRENT: u32 = 8;
 
@@ -44,7 +45,7 @@ fn java_resumes_within_one_context_and_uses_tls13_tickets_once() {
     }
     let client = || with(Command::new("java"), "Client.java");
     expect("Java", client, "default", [0, 0]);
-    // Of those at once, TLS 1.3 has one ticket; how many more arrive in time is a matter of luck.
+    // The concurrent TLS 1.3 visits have one ticket; how many more arrive in time is random.
     expect("Java", client, "resume", [17, 10]);
 }
 
@@ -58,8 +59,8 @@ fn curl_resumes_within_one_command() {
     expect("curl", client, "resume", [17, 17]);
 }
 
-/// Lets a client visit two gateways in turn, in TLS 1.2 and 1.3, and compares how many visits resumed: exactly none, or
-/// at least as many.
+/// Runs a client against two gateways in turn, in TLS 1.2 and 1.3, and checks the number of resumed visits: zero, or
+/// at least this many.
 #[track_caller]
 fn expect(language: &str, client: impl Fn() -> Command, how: &str, least: [u32; 2]) {
     for (version, least) in ["1.2", "1.3"].into_iter().zip(least) {
@@ -82,7 +83,7 @@ fn expect(language: &str, client: impl Fn() -> Command, how: &str, least: [u32; 
     }
 }
 
-/// Passes connections on to each address in turn.
+/// Relays connections to each address in turn.
 fn balancer(addresses: Vec<SocketAddr>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -97,7 +98,7 @@ fn balancer(addresses: Vec<SocketAddr>) -> SocketAddr {
     address
 }
 
-/// Until one side ends, which the other is told.
+/// Relays until one side closes, and then closes the other.
 fn copy(mut from: TcpStream, mut to: TcpStream) {
     let _ = std::io::copy(&mut from, &mut to);
     let _ = to.shutdown(std::net::Shutdown::Write);
@@ -112,15 +113,13 @@ fn with(mut interpreter: Command, name: &str) -> Command {
     interpreter
 }
 
-/// Whether the language is on this machine; says so if it is not.
+/// Returns whether the language is installed, and prints a note if it is not.
 fn is_installed(program: &str, argument: &str) -> bool {
     let found = Command::new(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let is_installed = found.is_ok_and(|status| status.success());
     if !is_installed {
-        let _ = writeln!(
-            std::io::stderr(),
-            "SKIPPED: {program} is not on this machine, so its client is not tested"
-        );
+        let _ =
+            writeln!(std::io::stderr(), "SKIPPED: {program} is not installed, so its client is not tested");
     }
     is_installed
 }

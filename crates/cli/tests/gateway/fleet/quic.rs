@@ -1,10 +1,10 @@
-//! HTTP/3 of gateways that know the same secret.
+//! HTTP/3 of gateways with the same secret.
 
 use super::Fleet;
 use crate::support::{Gateway, Http3Client, eventually, ports, quadrille, throughout};
 use std::time::Duration;
 
-/// A gateway of this fleet at an address of its own, with these further flags.
+/// Starts a gateway of this fleet at its own address, with these further flags.
 fn gateway(fleet: &Fleet, port: u16, secret: bool) -> Gateway {
     let mut command = quadrille("serve");
     command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin", "127.0.0.1:0", "--threads", "1"]);
@@ -17,14 +17,14 @@ fn gateway(fleet: &Fleet, port: u16, secret: bool) -> Gateway {
     Gateway::start(command, 1)
 }
 
-/// Whether a client of a gateway that is killed and started again hears of it, before the connection has been idle for too
-/// long.
-fn hears_of_a_restart(secret: bool) -> bool {
+/// Returns whether a client of a gateway that is killed and restarted receives a stateless reset before the
+/// connection's idle timeout.
+fn receives_a_reset_after_a_restart(secret: bool) -> bool {
     let (fleet, port) = (Fleet::new(0, &[]), ports::free());
     let before = gateway(&fleet, port, secret);
     let mut client = Http3Client::new(&fleet.certificates).connect(before.address(0));
     assert_eq!(client.get("/").text(), "hi");
-    // By SIGKILL, without a goodbye.
+    // SIGKILL, without closing connections.
     drop(before);
     let after = gateway(&fleet, port, secret);
     client.start("GET", "/", &[], true);
@@ -47,12 +47,12 @@ fn hears_of_a_restart(secret: bool) -> bool {
 }
 
 #[test]
-fn clients_of_a_gateway_that_was_killed_hear_of_it() {
-    assert!(hears_of_a_restart(true));
+fn clients_of_a_killed_gateway_receive_a_reset() {
+    assert!(receives_a_reset_after_a_restart(true));
 }
 
-/// A token that the client does not know ends nothing.
+/// A reset token that the client does not know does not end the connection.
 #[test]
 fn without_a_fleet_secret_a_reset_means_nothing() {
-    assert!(!hears_of_a_restart(false));
+    assert!(!receives_a_reset_after_a_restart(false));
 }

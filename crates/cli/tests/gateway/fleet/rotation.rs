@@ -1,4 +1,4 @@
-//! Ticket keys that rotate while clients come and go.
+//! Rotation of ticket keys under load.
 
 use super::{Fleet, resumes_for};
 use crate::support::{Way, eventually, throughout};
@@ -22,7 +22,7 @@ fn a_gateway_that_slept_for_two_rotations_recovers() {
     fleet.gateways[1].signal("STOP");
     throughout(Duration::from_secs(6), "a visit", || client.visit(awake, &mut session).is_ok());
     fleet.gateways[1].signal("CONT");
-    // The first may come too early; it is what makes the gateway look.
+    // The first visit may be too early; it makes the gateway check the keys.
     eventually("the gateway does not know the keys", || {
         client.visit(awake, &mut session).expect("a visit");
         client.visit(asleep, &mut session).expect("a visit")

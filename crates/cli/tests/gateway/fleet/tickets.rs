@@ -60,18 +60,15 @@ fn a_bad_key_file_is_named() {
         (vec!["--session-tickets", "/nowhere/ticket.key"], "cannot read /nowhere/ticket.key"),
         (vec!["--session-tickets", "fleet"], "--session-tickets fleet needs --session-cache redis://HOST"),
         (vec!["--session-cache", "redis://127.0.0.1"], "needs --fleet-secret FILE"),
-        (
-            vec!["--early-data", "--session-tickets", "off"],
-            "--early-data: early data comes with session tickets",
-        ),
+        (vec!["--early-data", "--session-tickets", "off"], "--early-data: early data needs session tickets"),
         (
             vec!["--early-data", "--session-cache", "off"],
-            "--early-data: early data counts once, and something",
+            "--early-data: early data needs a session cache, in memory or Redis",
         ),
         (vec!["--session-cache", "disk"], "use off, memory or an address like redis://"),
         (
             vec!["--session-cache", "redis://h", "--fleet-secret", "/dev/null"],
-            "a fleet secret needs at least 32",
+            "a fleet secret has at least 32",
         ),
     ] {
         let mut command = serve();

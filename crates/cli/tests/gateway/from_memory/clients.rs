@@ -1,4 +1,4 @@
-//! Clients that must show a certificate, and more than that it leads to a CA.
+//! Client certificates with requirements beyond the CA.
 
 use super::{Running, certificate, chain, gateway, get, listener, place, says};
 use boring::{
@@ -90,7 +90,7 @@ impl Client {
     }
 }
 
-/// Whether a client is served.
+/// Returns whether a client is served.
 fn served(address: SocketAddr, client: Option<&Client>) -> bool {
     let mut builder = SslConnector::builder(SslMethod::tls()).expect("a builder");
     builder.set_verify(SslVerifyMode::NONE);
@@ -118,7 +118,7 @@ fn certificates_are_pinned_named_and_revoked() {
     };
     let revoked = Some((authority.revoke(2), place()));
     let checks = [
-        // What is asked, and whether `one`, `two`, the stranger and nobody get in.
+        // The requirement, and whether `one`, `two`, the stranger and a client without a certificate are accepted.
         (authority.check(), [true, true, false, false]),
         (named(AltNameKind::Uri, TextRule::Prefix("spiffe://a/".into())), [true, false, false, false]),
         (named(AltNameKind::Dns, TextRule::Prefix("spiffe://a/".into())), [false; 4]),

@@ -1,4 +1,4 @@
-//! Configurations that come from memory while the gateway runs: what changes, what stays, and no request notices.
+//! Configuration updates from memory while the gateway runs: changed and unchanged parts, and no failed requests.
 
 mod clients;
 
@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 
-/// A gateway in this process; it ends with it.
+/// A gateway in this process, which ends with the process.
 struct Running {
     control: Control,
     bound: Bound,
@@ -44,7 +44,7 @@ impl Running {
                 quadrille_gateway::serve(model, origin, move |bound| _ = told.send(Ok(bound.clone())));
             let _ = sender.send(Err(ended));
         });
-        let bound = ready.recv_timeout(PATIENCE).expect("an answer").expect("it starts");
+        let bound = ready.recv_timeout(PATIENCE).expect("a response").expect("it starts");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         Self { control, bound, runtime }
     }
@@ -117,7 +117,7 @@ fn upstream(servers: &[SocketAddr]) -> Upstream {
     Upstream::new(servers, place())
 }
 
-/// The name in the certificate, and the connection.
+/// Connects; returns the name in the certificate and the connection.
 fn connect(address: SocketAddr, name: &str) -> Result<(String, SslStream<TcpStream>), String> {
     let tcp = TcpStream::connect(address).map_err(|error| error.to_string())?;
     tcp.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -132,7 +132,7 @@ fn connect(address: SocketAddr, name: &str) -> Result<(String, SslStream<TcpStre
     Ok((name, tls))
 }
 
-/// The body of the answer to one request on a connection that stays open.
+/// Returns the body of the response to one request on a connection that stays open.
 fn get(stream: &mut (impl Read + Write), host: &str, path: &str) -> Result<String, String> {
     let text = |error: std::io::Error| error.to_string();
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).map_err(text)?;
@@ -162,7 +162,7 @@ fn get_plain(address: SocketAddr, host: &str, path: &str) -> Result<String, Stri
     get(&mut tcp, host, path)
 }
 
-/// A server that says its name to every request, and how many it has had.
+/// A server that responds to every request with its name, and counts requests.
 struct Named {
     address: SocketAddr,
     requests: Arc<AtomicUsize>,
@@ -263,7 +263,7 @@ fn a_bad_configuration_changes_nothing() {
     let text = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert!(text.contains("does not match") && text.contains("accepts the same connections"), "{text}");
     assert!(!text.contains("PRIVATE KEY"), "{text}");
-    let (name, mut tls) = connect(running.address(0), "one.example").expect("it goes on");
+    let (name, mut tls) = connect(running.address(0), "one.example").expect("it keeps serving");
     assert_eq!((name.as_str(), get(&mut tls, "a", "/").as_deref()), ("one.example", Ok("one")));
 }
 
@@ -282,20 +282,16 @@ fn listeners_come_and_go() {
     let (one, two) = (free(), free());
     let running = Running::start(model(&[one], "first"));
     let mut open = TcpStream::connect(one).expect("a connection");
-    assert_eq!(get(&mut open, "a", "/").expect("an answer"), "first");
-    running.apply(model(&[one, two], "second")).expect("it is fine");
+    assert_eq!(get(&mut open, "a", "/").expect("a response"), "first");
+    running.apply(model(&[one, two], "second")).expect("it is valid");
     assert_eq!(get_plain(two, "a", "/").expect("the new port"), "second");
     assert_eq!(get(&mut open, "a", "/").expect("the open connection"), "second");
-    running.apply(model(&[two], "third")).expect("it is fine");
-    assert_eq!(get(&mut open, "a", "/").expect("its last answer"), "second");
+    running.apply(model(&[two], "third")).expect("it is valid");
+    assert_eq!(get(&mut open, "a", "/").expect("its last response"), "second");
     let mut byte = [0];
-    assert_eq!(
-        open.read(&mut byte).expect("an orderly end"),
-        0,
-        "a listener that is gone lets its clients go"
-    );
+    assert_eq!(open.read(&mut byte).expect("an orderly end"), 0, "a removed listener closes its connections");
     eventually("the port is still open", || TcpStream::connect(one).is_err());
-    assert_eq!(get_plain(two, "a", "/").expect("the port that stays"), "third");
+    assert_eq!(get_plain(two, "a", "/").expect("the remaining port"), "third");
 }
 
 #[test]
@@ -319,24 +315,24 @@ fn endpoints_change_and_what_is_known_of_the_others_stays() {
     };
     let running = Running::start(model(&[], health.clone()));
     assert!(get_plain(running.address(0), "a", "/").expect_err("no server yet").contains("503"));
-    running.apply(model(&[&sick, &well], health.clone())).expect("it is fine");
+    running.apply(model(&[&sick, &well], health.clone())).expect("it is valid");
     let healthy = || {
         let statistics = running.runtime.block_on(running.control.statistics()).expect("it runs");
         statistics.upstreams[0].healthy
     };
-    eventually("the sick server is never noticed", || healthy() == 1);
+    eventually("the unhealthy server is not detected", || healthy() == 1);
     sick.requests.store(0, Ordering::SeqCst);
-    running.apply(model(&[&sick, &well, &new], health)).expect("it is fine");
+    running.apply(model(&[&sick, &well, &new], health)).expect("it is valid");
     let answers: Vec<_> =
-        (0..21).map(|_| get_plain(running.address(0), "a", "/").expect("an answer")).collect();
+        (0..21).map(|_| get_plain(running.address(0), "a", "/").expect("a response")).collect();
     for name in ["well", "new"] {
-        // A third is its own, and of the sick server's third it gets what chance gives it.
+        // A third of the requests, and a random part of the unhealthy server's third.
         assert!(answers.iter().filter(|answer| *answer == name).count() >= 7, "{answers:?}");
     }
-    assert_eq!(sick.requests.load(Ordering::SeqCst), 0, "it was known to be ill");
+    assert_eq!(sick.requests.load(Ordering::SeqCst), 0, "it was known to be unhealthy");
 }
 
-/// Everything changes under load, again and again, and nobody notices.
+/// Everything changes repeatedly under load, and no request fails.
 #[test]
 fn no_request_fails_while_configurations_change() {
     let servers = [Named::new("a"), Named::new("b")];
@@ -375,7 +371,7 @@ fn no_request_fails_while_configurations_change() {
                     let name = ["load.example", "x.example"][client % 2];
                     let (_, mut tls) = connect(address, name).expect("a connection");
                     for _ in 0..5 {
-                        get(&mut tls, name, "/x").expect("an answer");
+                        get(&mut tls, name, "/x").expect("a response");
                         requests.fetch_add(1, Ordering::Relaxed);
                     }
                 }
@@ -386,8 +382,8 @@ fn no_request_fails_while_configurations_change() {
     while rounds < 30 || requests.load(Ordering::Relaxed) < 300 {
         rounds += 1;
         let before = requests.load(Ordering::Relaxed);
-        running.apply(model(rounds)).expect("it is fine");
-        eventually("the load does not come on", || {
+        running.apply(model(rounds)).expect("it is valid");
+        eventually("the load makes no progress", || {
             clients.iter().any(thread::JoinHandle::is_finished) || requests.load(Ordering::Relaxed) > before
         });
         assert!(!clients.iter().any(thread::JoinHandle::is_finished), "a client has failed");
@@ -399,8 +395,8 @@ fn no_request_fails_while_configurations_change() {
     assert!(requests >= 300, "{requests}");
 }
 
-/// Two hundred certificates and ten times as many routes, or as many certificates as `QUADRILLE_CHAINS` says; then one
-/// certificate, and one upstream's servers.
+/// Applies two hundred certificates (or `QUADRILLE_CHAINS`) and ten times as many routes; then changes one
+/// certificate and one upstream's servers.
 #[test]
 fn what_has_not_changed_is_not_made_again() {
     let count = std::env::var("QUADRILLE_CHAINS").map_or(200, |count| count.parse().expect("a number"));
@@ -427,7 +423,7 @@ fn what_has_not_changed_is_not_made_again() {
     let running = Running::start(gateway(vec![listener(vec![chain(&[], None, says("nothing yet"))])]));
     let server = Named::new("web");
     let made = |certificates: &[Arc<CertificateSource>], servers: &[SocketAddr]| {
-        let applied = running.apply(model(certificates, servers)).expect("it is fine");
+        let applied = running.apply(model(certificates, servers)).expect("it is valid");
         println!("{:?}: {:?}", applied.took, applied.made);
         applied.made
     };
@@ -442,7 +438,7 @@ fn what_has_not_changed_is_not_made_again() {
     assert_eq!(made(&certificates, &[server.address, server.address]), Parts::default(), "endpoints alone");
     let (seen, mut tls) = connect(running.address(0), &name(half)).expect("a connection");
     assert_eq!(seen, "new.example");
-    assert_eq!(get(&mut tls, &name(half), "/5").expect("an answer"), "hi");
-    assert_eq!(get(&mut tls, &name(count - 1), "/9").expect("an answer"), "web");
+    assert_eq!(get(&mut tls, &name(half), "/5").expect("a response"), "hi");
+    assert_eq!(get(&mut tls, &name(count - 1), "/9").expect("a response"), "web");
     assert_eq!(connect(running.address(0), &name(half + 1)).expect("a connection").0, name(half + 1));
 }

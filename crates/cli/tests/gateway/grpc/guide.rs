@@ -1,4 +1,4 @@
-//! The guide's configuration serves gRPC's own client.
+//! The guide's configuration with gRPC's own client.
 
 use super::interop::{Server, pass};
 use crate::support::{Certificates, Configuration, Gateway, configuration_of, curl, eventually};

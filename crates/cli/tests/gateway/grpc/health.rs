@@ -1,4 +1,4 @@
-//! Health checks by gRPC, of a server that turns `NOT_SERVING` and back.
+//! gRPC health checks of a server that changes to `NOT_SERVING` and back.
 
 use super::{before, interop::Server};
 use crate::support::{
@@ -36,13 +36,13 @@ fn a_service_is_asked_for_by_its_name() {
     let Some(mut server) = Server::start(None) else { return };
     let keys = format!("protocol: http2, health: {{grpc: my.Service, {CHECKS}}}");
     let (mut gateway, _file) = before(&certificates, &[&server], &keys, "");
-    eventually("it knows the service", || !is_healthy(&gateway, &server));
-    gateway.wait_for_log("does not know the service");
+    eventually("the server with an unknown service stays healthy", || !is_healthy(&gateway, &server));
+    gateway.wait_for_log("unknown service (NOT_FOUND)");
     server.set("my.Service", "SERVING");
     eventually("it is not healthy", || is_healthy(&gateway, &server));
 }
 
-/// HTTP/1.1 is what is spoken in plain text unless something else is said.
+/// The default protocol in plain text is HTTP/1.1.
 #[test]
 fn a_check_needs_http2() {
     let certificates = Certificates::new();

@@ -1,4 +1,4 @@
-//! gRPC's own server and client, written in Go: its interoperability tests and its health service.
+//! gRPC's own server and client in Go: its interoperability tests and its health service.
 
 use crate::support::{Certificates, Gateway, Pair};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// A server of the interoperability tests, which ends with the test.
+/// A server of the interoperability tests; it ends with the test.
 pub(crate) struct Server {
     child: Child,
     commands: ChildStdin,
@@ -17,7 +17,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `None` if there is no Go.
+    /// Starts the server; `None` if Go is not installed.
     pub(crate) fn start(pair: Option<&Pair>) -> Option<Self> {
         let mut command = Command::new(program()?);
         command.arg("server");
@@ -31,7 +31,7 @@ impl Server {
         Some(Self { child, commands, address: line.trim().parse().expect("its address") })
     }
 
-    /// From now on a service, or with an empty name all of it, is `SERVING` or `NOT_SERVING`.
+    /// Sets a service, or with an empty name the whole server, to `SERVING` or `NOT_SERVING`.
     pub(crate) fn set(&mut self, service: &str, state: &str) {
         writeln!(self.commands, "{service}={state}").expect("the server");
     }
@@ -52,18 +52,18 @@ pub(super) fn pass(gateway: &Gateway, certificates: &Certificates, cases: &[&str
     assert!(good, "{said}\n{}", gateway.log());
 }
 
-/// Built once for each run of tests; Go itself knows whether anything is to be done.
+/// Builds the program once for each test run; Go skips unchanged builds.
 fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     PROGRAM
         .get_or_init(|| {
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gateway/grpc/interop");
             if Command::new("go").arg("version").output().is_err() {
-                // Past the capture of what tests print, since a skipped test passes.
+                // Bypasses the output capture of tests, because a skipped test passes.
                 let _ = writeln!(std::io::stderr(), "SKIPPED: no Go to build gRPC's client and server with");
                 return None;
             }
-            // In the target directory; by one test at a time, each a process.
+            // Built in the target directory, by one test process at a time.
             let program = std::env::current_exe().expect("the tests").with_file_name("grpc-interop");
             let lock = std::fs::File::create(program.with_extension("lock")).expect("a lock");
             lock.lock().expect("a lock");

@@ -8,7 +8,7 @@ use crate::support::{Certificates, Configuration, Gateway, curl, document, liste
 pub(crate) use interop::Server;
 use interop::pass;
 
-/// A gateway before these servers, with these keys of the upstream and of the listener.
+/// Starts a gateway in front of these servers, with these keys of the upstream and of the listener.
 fn before(
     certificates: &Certificates,
     servers: &[&Server],
@@ -23,8 +23,7 @@ fn before(
     (Gateway::with_config(&file.path(), 1), file)
 }
 
-/// What every implementation of gRPC must do (doc/interop-test-descriptions.md of gRPC), in plain text and over TLS
-/// towards servers.
+/// gRPC's interoperability tests (doc/interop-test-descriptions.md), with plain text and with TLS towards servers.
 const CASES: [&str; 12] = [
     "empty_unary",
     "large_unary",
@@ -40,7 +39,7 @@ const CASES: [&str; 12] = [
     "special_message",
 ];
 
-/// Errors of the gateway's own have a status of gRPC's, and are counted as what they are.
+/// Local errors of the gateway have a gRPC status, and are counted by it.
 #[test]
 fn clients_read_of_errors_in_their_own_terms() {
     let certificates = Certificates::new();

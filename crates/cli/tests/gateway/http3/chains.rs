@@ -1,4 +1,4 @@
-//! Listeners with several filter chains: the ClientHello says which one it is, over UDP as over TCP.
+//! Listeners with several filter chains: the ClientHello selects the chain, over UDP as over TCP.
 
 use crate::support::{
     Certificates, Configuration, Gateway, Http3Client, Pair, configuration::listener_at, document,
@@ -19,7 +19,7 @@ struct Chains {
 }
 
 impl Chains {
-    /// One address with these chains, of a name and the keys of its listener each. CA is that of clients.
+    /// Starts one address with these chains, each a server name and listener keys. CA is replaced by the clients' CA.
     fn new(chains: &[(&str, &str)]) -> Self {
         let (certificates, clients) = (Certificates::new(), Certificates::new());
         let ca = clients.ca().display().to_string();
@@ -96,7 +96,7 @@ fn the_name_decides_which_chain_serves() {
     }
 }
 
-/// A ClientHello that comes in two datagrams is as good as one that comes in one.
+/// A ClientHello in two datagrams is handled like one in a single datagram.
 #[test]
 fn the_name_may_come_in_the_second_datagram() {
     let chains = Chains::new(&[
@@ -118,12 +118,12 @@ fn what_is_asked_of_clients_is_the_chains_own() {
     let stranger = &mut Http3Client::new(&chains.certificates);
     let mut open = chains.connect(stranger, "open.example");
     assert_eq!(open.get_of("open.example", "/").text(), "open");
-    assert_eq!(open.get_of("closed.example", "/").status, 421, "nobody has asked it for a certificate");
+    assert_eq!(open.get_of("closed.example", "/").status, 421, "no certificate was requested");
     let mut closed = stranger.begin_for("closed.example", chains.address, None);
     assert_eq!(closed.alert(), NO_CERTIFICATE);
     let session = open.session();
     let mut resuming = stranger.begin_for("closed.example", chains.address, Some(&session));
-    assert_eq!(resuming.alert(), NO_CERTIFICATE, "a session of another chain opens nothing");
+    assert_eq!(resuming.alert(), NO_CERTIFICATE, "a session of another chain is not accepted");
 
     let imposter = &mut Http3Client::new(&chains.certificates);
     show_certificate(imposter, &chains.certificates.ecdsa("P-256", &["client.example"]));
@@ -141,7 +141,7 @@ fn what_is_asked_of_clients_is_the_chains_own() {
     assert_eq!(again.get_of("closed.example", "/").text(), "closed");
 }
 
-/// Early data is the chain's as well: one that asks for certificates takes none.
+/// Early data depends on the chain: a chain that requests certificates accepts none.
 #[test]
 fn early_data_is_the_chains_own() {
     let mut chains = Chains::new(&[
@@ -167,13 +167,15 @@ fn a_chain_that_loses_it_tells_its_own_clients_only() {
     ]);
     let client = &mut Http3Client::new(&chains.certificates);
     let (mut one, mut two) = (chains.connect(client, "one.example"), chains.connect(client, "two.example"));
+    // A connection whose handshake ends after the reload receives GOAWAY with its first response only.
+    assert_eq!(one.get_of("one.example", "/").text(), "one");
     chains.reload(|text| text.replace("http3: on, respond: one", "respond: one"));
-    one.run_until("it is not told to go", |one| one.told_to_go);
+    one.run_until("it receives no GOAWAY", |one| one.told_to_go);
     assert_eq!(client.begin_for("one.example", chains.address, None).alert(), NO_PROTOCOL);
     assert_eq!(two.get_of("two.example", "/").text(), "two");
     assert!(!two.told_to_go);
     chains.reload(|text| text.replace("respond: one", "http3: on, respond: one"));
-    eventually("it has not come back", || {
+    eventually("it has not been restored", || {
         let mut one = client.begin_for("one.example", chains.address, None);
         while !one.is_established() && one.quic().peer_error().is_none() {
             one.turn();

@@ -1,18 +1,18 @@
-//! Connections: clients that move, that are silent, and that take nothing.
+//! Connections: clients that migrate, that are silent, and that do not read.
 
 use super::Served;
 use crate::support::{Nginx, eventually, http3::Sending, ports};
 use quiche::h3::Header;
 use std::{net::TcpListener, thread};
 
-/// quiche remembers a few paths of a connection, and lets the server forget none of them.
+/// Maximum number of migrations: quiche keeps a few paths of a connection, and the server cannot retire them.
 const MOVES: usize = 4;
 
 #[test]
 fn a_client_that_moves_keeps_its_connection() {
     let nginx = Nginx::new("return 200 $http_x_forwarded_for;");
     let mut served = Served::new("upstream: web", &format!("web: {{servers: [\"{}\"]}}", nginx.address()));
-    // The kernel chooses the event loop by the port: sooner or later it is the other one.
+    // The kernel chooses the event loop by the port: eventually it is the other one.
     for connections in 1..40 {
         let mut client = served.connect();
         assert_eq!(client.get("/").status, 200);
@@ -21,7 +21,7 @@ fn a_client_that_moves_keeps_its_connection() {
             assert_eq!(client.get("/").text(), "127.0.0.1");
         }
         let handshakes = served.gateway.metric("quadrille_quic_handshakes_total", &[]);
-        assert_eq!(handshakes, f64::from(connections), "none for a move");
+        assert_eq!(handshakes, f64::from(connections), "no handshake for a migration");
         if served.gateway.metric("quadrille_quic_datagrams_handed_over_total", &[]) > 0.0 {
             return;
         }
@@ -30,7 +30,7 @@ fn a_client_that_moves_keeps_its_connection() {
 }
 
 #[test]
-fn an_idle_client_is_told_to_go() {
+fn an_idle_client_receives_goaway() {
     let mut served = Served::new("respond: hi, timeouts: {idle: 1s}", "");
     let mut client = served.connect();
     assert_eq!(client.get("/").text(), "hi");
@@ -58,8 +58,8 @@ fn a_client_that_takes_nothing_is_waited_for_and_given_up() {
     let id = client.start("GET", "/large", &[], true);
     client.run_until("no header", |client| client.answer(id).status == 200);
     let grown = resident(served.gateway.pid()).saturating_sub(before);
-    assert!(grown < 20_000, "{grown} KiB for a body that is not taken");
-    // Nothing is read from here on: the socket is left alone.
+    assert!(grown < 20_000, "{grown} KiB for a body that is not read");
+    // The socket is not read from here on.
     served.gateway.wait_for_metric("quadrille_connections", &[], |open| open == 0.0);
 }
 
@@ -76,8 +76,8 @@ fn a_large_body_is_taken_as_fast_as_its_server_takes_it() {
     let mut client = served.connect();
     let body = vec![b'x'; 3_000_000];
     let answer = client.exchange(&Sending { method: "POST", path: "/", headers: &[], body: &body });
-    assert_eq!(answer.status, 413, "it may come before all of the body is sent");
-    assert_eq!(client.get("/").status, 413, "and others are served");
+    assert_eq!(answer.status, 413, "it may arrive before the whole body is sent");
+    assert_eq!(client.get("/").status, 413, "further requests are served");
 }
 
 /// RFC 9220: a WebSocket on a stream of HTTP/3.

@@ -1,4 +1,4 @@
-//! Handshakes: the engine's queue, sessions, early data, certificates, address validation, versions.
+//! QUIC handshakes: the engine's queue, sessions, early data, certificates, address validation, versions.
 
 use super::Served;
 use crate::support::{Certificates, Connector, Http3Client, PATIENCE, eventually, http3::Http3};
@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-/// Signatures of QUIC and of TCP go together, and so does the key exchange.
+/// Signatures and key exchanges of QUIC and TCP are batched together.
 #[test]
 fn both_protocols_share_one_queue() {
     let served = Served::new("respond: hi, tls: {groups: [X25519]}, timeouts: {handshake_deadline: off}", "");
@@ -25,7 +25,7 @@ fn both_protocols_share_one_queue() {
                 let connector = Connector::new(&served.certificates);
                 for _ in 0..each {
                     assert_eq!(
-                        connector.http(address).expect("TLS").get("/").expect("an answer").text(),
+                        connector.http(address).expect("TLS").get("/").expect("a response").text(),
                         "hi"
                     );
                 }
@@ -65,7 +65,7 @@ fn an_early_request_is_safe_or_waits_and_counts_once() {
     served.gateway.signal("HUP");
     served.gateway.wait_for_log("configuration reloaded");
     let address = served.gateway.address(0);
-    // What the client reads completes the handshake: until it does, an early request is early.
+    // The handshake completes when the client reads; until then, its requests are early data.
     let ask = |served: &mut Served, session: &[u8], method: &str, early: bool| {
         let requests = |served: &Served| served.gateway.metric("quadrille_requests_total", &[]);
         let before = requests(served);
@@ -73,7 +73,7 @@ fn an_early_request_is_safe_or_waits_and_counts_once() {
         assert!(client.quic().is_in_early_data());
         let id = client.start(method, "/", &[], true);
         if early {
-            eventually("the request is not answered early", || requests(served) > before);
+            eventually("the early request receives no response", || requests(served) > before);
         }
         (client.finish(id), client)
     };
@@ -83,8 +83,8 @@ fn an_early_request_is_safe_or_waits_and_counts_once() {
     assert_eq!(served.gateway.metric("quadrille_early_data_total", &["accepted"]), 1.0);
     let session = client.session();
     let (answer, _client) = ask(&mut served, &session, "POST", true);
-    assert_eq!(answer.status, 425, "whoever copies the flight could do it again");
-    // The same ticket again: the handshake comes first, and the request with it.
+    assert_eq!(answer.status, 425, "a copy of the flight could repeat the request");
+    // The same ticket again: the request is served after the handshake.
     let (answer, _client) = ask(&mut served, &session, "POST", false);
     assert_eq!(answer.text(), "hi");
     assert_eq!(served.gateway.metric("quadrille_early_data_total", &["accepted"]), 2.0);
@@ -92,7 +92,7 @@ fn an_early_request_is_safe_or_waits_and_counts_once() {
 }
 
 #[test]
-fn a_client_without_a_trusted_certificate_is_not_let_in() {
+fn a_client_without_a_trusted_certificate_is_rejected() {
     let clients = Certificates::new();
     let ca = clients.ca();
     let mut served = Served::new(
@@ -113,7 +113,7 @@ fn a_client_without_a_trusted_certificate_is_not_let_in() {
     served.gateway.wait_for_metric("quadrille_handshake_failures_total", &["tls"], |count| count == 1.0);
 }
 
-/// A long header with these contents (RFC 8999 section 5.1), as large as a first datagram must be.
+/// Returns a long header with these contents (RFC 8999 section 5.1), padded to the minimum size of a first datagram.
 fn long_header(version: u32, size: usize) -> Vec<u8> {
     let mut datagram = vec![0xc0];
     datagram.extend(version.to_be_bytes());
@@ -122,7 +122,7 @@ fn long_header(version: u32, size: usize) -> Vec<u8> {
     datagram
 }
 
-/// What comes first after these datagrams.
+/// Returns the first datagram received after these datagrams.
 fn ask(address: SocketAddr, datagrams: &[&[u8]]) -> Vec<u8> {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -130,30 +130,30 @@ fn ask(address: SocketAddr, datagrams: &[&[u8]]) -> Vec<u8> {
         socket.send_to(datagram, address).expect("sending");
     }
     let mut answer = [0; 2048];
-    let length = socket.recv(&mut answer).expect("an answer");
+    let length = socket.recv(&mut answer).expect("a response");
     answer[..length].to_vec()
 }
 
-/// Whether a datagram has no answer: that of the one behind it comes first.
+/// Returns whether a datagram has no response: the response to the following datagram arrives first.
 fn is_ignored(address: SocketAddr, datagram: &[u8]) -> bool {
     const MARK: u8 = 0x77;
     let mut behind = long_header(0x1a2a_3a4a, 1200);
     behind[6] = MARK;
     let answer = ask(address, &[datagram, &behind]);
-    // The ids of both sides come back, the other way round (RFC 9000 section 17.2.1).
+    // The connection ids of both sides are returned in exchanged positions (RFC 9000 section 17.2.1).
     answer[1..5] == [0; 4] && answer[15] == MARK
 }
 
 #[test]
-fn other_versions_are_told_which_there_are() {
+fn other_versions_receive_version_negotiation() {
     let served = Served::new("respond: hi", "");
     let address = served.gateway.address(0);
     let answer = ask(address, &[&long_header(0x1a2a_3a4a, 1200)]);
     assert_eq!(answer[1..5], [0; 4], "no version");
-    assert_eq!(answer[5..14], [8, 8, 7, 6, 5, 4, 3, 2, 1], "the client's id comes back first");
+    assert_eq!(answer[5..14], [8, 8, 7, 6, 5, 4, 3, 2, 1], "the client's id is returned first");
     assert!(answer.windows(4).any(|version| version == [0, 0, 0, 1]), "{answer:?}");
     let small = long_header(0x1a2a_3a4a, 1199);
-    assert!(is_ignored(address, &small), "an answer would be larger than its cause");
+    assert!(is_ignored(address, &small), "a response would be larger than the datagram");
     let (negotiated, dropped) =
         ("quadrille_quic_version_negotiations_total", "quadrille_quic_datagrams_dropped_total");
     served.gateway.wait_for_metric(negotiated, &[], |count| count == 2.0);
@@ -161,12 +161,12 @@ fn other_versions_are_told_which_there_are() {
     for garbage in [&[0; 3][..], &[0xff; 40], &[0x40; 42], b"GET / HTTP/1.1\r\n\r\n"] {
         assert!(is_ignored(address, garbage), "{garbage:x?}");
     }
-    // Of a connection that is not known.
+    // A packet of an unknown connection.
     let reset = ask(address, &[&[0x40; 1200]]);
-    assert_eq!((reset[0] >> 6, reset.len()), (1, 42), "a stateless reset, shorter than its cause");
+    assert_eq!((reset[0] >> 6, reset.len()), (1, 42), "a stateless reset, shorter than the packet");
 }
 
-/// Clients that never complete: beyond some, newcomers have to prove their addresses, and are served.
+/// Incomplete handshakes: above a limit, new clients must validate their addresses, and are served.
 #[test]
 fn a_flood_of_first_datagrams_costs_tokens_only() {
     let mut served = Served::new("respond: hi, timeouts: {handshake_deadline: off}", "");
@@ -178,10 +178,12 @@ fn a_flood_of_first_datagrams_costs_tokens_only() {
     let mut client = served.connect();
     assert_eq!(client.get("/").text(), "hi");
     drop(flood);
-    eventually("the flood is not forgotten", || served.gateway.metric("quadrille_connections", &[]) <= 2.0);
+    eventually("the flood's connections are not removed", || {
+        served.gateway.metric("quadrille_connections", &[]) <= 2.0
+    });
 }
 
-/// CPU by message covers both; what carries the messages counts to them.
+/// CPU time by message covers both; the transport of the messages is included.
 #[test]
 fn handshakes_are_measured_message_by_message() {
     let mut served = Served::new("respond: hi", "");
@@ -209,7 +211,7 @@ fn handshakes_are_measured_message_by_message() {
             assert!(time(stage) > 0.0, "{session}: nothing for {stage}; {}", served.gateway.metrics());
         }
         let all = served.gateway.metric("quadrille_handshake_cpu_nanoseconds_total", &labels);
-        // A quarter on a quiet machine; what else runs on it costs caches, here too.
+        // A quarter on a quiet machine; other load on the machine also affects the caches here.
         assert!(time("Other") < all / 2.0, "{} of {all}", time("Other"));
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that break the rules of QUIC and HTTP/3: each is told which, and the others are served.
+//! Clients that violate QUIC and HTTP/3: each receives the specified error code, and others are served.
 
 use super::Served;
 use crate::support::{
@@ -17,7 +17,7 @@ const SETTINGS_ERROR: u64 = 0x109;
 const MISSING_SETTINGS: u64 = 0x10a;
 const QPACK_DECOMPRESSION: u64 = 0x200;
 
-/// Streams of a client: the first request, and the first two that go one way.
+/// Client stream ids: the first request, and the first two unidirectional streams.
 const REQUEST: u64 = 0;
 const CONTROL: u64 = 2;
 const OTHER: u64 = 6;
@@ -42,7 +42,7 @@ fn headers() -> Vec<u8> {
     frame(1, &[&[0, 0, 0xd1, 0xd7, 0xc1, 0x50, 9][..], b"localhost"].concat())
 }
 
-/// The type of the control stream, and settings.
+/// Returns the type of the control stream, and settings.
 fn control() -> Vec<u8> {
     [&[0][..], &frame(4, &[])].concat()
 }
@@ -53,7 +53,7 @@ fn say(client: &mut Http3, stream: u64, bytes: &[u8], last: bool) {
         match client.quic().stream_send(stream, left, last) {
             Ok(count) => left = &left[count..],
             Err(quiche::Error::Done) => {}
-            // It has been told already.
+            // The error has been received already.
             Err(quiche::Error::StreamStopped(_)) => return,
             Err(error) => panic!("cannot send: {error}"),
         }
@@ -72,12 +72,12 @@ fn say(client: &mut Http3, stream: u64, bytes: &[u8], last: bool) {
 fn what_is_reserved_is_passed_over() {
     let mut served = Served::new("respond: hi", "");
     let mut client = served.client.connect_raw(served.gateway.address(0));
-    // Settings, frames and streams of types that mean nothing (RFC 9114 sections 7.2.4.1, 7.2.8 and 6.2.3).
+    // Settings, frames and streams of reserved types (RFC 9114 sections 7.2.4.1, 7.2.8 and 6.2.3).
     let reserved = 0x1f * 7 + 0x21;
     let settings = frame(4, &[varint(reserved), varint(99)].concat());
     say(&mut client, CONTROL, &[&[0][..], &settings, &frame(reserved, b"nothing")].concat(), false);
     say(&mut client, OTHER, &[varint(reserved), b"and nothing".to_vec()].concat(), true);
-    // To a table of no bytes nothing can be added, and nothing is kept of who tries.
+    // Nothing can be inserted into a dynamic table of zero bytes, and no state is kept for it.
     let insert = [&[0x4a][..], b"custom-key", &[0x0c], b"custom-value"].concat();
     let inserts: Vec<u8> = std::iter::repeat_n(insert, 10_000).flatten().collect();
     say(&mut client, OTHER + 4, &[&[2, 0x3f, 0xbd, 0x01][..], &inserts].concat(), false);
@@ -88,14 +88,14 @@ fn what_is_reserved_is_passed_over() {
 }
 
 #[test]
-fn a_client_that_breaks_the_rules_is_told_which() {
+fn protocol_violations_close_the_connection_with_their_code() {
     let mut served = Served::new("respond: hi", "");
     let huge = [varint(1), varint((1 << 62) - 1), vec![0; 100]].concat();
     let goaway = |id| frame(7, &varint(id));
     let cases: &[(&str, u64, Vec<u8>, bool, u64)] = &[
         ("data before the header", REQUEST, [frame(0, b"x"), headers()].concat(), false, FRAME_UNEXPECTED),
         ("settings of a request", REQUEST, frame(4, &[]), false, FRAME_UNEXPECTED),
-        ("a goodbye of a request", REQUEST, [headers(), goaway(0)].concat(), false, FRAME_UNEXPECTED),
+        ("GOAWAY on a request stream", REQUEST, [headers(), goaway(0)].concat(), false, FRAME_UNEXPECTED),
         (
             "a promise of a client",
             REQUEST,
@@ -103,7 +103,7 @@ fn a_client_that_breaks_the_rules_is_told_which() {
             false,
             FRAME_UNEXPECTED,
         ),
-        ("a header without end", REQUEST, huge.clone(), false, EXCESSIVE_LOAD),
+        ("an endless header", REQUEST, huge.clone(), false, EXCESSIVE_LOAD),
         (
             "an index beyond the table",
             REQUEST,
@@ -115,10 +115,10 @@ fn a_client_that_breaks_the_rules_is_told_which() {
         ("something before settings", CONTROL, [vec![0], goaway(0)].concat(), false, MISSING_SETTINGS),
         ("settings twice", CONTROL, [control(), frame(4, &[])].concat(), false, FRAME_UNEXPECTED),
         ("settings of HTTP/2", CONTROL, [vec![0], frame(4, &[2, 1])].concat(), false, SETTINGS_ERROR),
-        ("settings without end", CONTROL, [vec![0], frame(4, &[0x21; 3000])].concat(), false, FRAME_ERROR),
+        ("endless settings", CONTROL, [vec![0], frame(4, &[0x21; 3000])].concat(), false, FRAME_ERROR),
         ("a header that controls", CONTROL, [control(), headers()].concat(), false, FRAME_UNEXPECTED),
         ("data that controls", CONTROL, [control(), frame(0, b"x")].concat(), false, FRAME_UNEXPECTED),
-        ("a later goodbye", CONTROL, [control(), goaway(4), goaway(8)].concat(), false, ID_ERROR),
+        ("GOAWAY with a larger id", CONTROL, [control(), goaway(4), goaway(8)].concat(), false, ID_ERROR),
         ("fewer pushes", CONTROL, [control(), frame(13, &[9]), frame(13, &[8])].concat(), false, ID_ERROR),
         ("no more control", CONTROL, control(), true, CLOSED_CRITICAL_STREAM),
         ("a push of a client", CONTROL, vec![1, 0], false, STREAM_CREATION),
@@ -137,11 +137,11 @@ fn a_client_that_breaks_the_rules_is_told_which() {
     say(&mut twice, CONTROL, &control(), false);
     say(&mut twice, OTHER, &control(), false);
     assert_eq!(twice.closed_with(), STREAM_CREATION);
-    assert_eq!(served.connect().get("/").text(), "hi", "others are served");
+    assert_eq!(served.connect().get("/").text(), "hi", "other clients are served");
     served.gateway.wait_for_metric("quadrille_connections", &[], |open| open <= 1.0);
 }
 
-/// Two bytes of QPACK that stand for a hundred: what is decoded counts, not what was sent.
+/// Two bytes of QPACK that decode to a hundred: the decoded size is limited, not the encoded size.
 #[test]
 fn a_header_that_grows_when_it_is_decoded_is_refused() {
     let mut served = Served::new("respond: hi", "");
@@ -159,7 +159,7 @@ fn no_more_requests_are_under_way_than_allowed() {
     let mut client = served.client.connect_raw(served.gateway.address(0));
     assert_eq!(client.quic().peer_streams_left_bidi(), 250);
     for index in 0..250 {
-        // Each is begun and none is complete.
+        // Each request is started and remains incomplete.
         say(&mut client, 4 * index, &headers()[..3], false);
     }
     assert_eq!(client.quic().peer_streams_left_bidi(), 0);
@@ -175,8 +175,8 @@ fn no_more_requests_are_under_way_than_allowed() {
     }
 }
 
-/// RFC 9000 section 8.1: an address that somebody else has written on the envelope gets three times of what was sent, at
-/// most, however long the certificates are and however often the gateway tries.
+/// RFC 9000 section 8.1: an unvalidated (possibly spoofed) address receives at most three times the bytes that it
+/// sent, regardless of the certificates' size and the gateway's retransmissions.
 #[test]
 fn an_address_without_proof_is_sent_three_times_as_much_at_most() {
     let certificates = Certificates::new();
@@ -186,16 +186,20 @@ fn an_address_without_proof_is_sent_three_times_as_much_at_most() {
     let mut client = Http3Client::new(&certificates);
     let mut silent = client.begin(gateway.address(0), None);
     let (sent, mut received) = (silent.sent_bytes, 0);
-    eventually("there was more to say", || {
+    eventually("the gateway has no more to send", || {
         received += silent.overhear(Duration::from_millis(20));
         received > 2 * sent
     });
     received += silent.overhear(Duration::from_secs(2));
     assert!(received <= 3 * sent, "{received} bytes for {sent}");
-    assert_eq!(client.connect(gateway.address(0)).get("/").text(), "hi", "with proof it gets all");
+    assert_eq!(
+        client.connect(gateway.address(0)).get("/").text(),
+        "hi",
+        "a validated address receives everything"
+    );
 }
 
-/// A certificate with more behind it than may be sent to a stranger.
+/// Returns a certificate whose chain is larger than the amplification limit.
 fn long_chain(certificates: &Certificates) -> Pair {
     let pair = certificates.rsa(2048, &["localhost"]);
     let mut chain = std::fs::read_to_string(&pair.chain).expect("a chain");

@@ -1,4 +1,4 @@
-//! Bodies that are larger than any window, in both directions, by their checksums.
+//! Bodies larger than any window, in both directions, verified by checksum.
 
 use super::Served;
 use crate::support::{Nginx, http3::Http3};
@@ -10,7 +10,7 @@ use std::{
 };
 
 const MIB: u64 = 1 << 20;
-/// How many MiB, if the environment does not say it: `make soak-http3` sends a GiB.
+/// Default size in MiB; `make soak-http3` sends a GiB.
 const SIZE: u64 = 64;
 
 #[test]
@@ -26,9 +26,9 @@ fn large_bodies_pass_whole_in_both_directions() {
     let began = Instant::now();
     let sent = upload(&mut client, size);
     let uploaded = began.elapsed();
-    assert_eq!(digest(File::open(nginx.file("large")).expect("what nginx got")), sent, "what nginx got");
+    assert_eq!(digest(File::open(nginx.file("large")).expect("nginx's file")), sent, "nginx's file");
     let began = Instant::now();
-    assert_eq!(download(&mut client, size), sent, "what came back");
+    assert_eq!(download(&mut client, size), sent, "the downloaded body");
     println!("{size} MiB up in {uploaded:?}, and down in {:?}", began.elapsed());
 }
 
@@ -70,7 +70,7 @@ fn download(client: &mut Http3, size: u64) -> Vec<u8> {
     hasher.finish().expect("SHA-256").to_vec()
 }
 
-/// A MiB that no other one is like.
+/// Returns a unique MiB.
 fn piece(number: u64) -> Vec<u8> {
     let words = (number * MIB / 8..(number + 1) * MIB / 8).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     words.flat_map(u64::to_be_bytes).collect()
@@ -86,7 +86,7 @@ fn hasher() -> Hasher {
     Hasher::new(MessageDigest::sha256()).expect("SHA-256")
 }
 
-/// A MiB in ten seconds, on a machine that does much else.
+/// Time limit: ten seconds per MiB, for a busy machine.
 fn deadline(size: u64) -> Instant {
     Instant::now() + Duration::from_secs(180 + 10 * size)
 }

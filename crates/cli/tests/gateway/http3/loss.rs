@@ -1,4 +1,4 @@
-//! Networks that lose datagrams, and bring them in another order.
+//! Networks with packet loss and reordering.
 
 use super::Served;
 use crate::support::{echo_server, http3::Sending, ports};
@@ -8,14 +8,14 @@ use std::{
     time::Duration,
 };
 
-/// Of a hundred datagrams, a network loses some, and brings some later than those behind them.
+/// Percentages of datagrams that are lost and reordered.
 #[derive(Clone, Copy, Debug)]
 struct Faults {
     lost: u64,
     late: u64,
 }
 
-/// A network between one client and a server.
+/// A simulated network between one client and a server.
 fn network(server: SocketAddr, faults: Faults) -> SocketAddr {
     let outside = UdpSocket::bind(("127.0.0.1", ports::free())).expect("a port");
     let inside = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -38,7 +38,7 @@ fn network(server: SocketAddr, faults: Faults) -> SocketAddr {
     address
 }
 
-/// What has come on this side and is not lost, in the order in which it goes on.
+/// Returns the datagrams received on this side that are not lost, in the order of delivery.
 fn carried(socket: &UdpSocket, faults: Faults, chance: &mut Chance) -> Vec<(Vec<u8>, SocketAddr)> {
     let mut datagram = [0; 65_535];
     let (mut carried, mut late) = (Vec::new(), Vec::new());
@@ -54,7 +54,7 @@ fn carried(socket: &UdpSocket, faults: Faults, chance: &mut Chance) -> Vec<(Vec<
     carried
 }
 
-/// The same in each run.
+/// Returns a random number, deterministic in each run.
 struct Chance(u64);
 
 impl Chance {
@@ -82,6 +82,6 @@ fn bodies_pass_whole_over_networks_with_faults() {
         });
         assert_eq!(answer.status, 200, "{faults:?}");
         let at = answer.body.windows(4).position(|window| window == b"\r\n\r\n").expect("a header") + 4;
-        assert!(answer.body[at..] == body[..], "{faults:?}: {} bytes came back", answer.body.len() - at);
+        assert!(answer.body[at..] == body[..], "{faults:?}: {} bytes returned", answer.body.len() - at);
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP/3: requests as over HTTP/2, and what only QUIC has.
+//! HTTP/3: requests as over HTTP/2, and features specific to QUIC.
 
 mod browser;
 mod chains;
@@ -15,7 +15,7 @@ use crate::support::{
     Certificates, Configuration, Gateway, Http3Client, Pair, document, http3::Http3, listener,
 };
 
-/// A gateway that serves HTTP/3 with these keys of its listener and these upstreams, for a client of it.
+/// A gateway that serves HTTP/3 with these listener keys and upstreams, and its client.
 struct Served {
     certificates: Certificates,
     pair: Pair,

@@ -1,7 +1,7 @@
 """aioquic against a gateway: other_client.py ADDRESS:PORT CA WHAT, where WHAT is one of the functions below.
 
-Prints what came of it, a line each. The rules are those of RFC 9000; to break them, the client is made to forget what its peer
-allows, or what it has sent itself.
+Prints one line for each result. The violations are of RFC 9000; for them, the client discards its peer's limits or its
+own state.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ WITHIN = 10
 
 
 class Client(QuicConnectionProtocol):
-    """A client of HTTP/3."""
+    """An HTTP/3 client."""
 
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **named)
@@ -74,7 +74,7 @@ def client(settings=None, **named):
 
 
 async def requests():
-    """Requests, bodies both ways, fresh keys and another connection id on one connection."""
+    """Requests, bodies in both directions, a key update and another connection id on one connection."""
     async with client() as one:
         print("get:", await one.get("/"))
         body = bytes(range(256)) * 4096 * 3
@@ -89,7 +89,7 @@ async def requests():
 
 
 async def resumption():
-    """A session of one connection in another."""
+    """Resumption of a session on another connection."""
     tickets = []
     async with client(session_ticket_handler=tickets.append) as one:
         await one.get("/")
@@ -102,7 +102,7 @@ async def resumption():
 
 
 async def broken(how):
-    """What a connection is closed with, once the client has broken a rule in this way."""
+    """Prints the code with which the connection is closed after this violation."""
     async with client() as one:
         await one.get("/")
         how(one)
@@ -111,7 +111,7 @@ async def broken(how):
 
 
 def opened(one, stream_id, offset, data=b"x"):
-    """Bytes of a stream from this offset on, whatever the peer allows."""
+    """Sends bytes of a stream from this offset on, ignoring the peer's limits."""
     stream = one._quic._get_or_create_stream_for_send(stream_id)
     stream.is_blocked = False
     stream.max_stream_data_remote = 1 << 60
@@ -127,12 +127,12 @@ def next_streams(one):
 
 
 def stream_data(one):
-    """More than one stream may have (section 4.1)."""
+    """Exceeds the limit of one stream (section 4.1)."""
     opened(one, next_streams(one)[0], one._quic._remote_max_stream_data_bidi_remote)
 
 
 def connection_data(one):
-    """More than all streams together may have, and none more than it may have itself (section 4.1)."""
+    """Exceeds the limit of the connection, but not that of any stream (section 4.1)."""
     each, in_all = one._quic._remote_max_stream_data_bidi_remote, one._quic._remote_max_data
     assert each * len(next_streams(one)) > in_all, (each, in_all)
     for stream_id in next_streams(one):
@@ -140,14 +140,14 @@ def connection_data(one):
 
 
 def streams(one):
-    """One stream more than allowed (section 4.6)."""
+    """Exceeds the limit of streams by one (section 4.6)."""
     allowed = one._quic._remote_max_streams_bidi
     one._quic._remote_max_streams_bidi = 1 << 60
     opened(one, 4 * allowed, 0)
 
 
 def final_size(one):
-    """A reset that says that less was sent than has come (section 4.5)."""
+    """Resets a stream with a final size below the bytes sent (section 4.5)."""
     stream = opened(one, next_streams(one)[0], 0, b"x" * 100)
     one.transmit()
     stream.sender.highest_offset = 10
@@ -155,14 +155,14 @@ def final_size(one):
 
 
 def handshake_data(one):
-    """Bytes of the handshake far behind those that have come (section 7.5)."""
+    """Sends handshake bytes at an offset far beyond those sent (section 7.5)."""
     sender = one._quic._crypto_streams[Epoch.ONE_RTT].sender
     sender._buffer_start = sender._buffer_stop = 1 << 20
     sender.write(b"x")
 
 
 def acknowledgement(one):
-    """A packet that was never sent is acknowledged (section 13.1)."""
+    """Acknowledges a packet that was never sent (section 13.1)."""
     space = one._quic._spaces[Epoch.ONE_RTT]
     space.ack_queue.add(1 << 20, (1 << 20) + 1)
     space.ack_at = 0

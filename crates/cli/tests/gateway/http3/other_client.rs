@@ -1,4 +1,4 @@
-//! aioquic, whose authors have nothing to do with quiche's: what it asks for, and the rules of QUIC that it is made to break.
+//! aioquic, a QUIC implementation independent of quiche: its requests, and protocol violations.
 
 use super::Served;
 use crate::support::{echo_server, output};
@@ -10,20 +10,21 @@ use std::{
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gateway/http3/other_client.py");
 
-/// The Python that has it. `None`, with a word of why, where it cannot be had.
+/// Returns a Python with aioquic. If it cannot be installed, prints the reason and returns `None`.
 fn python() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install-tools.sh");
     let installed =
         Command::new("bash").arg(script).arg("aioquic").stderr(Stdio::inherit()).output().expect("bash");
     if !installed.status.success() {
-        // Past the capture of what tests print, since a skipped test passes.
-        let _ = writeln!(std::io::stderr(), "SKIPPED: aioquic cannot be had from the Python package index");
+        // Bypasses the output capture of tests, because a skipped test passes.
+        let _ =
+            writeln!(std::io::stderr(), "SKIPPED: aioquic cannot be installed from the Python package index");
         return None;
     }
     Some(Path::new(String::from_utf8_lossy(&installed.stdout).trim()).join("python"))
 }
 
-/// What it says of something it does, for a gateway that answers `hi` and sends back what is posted to `/echo`.
+/// Returns the client's output for an action, with a gateway that responds with `hi` and echoes bodies on `/echo`.
 fn said(python: &Path, served: &Served, what: &str) -> String {
     let mut command = Command::new(python);
     command.arg(SCRIPT).arg(served.gateway.address(0).to_string()).arg(served.certificates.ca()).arg(what);
@@ -54,9 +55,9 @@ fn it_is_answered_as_every_client() {
     assert_eq!(said(&python, &served, "resumption").trim(), "resumed: True 200 hi");
 }
 
-/// RFC 9000 section 20.1 has the codes.
+/// The codes are in RFC 9000 section 20.1.
 #[test]
-fn whoever_takes_more_than_it_was_allowed_is_told_so() {
+fn flow_control_violations_close_the_connection() {
     let Some(python) = python() else { return };
     let mut served = served();
     let wrong: Vec<_> = [
@@ -74,6 +75,6 @@ fn whoever_takes_more_than_it_was_allowed_is_told_so() {
     })
     .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(served.connect().get("/").text(), "hi", "others are served");
+    assert_eq!(served.connect().get("/").text(), "hi", "other clients are served");
     served.gateway.wait_for_metric("quadrille_connections", &[], |open| open <= 1.0);
 }

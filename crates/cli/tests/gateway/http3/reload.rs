@@ -1,4 +1,4 @@
-//! Reloads and drains under load: connections are told to go and lose nothing.
+//! Reloads and drains under load: connections receive GOAWAY and no request fails.
 
 use super::Served;
 use crate::support::{
@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-/// Routes change and certificates stay: connections go on, and see the new routes.
+/// A reload that changes routes and keeps certificates: connections stay open, and use the new routes.
 #[test]
 fn a_connection_goes_on_over_a_reload() {
     let mut served = Served::new("respond: before", "");
@@ -26,7 +26,7 @@ fn a_connection_goes_on_over_a_reload() {
 
 const RELOADS: usize = 100;
 
-/// Ends threads that would go on when one of them panics.
+/// Ends the other threads when one of them panics.
 struct SetWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
@@ -35,7 +35,7 @@ impl Drop for SetWhenDropped<'_> {
     }
 }
 
-/// Every reload changes what is asked of clients, so that all have to come again.
+/// Every reload changes the requirements for clients, so that all must reconnect.
 #[test]
 fn reloads_under_load_fail_no_request() {
     let nginx = Nginx::new("return 200 right;");
@@ -56,20 +56,20 @@ fn reloads_under_load_fail_no_request() {
                 moved.fetch_add(1, Ordering::Relaxed);
                 while !over.load(Ordering::Relaxed) {
                     let answer = connection.get("/");
-                    // One that has not been asked for a certificate is of no use any more (RFC 9110 section 15.5.20).
+                    // A connection without a certificate request is no longer accepted (RFC 9110 section 15.5.20).
                     let elsewhere = answer.status == 421;
                     assert!(elsewhere || answer.text() == "right", "{answer:?}");
                     answered.fetch_add(1, Ordering::Relaxed);
                     if elsewhere || connection.told_to_go {
                         connection = client.connect(address);
-                        // Only now: the next reload must find it as this one has left it.
+                        // Only now: the next reload must find the connection in this state.
                         moved.fetch_add(1, Ordering::Relaxed);
                     }
                 }
             });
         }
-        // Whoever came after the first reload would not be told to go by it.
-        eventually("a client does not come", || {
+        // A client that connected after the first reload would receive no GOAWAY from it.
+        eventually("a client does not connect", || {
             moved.load(Ordering::Relaxed) >= 4 || over.load(Ordering::Relaxed)
         });
         for number in 0..RELOADS {
@@ -81,7 +81,7 @@ fn reloads_under_load_fail_no_request() {
                 text.clone()
             });
             served.gateway.signal("HUP");
-            eventually("nobody is told to go", || {
+            eventually("no connection receives GOAWAY", || {
                 moved.load(Ordering::Relaxed) >= before + 4 || over.load(Ordering::Relaxed)
             });
         }
@@ -91,7 +91,7 @@ fn reloads_under_load_fail_no_request() {
     assert_eq!(served.connect().get("/").text(), "right");
 }
 
-/// HTTP/3 comes and goes without a word to clients of TCP.
+/// HTTP/3 is disabled and enabled without effect on TCP connections.
 #[test]
 fn http3_is_switched_on_and_off_by_reloads() {
     let mut served = Served::new("respond: hi", "");
@@ -99,27 +99,29 @@ fn http3_is_switched_on_and_off_by_reloads() {
     let connector = Connector::new(&served.certificates);
     let mut tcp = connector.http(address).expect("TLS");
     let mut client = served.connect();
+    // A connection whose handshake ends after the reload receives GOAWAY with its first response only.
+    assert_eq!(client.get("/").text(), "hi");
     let text = std::fs::read_to_string(served.file.path()).expect("the file");
     served.file.replace(&text.replace("http3: on", "http3: off"));
     served.gateway.signal("HUP");
-    client.run_until("it is not told to go", |client| client.told_to_go);
+    client.run_until("it receives no GOAWAY", |client| client.told_to_go);
     let is_free = || UdpSocket::bind(address).is_ok();
     while !client.quic().is_closed() && !is_free() {
         client.turn();
     }
     eventually("the port is still taken", is_free);
-    assert_eq!(tcp.get("/").expect("an answer").header("alt-svc"), None);
+    assert_eq!(tcp.get("/").expect("a response").header("alt-svc"), None);
     served.file.replace(&text);
     served.gateway.signal("HUP");
     eventually("the port stays free", || !is_free());
     assert_eq!(served.connect().get("/").text(), "hi");
-    assert!(tcp.get("/").expect("an answer").header("alt-svc").is_some());
+    assert!(tcp.get("/").expect("a response").header("alt-svc").is_some());
 }
 
 #[test]
-fn a_port_that_is_taken_is_no_reload() {
+fn a_port_in_use_fails_the_reload() {
     let mut served = Served::new("respond: hi", "");
-    // Not one of the system's choosing: its TCP port may be that of any client at the time.
+    // Not an ephemeral port: its TCP port may belong to any client at the time.
     let taken = UdpSocket::bind(("127.0.0.1", ports::free())).expect("a port");
     let pair = served.certificates.ecdsa("P-256", &["localhost"]);
     let listener = listener_at(taken.local_addr().expect("an address"), &pair, "http3: on, respond: other");
@@ -136,9 +138,9 @@ fn a_drain_completes_what_is_under_way() {
     let mut served = Served::new("upstream: web", &format!("web: {{servers: [\"{}\"]}}", nginx.address()));
     let mut client = served.connect();
     let id = client.start("GET", "/slow", &[], true);
-    client.run_until("no answer", |client| !client.answer(id).body.is_empty());
+    client.run_until("no response", |client| !client.answer(id).body.is_empty());
     served.gateway.signal("TERM");
-    client.run_until("it is not told to go", |client| client.told_to_go);
+    client.run_until("it receives no GOAWAY", |client| client.told_to_go);
     let answer = client.finish(id);
     assert_eq!((answer.body.len(), answer.ended), (300 * 1024, Some(Ok(()))));
     until_over(&mut client);

@@ -1,4 +1,4 @@
-//! Requests of every kind, as over HTTP/2.
+//! All kinds of requests, as over HTTP/2.
 
 use super::Served;
 use crate::support::{
@@ -14,7 +14,7 @@ use std::{
     thread,
 };
 
-/// Bytes of which no two pieces are the same.
+/// Returns bytes without repetitions.
 fn content(length: usize) -> Vec<u8> {
     (0..length as u32).flat_map(|at| at.wrapping_mul(2_654_435_761).to_be_bytes()).take(length).collect()
 }
@@ -68,7 +68,7 @@ fn bodies_pass_in_both_directions_whole() {
         let answer = client.exchange(&request);
         assert_eq!((answer.status, answer.ended), (200, Some(Ok(()))));
         let at = answer.body.windows(4).position(|window| window == b"\r\n\r\n").expect("a header") + 4;
-        assert!(answer.body[at..] == body[..], "{length}: {} bytes came back", answer.body.len() - at);
+        assert!(answer.body[at..] == body[..], "{length}: {} bytes returned", answer.body.len() - at);
         assert!(answer.text().contains("content-type: x/y"), "{length}");
     }
 }
@@ -87,7 +87,7 @@ fn many_requests_share_a_connection() {
     assert_eq!(served.gateway.metric("quadrille_quic_handshakes_total", &[]), 1.0);
 }
 
-/// A server that answers every request with these bytes once it has read its header, and then reads what else comes.
+/// Starts a server that responds to every request with these bytes after the header, and then reads the rest.
 fn server(answer: &'static [u8]) -> (SocketAddr, std::sync::mpsc::Receiver<Vec<u8>>) {
     let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -134,12 +134,12 @@ fn a_clients_trailers_reach_the_server() {
     let id = client.start("POST", "/", &[("te", "trailers")], false);
     assert_eq!(client.write(id, b"abc", false), 3);
     client.write_trailers(id, &[("x-sum", "6")]);
-    assert_eq!(client.finish(id).status, 504, "the server says nothing");
+    assert_eq!(client.finish(id).status, 504, "the server does not respond");
     let body = heard.recv_timeout(PATIENCE).expect("a body");
     assert_eq!(String::from_utf8_lossy(&body), "3\r\nabc\r\n0\r\nx-sum: 6\r\n\r\n");
 }
 
-/// A server must never see a body of another length than the header says: the rest would be another request.
+/// A server must never receive a body whose length differs from the header: the rest would be another request.
 #[test]
 fn a_body_is_as_long_as_its_header_says() {
     let (address, heard) = server(b"");
@@ -161,7 +161,7 @@ fn a_body_is_as_long_as_its_header_says() {
 const MESSAGE_ERROR: u64 = 0x10e;
 
 #[test]
-fn what_is_no_request_ends_its_stream_and_no_other() {
+fn a_malformed_request_ends_only_its_stream() {
     let mut served = Served::new("respond: hi", "");
     let mut client = served.connect();
     for (name, value) in [("connection", "close"), ("transfer-encoding", "chunked"), (":path", "/again")] {
@@ -212,7 +212,7 @@ fn a_request_that_is_given_up_is_given_up_at_the_server() {
     });
 }
 
-/// Streams that are begun only to be reset cost a request each.
+/// Streams that are opened and reset at once count as requests.
 #[test]
 fn a_client_that_only_resets_streams_is_disconnected() {
     let (address, _heard) = server(b"");
@@ -230,7 +230,7 @@ fn a_client_that_only_resets_streams_is_disconnected() {
 }
 
 #[test]
-fn clients_of_tcp_hear_of_it() {
+fn clients_of_tcp_receive_alt_svc() {
     let nginx = Nginx::new("add_header Alt-Svc 'h3=\":1\"'; return 200 ok;");
     let upstreams = format!("web: {{servers: [\"{}\"]}}", nginx.address());
     for (keys, expected) in [
@@ -254,7 +254,7 @@ fn clients_of_tcp_hear_of_it() {
                     .lines()
                     .find_map(|line| line.strip_prefix("alt-svc: ").or(line.strip_prefix("Alt-Svc: ")));
                 let expected = expected.map(|text| text.replace("PORT", &served.gateway.port().to_string()));
-                // Without a word of ours, a server's own stands.
+                // If the gateway sends no `Alt-Svc`, a server's own is kept.
                 let expected = expected.or((path == "/there").then(|| "h3=\":1\"".to_owned()));
                 assert_eq!(said.map(str::to_owned), expected, "{keys} {path} {version}");
             }
@@ -267,9 +267,9 @@ fn what_http3_cannot_be_with_is_said_before_anything_is_served() {
     let certificates = crate::support::Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     for (keys, said) in [
-        ("mode: tcp, upstream: web", "HTTP/3 is for `mode: http` with TLS"),
+        ("mode: tcp, upstream: web", "HTTP/3 requires `mode: http` with TLS"),
         ("respond: hi, tls: {max: 1.2}", "HTTP/3 needs TLS 1.3"),
-        ("respond: hi, proxy_protocol: required", "the PROXY protocol announces no clients of HTTP/3"),
+        ("respond: hi, proxy_protocol: required", "the PROXY protocol does not support HTTP/3"),
     ] {
         let listener = crate::support::listener(&pair, &format!("http3: on, {keys}"));
         let file = crate::support::Configuration::new(&crate::support::document(
@@ -282,7 +282,8 @@ fn what_http3_cannot_be_with_is_said_before_anything_is_served() {
     }
 }
 
-/// RFC 9218: of two large answers the more urgent comes first, though it was asked for later. Without a word the older does.
+/// RFC 9218: of two large responses, the more urgent one is sent first even if requested later. Without priorities,
+/// the older one is.
 #[test]
 fn what_a_client_wants_first_comes_first() {
     let nginx = Nginx::new("");
@@ -293,7 +294,7 @@ fn what_a_client_wants_first_comes_first() {
     served.client.config().set_initial_max_stream_data_bidi_local(1 << 24);
     served.client.config().set_max_connection_window(1 << 25);
     served.client.config().set_initial_max_data(1 << 25);
-    // How much of the first has come when the second is complete.
+    // The part of the first that has arrived when the second is complete.
     let mut first_when_second_ends = |first: &[(&str, &str)], second: &[(&str, &str)], update: bool| {
         let mut client = served.connect();
         let early = client.start("GET", "/large", first, true);

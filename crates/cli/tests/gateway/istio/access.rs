@@ -1,4 +1,4 @@
-//! Who is let in, by RequestAuthentication and AuthorizationPolicy.
+//! Access control by RequestAuthentication and AuthorizationPolicy.
 
 use super::{Mesh, backend, external, shop};
 use crate::support::{
@@ -6,17 +6,17 @@ use crate::support::{
 };
 use serde_json::{Value, json};
 
-/// A gateway before a backend that answers `right` and the header `x-role`, with these objects.
+/// Starts a gateway in front of a backend that responds with `right` and the header `x-role`, with these objects.
 pub(super) fn started(objects: &[(&str, &str)]) -> Option<(Mesh, Nginx, u16)> {
     started_in("{}", objects)
 }
 
-/// The same in a mesh with this configuration.
+/// Starts it in a mesh with this configuration.
 fn started_in(mesh: &str, objects: &[(&str, &str)]) -> Option<(Mesh, Nginx, u16)> {
     switched(&[], mesh, objects)
 }
 
-/// The same with these environment variables for istiod.
+/// Starts it with these environment variables for istiod.
 fn switched(
     environment: &[(&'static str, &'static str)],
     mesh: &str,
@@ -33,7 +33,7 @@ fn switched(
     Some((mesh, nginx, port))
 }
 
-/// An object of Istio's for the gateway.
+/// Returns an Istio object for the gateway.
 fn object(kind: &str, name: &str, spec: &str) -> String {
     format!(
         "apiVersion: security.istio.io/v1
@@ -88,7 +88,7 @@ fn tokens_and_what_they_say_let_clients_in() {
     assert_eq!(ask("/", &key.token("RS256", &claims("alice", "admin"))), "right admin 200");
     assert_eq!(ask("/", &key.token("RS256", &claims("alice", "guest"))), denied);
     assert_eq!(ask("/", &key.token("RS256", &claims("bob", "admin"))), denied);
-    // A bad token is no better than none, even where none is needed.
+    // An invalid token is rejected even where no token is required.
     let mut expired = claims("alice", "admin");
     expired["exp"] = seconds_from_now(-600).into();
     assert_eq!(ask("/public", &key.token("RS256", &expired)), "Jwt is expired 401");
@@ -98,20 +98,20 @@ fn tokens_and_what_they_say_let_clients_in() {
     let mut foreign = claims("alice", "admin");
     foreign["aud"] = "elsewhere".into();
     assert_eq!(ask("/", &key.token("RS256", &foreign)), "Audiences in Jwt are not allowed 403");
-    // The issuer has a new key: the old one is nobody's.
+    // The issuer has a new key: the old one is no longer valid.
     mesh.configure("tokens", &issuer(&jwks(&[&other])));
     mesh.await_or_show("agent.log", || ask("/", &forged) == "right admin 200");
     let old = key.token("RS256", &claims("alice", "admin"));
     assert_eq!(ask("/", &old), "Jwt verification fails 401");
     assert_eq!(mesh.refused(), Vec::<String>::new());
-    // Nothing of a token is in a log.
+    // Logs contain no part of a token.
     let log = mesh.log("agent.log");
     let parts = [&forged, &old].map(|token| token.rsplit('.').next().expect("a signature"));
     assert!(parts.iter().all(|part| !log.contains(part)), "{log}");
 }
 
 #[test]
-fn who_brings_no_token_is_denied_and_tokens_of_two_issuers_do() {
+fn requests_without_a_token_are_denied_and_tokens_of_two_issuers_are_accepted() {
     let (one, two) = (TokenKey::p256("one"), TokenKey::ed25519("two"));
     let issuers = object(
         "RequestAuthentication",
@@ -126,14 +126,14 @@ fn who_brings_no_token_is_denied_and_tokens_of_two_issuers_do() {
     );
     let policy = object(
         "AuthorizationPolicy",
-        "somebody",
+        "user-1",
         "  action: DENY
   rules: [ { from: [ { source: { notRequestPrincipals: [ '*' ] } } ] } ]",
     );
     let Some((mesh, _nginx, port)) = started(&[("tokens", &issuers), ("policy", &policy)]) else { return };
     let ask = |arguments: &[&str]| mesh.ask("shop-cert", "shop.example.com", port, "/", arguments);
     mesh.await_or_show("agent.log", || ask(&[]) == "RBAC: access denied 403");
-    let claims = |issuer: &str| json!({ "iss": issuer, "sub": "somebody" });
+    let claims = |issuer: &str| json!({ "iss": issuer, "sub": "user-1" });
     let by_one = format!("Authorization: Bearer {}", one.token("ES256", &claims("one")));
     let by_two = format!("x-token: {}", two.token("EdDSA", &claims("two")));
     mesh.await_or_show("agent.log", || ask(&["-H", &by_one]) == "right  200");
@@ -144,7 +144,8 @@ fn who_brings_no_token_is_denied_and_tokens_of_two_issuers_do() {
     assert_eq!(mesh.refused(), Vec::<String>::new());
 }
 
-/// Istiod may leave it to gateways to fetch the keys of tokens. It could not itself: only the mesh knows the host.
+/// Istiod may delegate the fetching of token keys to gateways. It could not fetch them itself: the host exists only
+/// in the mesh.
 #[test]
 fn keys_of_tokens_are_fetched_by_the_gateway() {
     let key = TokenKey::rsa("one", 2048);
@@ -157,7 +158,7 @@ fn keys_of_tokens_are_fetched_by_the_gateway() {
         object("RequestAuthentication", "tokens", rule),
         object(
             "AuthorizationPolicy",
-            "somebody",
+            "user-1",
             "  action: DENY
   rules: [ { from: [ { source: { notRequestPrincipals: [ '*' ] } } ] } ]",
         ),
@@ -212,7 +213,7 @@ fn an_authorization_server_decides() {
         let header = format!("x-ext-authz: {decision}");
         mesh.ask("shop-cert", "shop.example.com", port, path, &["-H", &header])
     };
-    // What is denied needs no backend, whose endpoints may come later.
+    // A denied request needs no backend, whose endpoints may arrive later.
     mesh.await_or_show("agent.log", || ask("/free", "allow") == "right  200");
     for provider in ["by-grpc", "by-http"] {
         mesh.configure("policy", &policy(provider));
@@ -239,7 +240,7 @@ fn an_authorization_server_decides() {
         assert_eq!(ask("/asked", "fail"), " 403");
         assert_eq!(ask("/free", "fail"), "right  200");
     }
-    // A server that is not there lets nobody in.
+    // An unavailable server denies all requests.
     mesh.configure("http", &external("http.example.com", "HTTP", 9000, 1));
     mesh.await_or_show("agent.log", || ask("/asked", "allow") == " 403");
     assert_eq!(ask("/free", "allow"), "right  200");

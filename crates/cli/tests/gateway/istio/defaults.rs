@@ -1,11 +1,11 @@
-//! What works with Istio's own defaults: nothing is switched off for the gateway.
+//! Istio's own defaults: no feature is disabled for the gateway.
 
 use super::{Mesh, backend, shop};
 use crate::support::{Nginx, eventually, ports, succeed};
 use serde_json::Value;
 use std::{net::TcpStream, process::Command};
 
-/// A gateway before a backend that answers `right`.
+/// Starts a gateway in front of a backend that responds with `right`.
 fn started() -> Option<(Mesh, Nginx, u16)> {
     let nginx = Nginx::new("location / { return 200 right; }");
     let port = ports::free();
@@ -22,11 +22,11 @@ fn requests_are_answered_and_nothing_is_refused() {
     let Some((mesh, _nginx, port)) = started() else { return };
     assert_eq!(mesh.refused(), Vec::<String>::new());
     let log = mesh.log("istiod.log");
-    // Istiod's fake client of Kubernetes also offers it every Secret as another cluster's kubeconfig.
+    // Istiod's fake Kubernetes client also returns every Secret as another cluster's kubeconfig.
     let mut log = log.lines().filter(|line| !line.contains("kubeconfig"));
     let complaints = ["cannot unmarshal", "Subscribed resources check mismatch"];
     assert_eq!(log.find(|line| complaints.iter().any(|complaint| line.contains(complaint))), None);
-    // A Secret that changes is served without a restart.
+    // A changed Secret is served without a restart.
     mesh.secret("shop-cert", "shop.example.com");
     mesh.await_answer("shop-cert", "shop.example.com", port, "/", "right 200");
 }
@@ -35,7 +35,7 @@ fn requests_are_answered_and_nothing_is_refused() {
 fn the_agent_finds_the_pages_that_it_asks_envoy_for() {
     let Some((mesh, _nginx, _)) = started() else { return };
     assert_eq!(mesh.admin_page("/ready"), "LIVE\n");
-    // The two questions of the agent's readiness probe.
+    // The two requests of the agent's readiness probe.
     let state =
         mesh.admin_page("/stats?usedonly&filter=^(server\\.state|listener_manager\\.workers_started)");
     assert_eq!(state, "listener_manager.workers_started: 1\nserver.state: 0\n");
@@ -53,7 +53,7 @@ fn the_agent_finds_the_pages_that_it_asks_envoy_for() {
     assert!(id.starts_with("router~192.0.2.2~gateway-1.istio-system~"), "{id}");
     let info: Value = serde_json::from_str(&mesh.admin_page("/server_info")).expect("JSON");
     assert_eq!((&info["state"], &info["node"]["id"]), (&"LIVE".into(), &id.into()));
-    // The listener of the agent's bootstrap for Prometheus leads to the admin address.
+    // The Prometheus listener of the agent's bootstrap forwards to the admin address.
     let url = format!("http://127.0.0.1:{}/stats/prometheus", mesh.metrics);
     let metrics = succeed(Command::new("curl").args(["-sS", "--fail", "--noproxy", "*", &url]));
     assert!(metrics.contains("envoy_server_state"), "{metrics}");
@@ -68,15 +68,15 @@ fn the_agent_drains_the_gateway_as_it_drains_envoy() {
     };
     assert_eq!(mesh.admin_page("/drain_listeners"), "Method GET not allowed, POST required.\n");
     assert_eq!(drain("?graceful&skip_exit"), "OK\n");
-    // Connections still come, and end with their first answer.
+    // Connections are still accepted, and closed after their first response.
     assert_eq!(mesh.get("shop-cert", "shop.example.com", port, "/"), "right 200");
     assert_eq!(drain(""), "OK\n");
-    eventually("the listener is still there", || TcpStream::connect(("127.0.0.1", port)).is_err());
+    eventually("the listener is still open", || TcpStream::connect(("127.0.0.1", port)).is_err());
     assert_eq!(mesh.admin_page("/ready"), "LIVE\n", "as in Envoy");
 }
 
 #[test]
-fn istiod_may_go_and_come_back() {
+fn istiod_may_stop_and_restart() {
     let Some((mut mesh, nginx, port)) = started() else { return };
     mesh.stop_istiod();
     for _ in 0..20 {

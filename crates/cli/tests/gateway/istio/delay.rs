@@ -1,4 +1,4 @@
-//! The delay that the mesh gives to private keys.
+//! The mesh's poll delay for private keys.
 
 use super::{Mesh, backend, shop};
 use crate::support::{Connector, eventually, ports};
@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A handshake of a lone client.
+/// Measures the handshake of a single client.
 fn handshake(mesh: &Mesh, port: u16) -> Duration {
     let connector = Connector::trusting(&mesh.path("shop-cert-ca.pem"));
     let tcp = TcpStream::connect(("127.0.0.1", port)).expect("the gateway");
@@ -16,7 +16,7 @@ fn handshake(mesh: &Mesh, port: u16) -> Duration {
     began.elapsed()
 }
 
-/// The delay of the secret that istiod delivered, as the gateway shows it.
+/// Returns the delay of the secret delivered by istiod, as shown by the gateway.
 fn delivered(mesh: &Mesh) -> Option<String> {
     let dump: serde_json::Value = serde_json::from_str(&mesh.admin_page("/config_dump")).ok()?;
     let secrets = dump["configs"][5]["dynamic_active_secrets"].as_array()?.clone();
@@ -45,7 +45,7 @@ fn a_lone_client_waits_for_the_meshs_delay() {
         });
         Some(mesh)
     };
-    // No handshake is shorter than the delay, and each time one is shorter than the delay before.
+    // No handshake is shorter than the delay, and each time some handshake is shorter than the previous delay.
     let mut before = Duration::MAX;
     for (delay, shown) in [(200, "0.2s"), (10, "0.01s")] {
         let Some(mesh) = started(&provided(&format!("{delay}ms"))) else { return };
@@ -63,7 +63,7 @@ fn a_lone_client_waits_for_the_meshs_delay() {
         );
         before = delay;
     }
-    // Istio refuses a delay of zero; this is none.
+    // Istio rejects a delay of zero; this value is effectively zero.
     let Some(mesh) = started("{}") else { return };
     assert_eq!(delivered(&mesh).as_deref(), Some("none"));
     eventually("no handshake is without a delay", || handshake(&mesh, port) < before);

@@ -1,5 +1,5 @@
-//! The stock Envoy and Quadrille under the same istiod and agent: the configuration that istiod makes of a Gateway and a
-//! VirtualService is served by both in the same way.
+//! The stock Envoy and Quadrille under the same istiod and agent: both serve istiod's configuration for a Gateway and
+//! a VirtualService in the same way.
 
 use super::{Mesh, routes};
 use crate::{
@@ -8,13 +8,13 @@ use crate::{
 };
 use std::path::Path;
 
-/// What istiod adds otherwise, the stock Envoy does not know.
+/// Disables the parts of istiod's configuration that the stock Envoy does not support.
 const SWITCHES: [(&str, &str); 2] =
     [("PILOT_ENABLE_METADATA_EXCHANGE", "false"), ("PILOT_ENABLE_ALPN_FILTER", "false")];
 
 const HOST: &str = "shop.example.com";
 
-/// Paths for each route of [`routes::OBJECTS`], and beside them.
+/// Paths for each route of [`routes::OBJECTS`], and others.
 const PATHS: &[&str] = &[
     "/exact",
     "/exact/",
@@ -66,7 +66,7 @@ const VARIANTS: &[&[&str]] = &[
     &["-H", "Host: shop.example.com:9"],
 ];
 
-/// What a gateway answers to everything.
+/// Returns a gateway's responses to all requests.
 fn answers(mesh: &mut Mesh, program: &Path, port: u16) -> Vec<(String, Vec<String>)> {
     mesh.start_proxy(program);
     mesh.await_answer("shop-cert", HOST, port, "/exact", "exact 200");
@@ -74,11 +74,11 @@ fn answers(mesh: &mut Mesh, program: &Path, port: u16) -> Vec<(String, Vec<Strin
     let requests = PATHS.iter().flat_map(|path| VARIANTS.iter().map(move |variant| (path, variant)));
     let answer = |(path, variant): (&&str, &&[&str])| {
         let mut answer = stock::ask_host("https", HOST, port, path, variant);
-        // Own texts name their character set; what there is no route for, Envoy answers without a body.
+        // Local replies have a character set; Envoy responds without a body if there is no route.
         answer.retain(|line| !line.starts_with("content-type:"));
         match answer[0].as_str() {
             "404" => answer.truncate(1),
-            // Envoy's own 201 names the request's URI, which is what is meant without it (RFC 9110 section 15.3.2).
+            // Envoy's own 201 contains the request's URI, which is also the default (RFC 9110 section 15.3.2).
             "201" => answer.retain(|line| !line.starts_with("location:")),
             _ => {}
         }
@@ -94,8 +94,8 @@ fn both_serve_what_istiod_makes() {
                 attempt=$http_x_envoy_attempt_count path=$http_x_envoy_original_path";
     let [one, two] =
         ["one", "two"].map(|name| Nginx::new(&format!("location / {{ return 200 \"{name} {told}\"; }}")));
-    let (https, http, nobody) = (ports::free(), ports::free(), ports::free());
-    let servers = [one.address().port(), two.address().port(), nobody, nobody];
+    let (https, http, absent) = (ports::free(), ports::free(), ports::free());
+    let servers = [one.address().port(), two.address().port(), absent, absent];
     let objects = routes::objects(https, http, servers);
     let Some(mut mesh) = Mesh::switched(&SWITCHES, "enableAutoMtls: false", &[("shop", &objects)]) else {
         return;

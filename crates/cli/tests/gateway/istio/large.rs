@@ -1,5 +1,5 @@
-//! A mesh of many services, and istiod and Secrets that come and go under load. `make soak-istio` makes it large, and
-//! prints how long changes take and what they cost, beside the stock Envoy.
+//! A mesh of many services, with restarts of istiod and changes of Secrets under load. `make soak-istio` makes it
+//! large, and prints the time and cost of changes, in comparison with the stock Envoy.
 
 use super::Mesh;
 use crate::{
@@ -15,28 +15,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A number of the environment, or this one.
+/// Returns a number from the environment, or this default.
 fn number<T: FromStr>(variable: &str, otherwise: T) -> T {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
 }
 
-/// Services behind one gateway, each with three endpoints that stand for the same servers.
+/// Services behind one gateway, each with three endpoints that refer to the same servers.
 struct Site {
     mesh: Mesh,
     certificates: Certificates,
-    /// Three servers, and one for what has changed.
+    /// Three servers, and one for changes.
     servers: [Nginx; 4],
     services: usize,
     gateway: SocketAddr,
 }
 
 impl Site {
-    /// Istiod with its configuration, and no gateway yet; `None`, said aloud, if Istio has not been built.
+    /// Starts istiod with its configuration, without a gateway; if Istio has not been built, prints a note and
+    /// returns `None`.
     fn new(services: usize) -> Option<Self> {
         let servers =
             std::array::from_fn(|_| Nginx::new("location / { return 200 \"right $server_port\"; }"));
         let gateway = SocketAddr::from(([127, 0, 0, 1], ports::free()));
-        // What istiod adds otherwise, the stock Envoy does not know.
+        // Disables the parts of istiod's configuration that the stock Envoy does not support.
         let switches = [("PILOT_ENABLE_METADATA_EXCHANGE", "false"), ("PILOT_ENABLE_ALPN_FILTER", "false")];
         let routes = routes(gateway.port(), services);
         let mesh = Mesh::switched(&switches, "enableAutoMtls: false", &[("routes", &routes)])?;
@@ -51,12 +52,12 @@ impl Site {
         self.mesh.secret_of(&self.certificates, "shop-cert", &["localhost"]);
     }
 
-    /// Gives the first service these servers.
+    /// Assigns these servers to the first service.
     fn serve(&self, service: usize, servers: &[Nginx]) {
         self.mesh.configure(&format!("service-{service}"), &entry(service, servers));
     }
 
-    /// Gives all other services these servers.
+    /// Assigns these servers to all other services.
     fn serve_others(&self, servers: &[Nginx]) {
         let entries: Vec<_> = (1..self.services).map(|service| entry(service, servers)).collect();
         self.mesh.configure("services", &entries.join("---\n"));
@@ -66,7 +67,7 @@ impl Site {
         Connector::new(&self.certificates).http(self.gateway)
     }
 
-    /// Waits until a service is answered for by one of these servers.
+    /// Waits until one of these servers responds for a service.
     fn await_service(&self, client: &mut Option<Client>, service: usize, servers: &[Nginx]) {
         let end = Instant::now() + Duration::from_secs(300);
         let expected: Vec<_> =
@@ -82,7 +83,7 @@ impl Site {
         }
     }
 
-    /// On a connection that is opened again when it has ended.
+    /// Sends requests on a connection that is reopened after its end.
     fn ask(&self, client: &mut Option<Client>, service: usize) -> io::Result<String> {
         let mut open = match client.take() {
             Some(open) => open,
@@ -99,7 +100,7 @@ impl Site {
         (0..self.services).for_each(|service| self.await_service(client, service, servers));
     }
 
-    /// Starts this program as the gateway, and changes what it serves.
+    /// Starts this program as the gateway, and changes its configuration.
     fn measure(&mut self, program: &Path, changes: usize) -> Measured {
         let began = Instant::now();
         self.mesh.start_proxy(program);
@@ -126,16 +127,16 @@ impl Site {
         Measured { started, one, all, memory: self.memory() }
     }
 
-    /// Since `began`, and the CPU time of the gateway since it was started.
+    /// Returns the time since `began`, and the CPU time of the gateway since its start.
     fn spent(&self, began: Instant) -> Spent {
         let stat = self.of_gateway("stat");
         let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        // Of user and system, in hundredths of a second (proc_pid_stat(5)); the fields begin with the third.
+        // User and system time, in hundredths of a second (proc_pid_stat(5)); the fields start with the third.
         let ticks: u64 = fields[11..=12].iter().filter_map(|field| field.parse::<u64>().ok()).sum();
         Spent { time: began.elapsed(), cpu: Duration::from_millis(10 * ticks) }
     }
 
-    /// Resident, in MiB.
+    /// Returns the resident memory in MiB.
     fn memory(&self) -> u64 {
         let status = self.of_gateway("status");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
@@ -149,7 +150,7 @@ impl Site {
     }
 }
 
-/// What a gateway needed.
+/// Measurements of a gateway.
 #[derive(Clone, Copy)]
 struct Spent {
     time: Duration,
@@ -157,11 +158,11 @@ struct Spent {
 }
 
 struct Measured {
-    /// From the agent's start until each service was answered for.
+    /// Time from the agent's start until each service is reachable.
     started: Spent,
-    /// From a change of one service's servers until they are asked: the median, and the CPU of all.
+    /// Time from a change of one service's servers until they receive requests: the median, and the CPU time of all.
     one: Spent,
-    /// The same of all services at once.
+    /// Time for a change of all services at once.
     all: Spent,
     memory: u64,
 }
@@ -170,7 +171,7 @@ impl Measured {
     fn print(&self, name: &str, services: usize, changes: usize) {
         let Self { started, one, all, memory } = self;
         println!(
-            "{name}, {services} services: all answered for after {:.1} s ({:.2} s of CPU); a service's servers changed \
+            "{name}, {services} services: all reachable after {:.1} s ({:.2} s of CPU); a service's servers changed \
              within {} ms ({changes} changes took {:.2} s of CPU), those of all within {:.1} s ({:.2} s of CPU); {memory} \
              MiB",
             started.time.as_secs_f64(),
@@ -183,7 +184,7 @@ impl Measured {
     }
 }
 
-/// A Gateway for all hosts, with a VirtualService for each service, and one for all other hosts.
+/// Returns a Gateway for all hosts, with a VirtualService for each service, and one for all other hosts.
 fn routes(port: u16, services: usize) -> String {
     let mut text = format!(
         "apiVersion: networking.istio.io/v1
@@ -219,7 +220,7 @@ spec:
     text
 }
 
-/// A service with these servers.
+/// Returns a service with these servers.
 fn entry(service: usize, servers: &[Nginx]) -> String {
     let endpoint =
         |server: &Nginx| format!("{{ address: 127.0.0.1, ports: {{ http: {} }} }}", server.address().port());
@@ -252,7 +253,7 @@ fn services_and_their_endpoints_are_followed() {
     {
         let mut site = Site::new(services).expect("it was there before");
         site.measure(&envoy, changes).print("Envoy", services, changes);
-        // What it refuses it does not serve, and would have been saved the work for.
+        // Rejected configuration is not served, and would reduce the measured work.
         assert_eq!(site.mesh.refused(), Vec::<String>::new());
     }
 }
@@ -274,7 +275,7 @@ fn no_request_is_lost_while_istiod_is_killed_and_secrets_change() {
         });
         std::thread::sleep(pause);
         site.mesh.stop_istiod();
-        // What has changed meanwhile is served when it is back.
+        // Changes made meanwhile are served once istiod is up again.
         let servers = if round % 2 == 0 { &site.servers[3..] } else { &site.servers[..3] };
         site.serve(0, servers);
         site.serve_others(servers);
@@ -283,7 +284,7 @@ fn no_request_is_lost_while_istiod_is_killed_and_secrets_change() {
     }
     let answered = load.finish();
     println!(
-        "{answered} requests answered while {rounds} Secrets changed and istiod was killed {rounds} times"
+        "{answered} requests served while {rounds} Secrets changed and istiod was killed {rounds} times"
     );
     assert!(answered > 100, "{answered}");
     assert_eq!(site.mesh.refused(), Vec::<String>::new());

@@ -1,9 +1,9 @@
-//! How many requests are served: a rate limit service of the mesh, as Istio's guide has it.
+//! Rate limiting with a rate limit service of the mesh, as in Istio's guide.
 
 use super::{access::started, external};
 use crate::support::rate_limit_service;
 
-/// The filter, in front of the router.
+/// The filter, before the router.
 fn filter() -> String {
     format!(
         "{HEAD}
@@ -32,7 +32,7 @@ spec:
     )
 }
 
-/// What is counted: paths, and who asks.
+/// Descriptors: the path and the user.
 fn actions() -> String {
     format!(
         "{HEAD}
@@ -56,13 +56,13 @@ spec:
 const HEAD: &str = "apiVersion: networking.istio.io/v1alpha3
 kind: EnvoyFilter";
 
-/// The service, whose server is at this port of loopback.
+/// Returns the service, whose server is on this loopback port.
 fn service(port: u16) -> String {
     external("limits.example.com", "GRPC", 8081, port)
 }
 
 #[test]
-fn a_service_says_who_asks_too_much() {
+fn a_service_limits_requests_by_user() {
     let objects =
         [("limits", service(rate_limit_service().port())), ("filter", filter()), ("actions", actions())];
     let objects = objects.each_ref().map(|(name, text)| (*name, text.as_str()));
@@ -74,8 +74,12 @@ fn a_service_says_who_asks_too_much() {
     mesh.await_or_show("agent.log", || ask("alice") == "right  200");
     assert_eq!(ask("over"), "shop PATH=/a,USER=over 429");
     assert_eq!(ask("fail"), " 500");
-    assert_eq!(mesh.get("shop-cert", "shop.example.com", port, "/a"), "right  200", "it names no user");
-    // The service is gone.
+    assert_eq!(
+        mesh.get("shop-cert", "shop.example.com", port, "/a"),
+        "right  200",
+        "the request has no user"
+    );
+    // The service is unavailable.
     mesh.configure("limits", &service(1));
     mesh.await_or_show("agent.log", || ask("alice") == " 500");
     assert_eq!(mesh.refused(), Vec::<String>::new());

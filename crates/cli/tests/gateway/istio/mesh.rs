@@ -1,4 +1,4 @@
-//! Istiod without Kubernetes, and pilot-agent, which starts the gateway as its Envoy.
+//! Istiod without Kubernetes, and pilot-agent, which starts the gateway in place of Envoy.
 
 use crate::support::{Certificates, PATIENCE, logs, ports, succeed};
 use std::{
@@ -13,21 +13,21 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// A mesh of one gateway; everything ends with this.
+/// A mesh of one gateway; its processes end when it is dropped.
 pub(super) struct Mesh {
-    /// Before istiod, since it ends the gateway.
+    /// Dropped before istiod, because it ends the gateway.
     agent: Option<Running>,
     istiod: Option<Running>,
     directory: TempDir,
     tools: &'static Path,
-    /// Of istiod: plain gRPC, HTTP, gRPC over TLS, and monitoring.
+    /// Ports of istiod: plain gRPC, HTTP, gRPC over TLS, and monitoring.
     ports: [u16; 4],
-    /// The gateway's admin address, and the listeners of the agent's bootstrap for metrics and probes.
+    /// Ports of the gateway's admin address, and of the agent's bootstrap for metrics and probes.
     pub(super) admin: u16,
     pub(super) metrics: u16,
     pub(super) probes: u16,
     mesh: String,
-    /// Istio's own switches.
+    /// Istio's environment variables.
     environment: Vec<(&'static str, &'static str)>,
 }
 
@@ -36,7 +36,7 @@ struct Running(Child, PathBuf);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The agent passes SIGTERM on to its proxy, and ends when that has ended.
+        // The agent forwards SIGTERM to its proxy, and exits after it.
         let _ = Command::new("kill").arg(self.0.id().to_string()).status();
         let _ = self.0.wait();
         if std::thread::panicking() {
@@ -45,7 +45,7 @@ impl Drop for Running {
     }
 }
 
-/// Whose proxy the agent starts.
+/// Identity of the workload whose proxy the agent starts.
 pub(super) struct Workload<'a> {
     /// `router` or `sidecar`.
     pub(super) role: &'a str,
@@ -54,7 +54,7 @@ pub(super) struct Workload<'a> {
     pub(super) app: &'a str,
     pub(super) pod: &'a str,
     pub(super) address: &'a str,
-    /// The Unix group that it runs in.
+    /// Unix group of the process.
     pub(super) group: Option<u32>,
 }
 
@@ -68,17 +68,17 @@ const INGRESS: Workload<'static> = Workload {
     group: None,
 };
 
-/// Who the gateway is.
+/// Identity of the gateway.
 pub(super) const GATEWAY: &str = "spiffe://cluster.local/ns/istio-system/sa/ingressgateway";
 
 impl Mesh {
-    /// A mesh with this mesh configuration and these objects of Istio's, in files of these names, and a gateway; `None`,
-    /// said aloud, if Istio has not been built.
+    /// Starts a mesh with this mesh configuration and these Istio objects, in files of these names, and a gateway. If
+    /// Istio has not been built, prints a note and returns `None`.
     pub(super) fn start(mesh: &str, configuration: &[(&str, &str)]) -> Option<Self> {
         Self::switched(&[], mesh, configuration)
     }
 
-    /// The same with these environment variables for istiod.
+    /// Starts the mesh with these environment variables for istiod.
     pub(super) fn switched(
         environment: &[(&'static str, &'static str)],
         mesh: &str,
@@ -113,26 +113,26 @@ impl Mesh {
         self.directory.path().join(name)
     }
 
-    /// The CA of the mesh.
+    /// Returns the CA of the mesh.
     pub(super) fn root(&self) -> PathBuf {
         self.path("cacerts/root-cert.pem")
     }
 
-    /// Writes an object of Istio's, as a whole.
+    /// Writes an Istio object atomically.
     pub(super) fn configure(&self, name: &str, text: &str) {
         self.replace(&format!("configuration/{name}.yaml"), text);
     }
 
-    /// Writes a Secret with a new key of RSA and a certificate for this host.
+    /// Writes a Secret with a new RSA key and a certificate for this host.
     pub(super) fn secret(&self, name: &str, host: &str) {
         self.secret_of(&Certificates::new(), name, &[host]);
     }
 
-    /// The same, of this CA.
+    /// Writes the Secret with a certificate of this CA.
     pub(super) fn secret_of(&self, certificates: &Certificates, name: &str, hosts: &[&str]) {
         let pair = certificates.rsa(2048, hosts);
         let base64 = |path: &Path| succeed(Command::new("base64").arg("--wrap=0").arg(path));
-        // In block style: Kubernetes' reader takes what begins with a brace for JSON.
+        // In block style: Kubernetes' reader treats a document that starts with a brace as JSON.
         let text = format!(
             "apiVersion: v1
 kind: Secret
@@ -148,19 +148,19 @@ data: {{ tls.crt: {}, tls.key: {} }}
         std::fs::write(self.path(&format!("{name}-ca.pem")), ca).expect("writing");
     }
 
-    /// Writes an object of Kubernetes', as a whole.
+    /// Writes a Kubernetes object atomically.
     pub(super) fn object(&self, name: &str, text: &str) {
         self.replace(&format!("objects/{name}.yaml"), text);
     }
 
-    /// Nobody sees half of it.
+    /// Writes a file atomically: readers never see a partial file.
     fn replace(&self, name: &str, text: &str) {
         let part = self.path("part");
         std::fs::write(&part, text).expect("writing");
         std::fs::rename(part, self.path(name)).expect("replacing");
     }
 
-    /// The mesh's CA, and the gateway's certificate with which it comes to istiod.
+    /// Creates the mesh's CA, and the gateway's client certificate for istiod.
     fn make_identities(&self) {
         let ca = self.path("cacerts/ca-cert.pem");
         succeed(
@@ -188,7 +188,7 @@ data: {{ tls.crt: {}, tls.key: {} }}
         self.identity("identity", GATEWAY);
     }
 
-    /// `cert-chain.pem` and `key.pem` of somebody in the mesh, in this directory.
+    /// Writes `cert-chain.pem` and `key.pem` of a workload of the mesh to this directory.
     pub(super) fn identity(&self, directory: &str, uri: &str) {
         std::fs::create_dir_all(self.path(directory)).expect("a directory");
         succeed(
@@ -243,17 +243,17 @@ data: {{ tls.crt: {}, tls.key: {} }}
         self.await_or_show("istiod.log", || is_answered(&url));
     }
 
-    /// Starts the agent, which starts the gateway with the arguments that it gives to Envoy.
+    /// Starts the agent, which starts the gateway with Envoy's arguments.
     pub(super) fn start_gateway(&mut self) {
         self.start_proxy(Path::new(env!("CARGO_BIN_EXE_quadrille")));
     }
 
-    /// The same of another program. The one before has ended.
+    /// Starts the agent with another program, after the previous one has ended.
     pub(super) fn start_proxy(&mut self, program: &Path) {
         self.start_agent(program, &INGRESS);
     }
 
-    /// Starts the agent with this workload's identity, which starts the program as its Envoy.
+    /// Starts the agent with this workload's identity and this program in place of Envoy.
     pub(super) fn start_agent(&mut self, program: &Path, workload: &Workload<'_>) {
         drop(self.agent.take());
         let [_, http, secure, _] = self.ports;
@@ -263,7 +263,7 @@ data: {{ tls.crt: {}, tls.key: {} }}
             std::fs::read_to_string(self.tools.join("envoy_bootstrap.json")).expect("the template");
         let template = template.replace("{{ .wildcard }}", "{{ .localhost }}");
         std::fs::write(self.path("template.json"), template).expect("writing");
-        // The agent opens its status port on every address: it is given one that is taken, and goes on without.
+        // The agent opens its status port on every address: with a port in use it continues without.
         let proxy = format!(
             "{{ binaryPath: {}, configPath: ./etc/istio/proxy, discoveryAddress: 'localhost:{secure}', statusPort: \
              {http}, proxyAdminPort: {}, terminationDrainDuration: 1s, concurrency: 2 }}",
@@ -322,10 +322,10 @@ data: {{ tls.crt: {}, tls.key: {} }}
         istiod.0.kill().expect("killing istiod");
     }
 
-    /// The process id of what the agent has started.
+    /// Returns the id of the process started by the agent.
     pub(super) fn proxy(&self) -> Option<u32> {
         let agent = self.agent.as_ref()?.0.id();
-        // A child belongs to the thread that has started it.
+        // A child belongs to the thread that started it.
         let threads = std::fs::read_dir(format!("/proc/{agent}/task")).ok()?.flatten();
         let children =
             threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
@@ -336,19 +336,19 @@ data: {{ tls.crt: {}, tls.key: {} }}
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// What istiod was told that is refused.
+    /// Returns the configuration errors reported to istiod.
     pub(super) fn refused(&self) -> Vec<String> {
         let log = self.log("istiod.log");
         log.lines().filter(|line| line.contains("ACK ERROR")).map(str::to_owned).collect()
     }
 
-    /// What the gateway answers on its admin address.
+    /// Returns a page of the gateway's admin address.
     pub(super) fn admin_page(&self, path: &str) -> String {
         let url = format!("http://127.0.0.1:{}{path}", self.admin);
         succeed(Command::new("curl").args(["-sS", "--noproxy", "*", "--globoff", "--max-time", "300", &url]))
     }
 
-    /// Waits for the answer of an HTTPS request to a host on this port; shows both logs if it does not come.
+    /// Waits for this response to an HTTPS request to a host on this port; prints both logs on failure.
     pub(super) fn await_answer(&self, secret: &str, host: &str, port: u16, path: &str, expected: &str) {
         let mut seen = String::new();
         self.await_or_show("agent.log", || {
@@ -361,12 +361,12 @@ data: {{ tls.crt: {}, tls.key: {} }}
         });
     }
 
-    /// Status and body of an HTTPS request to a host on this port.
+    /// Returns the body and status of an HTTPS request to a host on this port.
     pub(super) fn get(&self, secret: &str, host: &str, port: u16, path: &str) -> String {
         self.ask(secret, host, port, path, &[])
     }
 
-    /// The same with further arguments for curl.
+    /// Sends the request with further arguments for curl.
     pub(super) fn ask(&self, secret: &str, host: &str, port: u16, path: &str, arguments: &[&str]) -> String {
         let output = Command::new("curl")
             .args(arguments)
@@ -401,12 +401,12 @@ fn is_answered(url: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Where Istio's programs are; said aloud once if they are not there.
+/// Returns the directory of Istio's programs; prints a note once if they are missing.
 fn tools() -> Option<&'static Path> {
     static TOOLS: OnceLock<Option<PathBuf>> = OnceLock::new();
     TOOLS
         .get_or_init(|| {
-            // Past the capture of what tests print, since a skipped test passes.
+            // Bypasses the output capture of tests, because a skipped test passes.
             let skipped = |why: &str| _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
             let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/istio/build.sh");
             let found = Command::new(script).arg("--cached").output().expect("build.sh");

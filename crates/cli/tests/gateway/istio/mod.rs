@@ -1,4 +1,4 @@
-//! The gateway under a real istiod, started by a real pilot-agent as its Envoy, with Istio's own defaults.
+//! The gateway with istiod and started by pilot-agent in place of Envoy, with Istio's own defaults.
 
 mod access;
 mod defaults;
@@ -15,7 +15,7 @@ mod traffic;
 
 use mesh::Mesh;
 
-/// A Gateway on this port of loopback, with this secret, whose requests for `shop.example.com` go to
+/// Returns a Gateway on this loopback port, with this secret, that routes `shop.example.com` to
 /// `backend.example.com`.
 fn shop(port: u16) -> String {
     format!(
@@ -42,7 +42,7 @@ spec:
     )
 }
 
-/// A service of others at this port of its host, whose server is at the second port of loopback.
+/// Returns an external service at this port of its host, whose server is on the second port, on loopback.
 fn external(host: &str, protocol: &str, number: u16, port: u16) -> String {
     let name = host.replace('.', "-");
     format!(
@@ -60,7 +60,7 @@ spec:
     )
 }
 
-/// The backend, with these lists of endpoints and further fields.
+/// Returns the backend with these lists of endpoints and further fields.
 fn backend(endpoints: &str, more: &str) -> String {
     format!(
         "apiVersion: networking.istio.io/v1

@@ -1,12 +1,12 @@
-//! Workloads of a mesh that speak mutual TLS only.
+//! Workloads of a mesh that accept only mutual TLS.
 
 use super::{Mesh, backend, mesh::GATEWAY, shop};
 use crate::support::{Configuration, Gateway, ports, serve};
 
 const WORKLOAD: &str = "spiffe://cluster.local/ns/default/sa/backend";
 
-/// A workload of the mesh: another gateway, that asks for the gateway's certificate, and answers `workload` to those
-/// whose ALPN is that of Istio's proxies.
+/// A workload of the mesh: another gateway that requires the gateway's certificate, and responds with `workload` to
+/// clients with the ALPN of Istio's proxies.
 fn workload(mesh: &Mesh, client: &str) -> (Gateway, Configuration) {
     mesh.identity("workload", WORKLOAD);
     let text = WORKLOAD_BOOTSTRAP
@@ -53,7 +53,7 @@ static_resources:
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
 "#;
 
-/// The backend as a workload whose endpoint says that it speaks mutual TLS, and whose certificate must have this name.
+/// Returns the backend as a workload with mutual TLS, whose certificate must have this name.
 fn meshed(port: u16, name: &str) -> String {
     let endpoints = format!(
         "[ {{ address: 127.0.0.1, ports: {{ http: {port} }}, labels: {{ security.istio.io/tlsMode: istio }} }} ]"
@@ -71,19 +71,21 @@ fn a_workload_that_speaks_mutual_tls_is_reached() {
     mesh.start_gateway();
     mesh.await_answer("shop-cert", "shop.example.com", port, "/", "workload 200");
     assert_eq!(mesh.refused(), Vec::<String>::new());
-    // Somebody else of the same CA is not the workload.
+    // Another identity of the same CA is not the workload.
     mesh.configure("backend", &meshed(workload.port(), "spiffe://cluster.local/ns/default/sa/other"));
     mesh.await_or_show("agent.log", || {
         mesh.get("shop-cert", "shop.example.com", port, "/").ends_with(" 503")
     });
-    // The agent hands on what the gateway writes, in its own time.
-    mesh.await_or_show("agent.log", || mesh.log("agent.log").contains("none of the subjectAltNames"));
+    // The agent forwards the gateway's log with a delay.
+    mesh.await_or_show("agent.log", || {
+        mesh.log("agent.log").contains("none of the required subjectAltNames")
+    });
     mesh.configure("backend", &meshed(workload.port(), WORKLOAD));
     mesh.await_answer("shop-cert", "shop.example.com", port, "/", "workload 200");
 }
 
 #[test]
-fn a_workload_that_lets_in_others_only_is_not_reached() {
+fn a_workload_that_rejects_the_gateway_is_not_reached() {
     let port = ports::free();
     let Some(mut mesh) = Mesh::start("{}", &[("shop", &shop(port))]) else { return };
     let (workload, _file) = workload(&mesh, "spiffe://cluster.local/ns/default/sa/other");

@@ -1,11 +1,11 @@
-//! What VirtualServices say of requests.
+//! Routes of VirtualServices.
 
 use super::Mesh;
 use crate::support::{Nginx, output, ports, recording_server};
 use std::process::Command;
 
-/// A Gateway with HTTPS and, on another port, a redirect to it; a VirtualService with a route for each thing that it can
-/// say; a service of two versions.
+/// A Gateway with HTTPS and, on another port, a redirect to it; a VirtualService with a route for each of its
+/// features; a service of two versions.
 const OBJECTS: &str = "apiVersion: networking.istio.io/v1
 kind: Gateway
 metadata: { name: shop, namespace: istio-system }
@@ -82,7 +82,7 @@ spec:
   - { address: 127.0.0.1, ports: { http: SHADOW }, labels: { version: shadow } }
 ";
 
-/// The objects with these ports: of HTTPS and HTTP, and of the service's servers.
+/// Returns the objects with these ports for HTTPS and HTTP, and for the service's servers.
 pub(super) fn objects(https: u16, http: u16, [one, two, silent, shadow]: [u16; 4]) -> String {
     let ports = [
         ("HTTPS_PORT", https),
@@ -138,7 +138,7 @@ fn routes_take_what_is_theirs_and_change_it() {
         ),
     ] {
         let answer = ask(path, arguments);
-        // Servers see the port that the client has asked for.
+        // Servers receive the port that the client requested.
         let answer = answer.replace(&format!("shop.example.com:{https}"), "shop.example.com");
         assert_eq!(answer, expected, "{path} {arguments:?}");
     }
@@ -146,7 +146,7 @@ fn routes_take_what_is_theirs_and_change_it() {
     let copy = copies.recv_timeout(crate::support::PATIENCE).expect("a copy");
     let copy = String::from_utf8_lossy(&copy).to_ascii_lowercase();
     assert!(copy.starts_with("get /mirrored http/1.1\r\n"), "{copy}");
-    // Istio has the suffix `-shadow` left out.
+    // Istio disables the suffix `-shadow`.
     assert!(copy.contains(&format!("\r\nhost: shop.example.com:{https}\r\n")), "{copy}");
     let timed_out = ask("/silent", &[]);
     assert!(timed_out.ends_with(" 504"), "{timed_out}");

@@ -1,4 +1,4 @@
-//! A pod's sidecar, in network namespaces of the test's own: istiod and the agent run beside it in the pod.
+//! A pod's sidecar, in the test's own network namespaces: istiod and the agent run beside it in the pod.
 
 use super::{Mesh, mesh::Workload};
 use crate::sidecar::{ELSEWHERE, GATEWAY, HTTP, POD, Pod, get, talk};
@@ -64,7 +64,7 @@ metadata: { name: default, namespace: istio-system }
 spec: { mtls: { mode: STRICT } }
 ";
 
-/// What is not answered like this in the end; both logs are shown.
+/// Returns the requests without the expected response at the time limit; prints both logs.
 fn await_answer(mesh: &Mesh, ask: impl Fn() -> String, expected: &str) {
     mesh.await_or_show("agent.log", || ask() == expected);
 }
@@ -81,7 +81,7 @@ fn a_sidecar_serves_what_istiod_sends_it() {
         mesh.identity("identity", APP);
         mesh.identity("other", OTHER);
         mesh.start_agent(Path::new(env!("CARGO_BIN_EXE_quadrille")), &WORKLOAD);
-        // What goes out.
+        // Outbound traffic.
         let service = ["--header", "host: other.default.svc.cluster.local"];
         await_answer(&mesh, || get(inside, "http://10.96.0.11/x", &service), "service 10.0.0.2 /x");
         await_answer(&mesh, || get(inside, "http://10.96.0.11/x", &[]), "service 10.0.0.2 /x");
@@ -91,7 +91,7 @@ fn a_sidecar_serves_what_istiod_sends_it() {
         let unknown = format!("{ELSEWHERE}:7000");
         await_answer(&mesh, || talk(inside, &unknown, b"ping"), "unknown 10.0.0.2 ping");
         assert_eq!(mesh.refused(), Vec::<String>::new());
-        // What comes in: a service's ports and others, in plain text and from a workload of the mesh.
+        // Inbound traffic: a service's ports and others, in plain text and from a workload of the mesh.
         let root = mesh.root();
         let (chain, key) = (mesh.path("other/cert-chain.pem"), mesh.path("other/key.pem"));
         let as_other = ["-cert", chain.to_str().expect("a path"), "-key", key.to_str().expect("a path")];
@@ -103,7 +103,7 @@ fn a_sidecar_serves_what_istiod_sends_it() {
         }
         let unlet = pod.over_tls(&root, &format!("{POD}:8080"), HTTP, &[]);
         assert_eq!(unlet, "closed", "without a certificate");
-        // STRICT: only who shows a certificate is let in.
+        // STRICT: only clients with a certificate are accepted.
         mesh.configure("strict", STRICT);
         for port in [8080, 8081, 8090] {
             await_answer(&mesh, || plain(port), "closed");

@@ -1,4 +1,4 @@
-//! Traces, as a Telemetry resource and the mesh's `extensionProviders` say.
+//! Tracing by a Telemetry resource and the mesh's `extensionProviders`.
 
 use super::{Mesh, backend, external, shop};
 use crate::support::{Collector, Nginx, attribute, eventually, ports};
@@ -33,7 +33,7 @@ spec:
     let ask = || mesh.get("shop-cert", "shop.example.com", port, "/path?a=b");
     mesh.await_or_show("agent.log", || ask().starts_with("right 00-") && ask().ends_with("-01 200"));
     assert_eq!(mesh.refused(), Vec::<String>::new());
-    // Before the backend was known, there was another answer.
+    // Before the backend was known, the response was different.
     let answered = || {
         let is_answered = |span: &Span| attribute(span, "http.status_code") == "200";
         collector.spans().into_iter().filter(is_answered).find(|span| !attribute(span, "http.url").is_empty())
@@ -41,7 +41,7 @@ spec:
     eventually("no spans", || answered().is_some());
     let span = answered().expect("a span");
     assert!(attribute(&span, "http.url").ends_with("/path?a=b"), "{span:#?}");
-    // As istiod has it in the decorator of the route.
+    // The name in istiod's decorator of the route.
     assert!(span.name.starts_with("backend.example.com:80/"), "{span:#?}");
     assert_eq!(attribute(&span, "team"), "payments");
     assert!(attribute(&span, "upstream_cluster").contains("backend.example.com"), "{span:#?}");

@@ -1,9 +1,9 @@
-//! What DestinationRules say of the traffic to a service.
+//! Traffic policies of DestinationRules.
 
 use super::{Mesh, backend, shop};
 use crate::support::{Nginx, ports};
 
-/// A gateway before servers with these endpoints, and a DestinationRule with this policy.
+/// Starts a gateway in front of servers with these endpoints, and a DestinationRule with this policy.
 fn started(servers: &[&Nginx], policy: &str) -> Option<(Mesh, u16)> {
     let port = ports::free();
     let endpoint =
@@ -28,7 +28,7 @@ spec:
     Some((mesh, port))
 }
 
-/// A gateway before these servers, with a VirtualService whose only route says this, besides its destination.
+/// Starts a gateway in front of these servers, with a VirtualService whose only route has these fields.
 fn routed(servers: &[&Nginx], route: &str) -> Option<(Mesh, u16)> {
     let (mesh, port) = started(servers, "{ loadBalancer: { simple: ROUND_ROBIN } }")?;
     let destination = "route: [ { destination: { host: backend.example.com, port: { number: 80 } } } ]";
@@ -76,7 +76,7 @@ fn requests_keep_to_a_server_by_a_header() {
 }
 
 #[test]
-fn pages_of_other_origins_are_told_what_they_may_do() {
+fn pages_of_other_origins_receive_cors_headers() {
     let server = Nginx::new("location / { return 200 right; }");
     let route = "corsPolicy: { allowOrigins: [ { exact: \"https://a.example\" } ], allowMethods: [ GET ], maxAge: 60s }";
     let Some((mesh, port)) = routed(&[&server], route) else { return };
@@ -98,7 +98,7 @@ fn pages_of_other_origins_are_told_what_they_may_do() {
     for header in ["access-control-allow-methods: get", "access-control-max-age: 60"] {
         assert!(preflight.contains(header), "{preflight}");
     }
-    // Caches must not give these answers to the page that may.
+    // Caches must not use these responses for the allowed origin.
     for arguments in [&["-i", "-H", "Origin: https://b.example"][..], &["-i"]] {
         let answer = asked(arguments).to_ascii_lowercase();
         assert!(!answer.contains("access-control") && answer.contains("vary: origin"), "{answer}");

@@ -1,4 +1,5 @@
-//! Servers that lie, lag, and speak in tongues, beside a good one: no handshake is lost, and the operator hears of it.
+//! Faulty key servers (wrong results, delays, malformed frames) beside a good one: no handshake fails, and the faults
+//! are reported.
 
 use super::{PATIENT, progress, under_load};
 use crate::support::{KeyServer, Site};
@@ -15,10 +16,10 @@ use std::{
     time::Duration,
 };
 
-/// What a bad server writes in answer to a request.
+/// The bytes that a bad server sends in response to a request.
 type Answer = fn(mode: Mode, id: u32) -> Vec<u8>;
 
-/// A server that answers pings as it should, and requests as it likes. Its threads end with the test's process.
+/// A server that responds correctly to pings, and arbitrarily to requests. Its threads end with the test's process.
 fn bad_server(path: &Path, answer: Answer) -> Arc<AtomicUsize> {
     let listener = UnixListener::bind(path).expect("a socket");
     let asked = Arc::new(AtomicUsize::new(0));
@@ -66,7 +67,7 @@ fn reply(mode: Mode, id: u32) -> Vec<u8> {
     bytes(mode, &[Message::Reply { id, result: Ok(&[7; 256]) }])
 }
 
-/// Load on a gateway with a bad server and a good one; what the gateway logged.
+/// Runs load on a gateway with a bad server and a good one; returns the gateway's log.
 fn beside_a_good_one(answer: Answer, protocol: &str) -> String {
     let site = Site::new();
     let pair = site.certificates.rsa(2048, &["localhost"]);
@@ -78,7 +79,7 @@ fn beside_a_good_one(answer: Answer, protocol: &str) -> String {
     let key = site.keyless(&servers, &format!("protocol: {protocol}, timeout: 160s"));
     let (gateway, _file) = site.serve(&[site.listener(&pair.chain, &key, PATIENT)]);
     under_load(&site, &gateway, |load| progress(load, 60));
-    assert!(asked.load(Ordering::Relaxed) > 0, "the bad server was never asked");
+    assert!(asked.load(Ordering::Relaxed) > 0, "the bad server received no request");
     assert_eq!(gateway.metric("quadrille_handshake_failures_total", &["reason=\"key_server\""]), 0.0);
     [gateway.log(), gateway.metrics()].concat()
 }
@@ -113,16 +114,16 @@ fn no_answers_at_all() {
 
 #[test]
 fn truncated_frames() {
-    // The server seems to be silent; what it sends later is taken for the rest of the frame, and makes no sense.
+    // The server seems to be silent; its later bytes are read as the rest of the frame, and are invalid.
     let said = beside_a_good_one(|mode, id| reply(mode, id)[..60].to_vec(), "auto");
-    let noticed = ["breaks the protocol", "WRONG RESULT", "quadrille_keyless_hedges_total"];
+    let noticed = ["violated the protocol", "WRONG RESULT", "quadrille_keyless_hedges_total"];
     assert!(noticed.iter().any(|sign| said.contains(sign)), "{said}");
 }
 
 #[test]
 fn oversized_frames() {
     let said = beside_a_good_one(|_, _| vec![2, 0, 0, 1, 0x7f, 0xff, 0xff, 0xff, 0xf0], "auto");
-    assert!(said.contains("too long"), "{said}");
+    assert!(said.contains("exceeds the maximum length"), "{said}");
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn frames_that_no_server_sends() {
         },
         "auto",
     );
-    assert!(said.contains("not its to send"), "{said}");
+    assert!(said.contains("is not allowed from this end"), "{said}");
     let said = beside_a_good_one(|_, _| b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "compatible");
-    assert!(said.contains("version 72 of the protocol"), "{said}");
+    assert!(said.contains("unsupported protocol version 72"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Clients that must not be served, that may do little, and that want everything.
+//! Clients without access, with limited access, and clients that flood.
 
 use super::operations::{ask, block_on, client, client_as, remote};
 use crate::support::{Configuration, KeyServer, Pair, Site, eventually, output, quadrille};
@@ -26,7 +26,7 @@ impl Setting {
         Self { server: KeyServer::start(&site, flags), site, key }
     }
 
-    /// `ping` with this certificate.
+    /// Runs `ping` with this certificate.
     fn ping(&self, pair: &Pair) -> (bool, String) {
         let mut command = quadrille("keyserver");
         command.args(["ping", "--server", &self.server.name(), "--ca"]).arg(self.site.certificates.ca());
@@ -42,7 +42,7 @@ fn expired_and_unknown_certificates_are_refused_and_logged() {
     made.sign(&expired.key, &expired.chain, &["late.example"], -1);
     let stranger = crate::support::Certificates::new().ecdsa("P-256", &["stranger.example"]);
     let unknown = Pair { chain: made.path("unknown.pem"), key: made.path("unknown.key") };
-    // Its own directory is gone with its CA, so the pair is made again here, by another CA.
+    // The other CA's directory is removed with it, so the pair is made here again, by another CA.
     drop(stranger);
     let other = Site::new();
     std::fs::copy(&other.gateway.chain, &unknown.chain).expect("copying");
@@ -57,22 +57,22 @@ fn expired_and_unknown_certificates_are_refused_and_logged() {
     all.server.process.wait_for_log("late.example");
     let refused = "quadrille_keyserver_refused_connections_total";
     all.server.process.wait_for_metric(refused, &["handshake"], |count| count >= 2.0);
-    // And without any certificate.
+    // Without any certificate.
     let address = format!("127.0.0.1:{}", all.server.port);
     let script = format!("timeout 300 openssl s_client -connect {address} </dev/null 2>&1; true");
     output(std::process::Command::new("sh").args(["-c", &script]));
     all.server.process.wait_for_log("PEER_DID_NOT_RETURN_A_CERTIFICATE");
-    assert!(all.ping(&all.site.gateway).0, "and the right one still is");
+    assert!(all.ping(&all.site.gateway).0, "the right certificate is still accepted");
 }
 
 #[test]
-fn who_is_not_in_the_policy_is_turned_away_at_once_and_when_it_changes() {
+fn clients_outside_the_policy_are_rejected_at_once_and_after_a_change() {
     let policy = Configuration::new("clients: [{client: gateway.example}]");
     let mut all = Setting::new(&["--policy", &policy.path().display().to_string()]);
     let other = all.site.certificates.ecdsa("P-256", &["other.example"]);
     assert!(all.ping(&all.site.gateway).0);
     assert!(!all.ping(&other).0);
-    all.server.process.wait_for_log("the policy does not name it");
+    all.server.process.wait_for_log("the policy does not name the client");
     policy.replace("clients: [{client: gateway.example, keys: [another]}, {client: other.example}]");
     crate::support::eventually("the policy is not read", || all.ping(&other).0);
     let key = remote(&all.key);
@@ -81,24 +81,24 @@ fn who_is_not_in_the_policy_is_turned_away_at_once_and_when_it_changes() {
     assert!(refused.is_err(), "the key is not for this client");
     let served = client_as(&all.site, &all.server, &other, Protocol::Auto, false);
     assert!(block_on(ask(&served, &key, sign())).is_ok());
-    // A mistake leaves the policy as it was.
-    policy.replace("clients: [{clint: everybody}]");
+    // An invalid policy keeps the previous one in use.
+    policy.replace("clients: [{clint: a.example}]");
     all.server.process.wait_for_log("did you mean `client`?");
     assert!(block_on(ask(&client(&all.site, &all.server, Protocol::Auto, false), &key, sign())).is_err());
 }
 
-/// A CA that is trusted to vouch for one kind of name vouches for no other: neither for hosts by mail addresses or URIs,
-/// nor for users of this machine.
+/// A CA is trusted only for its configured type of name: it cannot identify hosts by mail addresses or URIs, nor
+/// users of this machine.
 #[test]
 fn a_policy_means_names_of_one_kind() {
     let policy = Configuration::new("clients: []");
     let socket = format!("unix:{}", policy.path().with_file_name("keys.sock").display());
     let user = std::fs::metadata(policy.path()).expect("a file").uid();
-    let all = Setting::new(&["--policy", &policy.path().display().to_string(), "--listen", &socket]);
+    let unrestricted = Setting::new(&["--policy", &policy.path().display().to_string(), "--listen", &socket]);
     let with_names = |file: &str, common: &str, names: &str| {
-        let pair = all.site.certificates.ecdsa("P-256", &[&format!("{file}.invalid")]);
+        let pair = unrestricted.site.certificates.ecdsa("P-256", &[&format!("{file}.invalid")]);
         let extensions = if names.is_empty() { String::new() } else { format!("subjectAltName={names}\n") };
-        all.site.certificates.sign_as(&pair.key, &pair.chain, common, 30, &extensions);
+        unrestricted.site.certificates.sign_as(&pair.key, &pair.chain, common, 30, &extensions);
         pair
     };
     let uid = format!("uid:{user}");
@@ -121,16 +121,16 @@ fn a_policy_means_names_of_one_kind() {
     ] {
         let marker = with_names("marker", "x", "DNS:marker.example");
         policy.replace("clients: [{client: marker.example}]");
-        crate::support::eventually("the policy is not read", || all.ping(&marker).0);
+        crate::support::eventually("the policy is not read", || unrestricted.ping(&marker).0);
         policy.replace(&format!("clients: [{{client: {client}}}]"));
-        let everybody = client == "'*'" || client == "'dns:*'";
-        crate::support::eventually("the policy is not read", || everybody || !all.ping(&marker).0);
+        let all = client == "'*'" || client == "'dns:*'";
+        crate::support::eventually("the policy is not read", || all || !unrestricted.ping(&marker).0);
         for (name, pair) in &certificates {
             let expected = served.contains(name);
-            match everybody {
-                // Whether this policy is read already shows in who is served.
-                true if expected => crate::support::eventually(name, || all.ping(pair).0),
-                _ => assert_eq!(all.ping(pair).0, expected, "{client}: {name}"),
+            match all {
+                // The served clients show whether this policy has been loaded.
+                true if expected => crate::support::eventually(name, || unrestricted.ping(pair).0),
+                _ => assert_eq!(unrestricted.ping(pair).0, expected, "{client}: {name}"),
             }
         }
         assert_eq!(on_socket(), user_is_served, "{client}");
@@ -159,14 +159,14 @@ fn a_rate_is_kept_and_what_is_beyond_is_refused_and_logged() {
     all.server.process.wait_for_metric(refused, &["reason=\"rate\""], |count| count as usize == 200 - served);
 }
 
-/// One client keeps a thousand operations in flight; another asks one at a time, and few of them are computed before each of
-/// its own.
+/// One client has a thousand operations in flight; another sends one at a time, and few of the first client's
+/// operations are computed before each of them.
 #[test]
 fn a_flood_stands_in_no_clients_way() {
     const IN_FLIGHT: usize = 1000;
-    let all = Setting::new(&["--compute-threads", "1", "--backend", "scalar"]);
-    let other = all.site.certificates.ecdsa("P-256", &["other.example"]);
-    let key = remote(&all.key);
+    let unrestricted = Setting::new(&["--compute-threads", "1", "--backend", "scalar"]);
+    let other = unrestricted.site.certificates.ecdsa("P-256", &["other.example"]);
+    let key = remote(&unrestricted.key);
     let sign = || Operation::sign(SignatureScheme::RsaPssSha256, b"m").expect("an operation");
     let (answered, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let flooded = || answered.load(Ordering::Relaxed);
@@ -174,7 +174,8 @@ fn a_flood_stands_in_no_clients_way() {
         let _flood_ends = SetWhenDropped(&over);
         scope.spawn(|| {
             block_on(async {
-                let client = client_as(&all.site, &all.server, &other, Protocol::Batched, false);
+                let client =
+                    client_as(&unrestricted.site, &unrestricted.server, &other, Protocol::Batched, false);
                 let mut answers = std::collections::VecDeque::new();
                 while !over.load(Ordering::Relaxed) {
                     while answers.len() < IN_FLIGHT {
@@ -187,9 +188,9 @@ fn a_flood_stands_in_no_clients_way() {
             });
         });
         eventually("the flood does not begin", || flooded() > 300);
-        let client = client(&all.site, &all.server, Protocol::Batched, false);
-        // Each of its operations would wait for the thousand that came before it. What the flood's thread has not counted in
-        // time, on a busy machine, is counted later.
+        let client = client(&unrestricted.site, &unrestricted.server, Protocol::Batched, false);
+        // Without fairness, each operation would wait for the thousand before it. On a busy machine, the flood's
+        // thread may count some operations late.
         eventually("the flood comes first", || {
             let mut before: Vec<_> = (0..20)
                 .map(|_| {
@@ -199,13 +200,13 @@ fn a_flood_stands_in_no_clients_way() {
                 })
                 .collect();
             before.sort_unstable();
-            println!("of the flood {} operations were computed meanwhile, at the median", before[10]);
+            println!("{} operations of the flood were computed meanwhile (median)", before[10]);
             before[10] < IN_FLIGHT / 2
         });
     });
 }
 
-/// Ends the flood when the test panics, too.
+/// Ends the flood even if the test panics.
 struct SetWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {

@@ -1,10 +1,10 @@
-//! Key servers that die, hang and come back, while clients keep coming.
+//! Key servers that crash, hang and recover under load.
 
 use super::{PATIENT, progress, under_load};
 use crate::support::{Gateway, KeyServer, PATIENCE, Site, eventually, output, ports};
 use std::process::Command;
 
-/// A gateway with an RSA certificate, and two servers for its key.
+/// Starts a gateway with an RSA certificate, and two servers for its key.
 struct Pair {
     site: Site,
     servers: [KeyServer; 2],
@@ -28,7 +28,7 @@ fn failures(gateway: &Gateway) -> f64 {
     gateway.metric("quadrille_handshake_failures_total", &["reason=\"key_server\""])
 }
 
-/// So many handshakes end well while the gateway uses this server again.
+/// Waits until the gateway uses this server again, with this many successful handshakes.
 fn wait_until_used(gateway: &Gateway, server: &KeyServer) {
     let name = format!("server=\"{}\"", server.name());
     eventually("the server is not used again", || {
@@ -47,7 +47,7 @@ fn one_of_two_servers_is_killed_and_no_client_notices() {
             servers[victim].process.wait(PATIENCE).expect("its end");
             progress(load, 60);
             servers[victim] = KeyServer::start_at(&site, port, &[]);
-            // Or the next round would kill the only one.
+            // Otherwise the next round would kill the only one.
             wait_until_used(&gateway, &servers[victim]);
             progress(load, 60);
         }
@@ -89,7 +89,7 @@ fn a_server_that_drains_is_left_in_time() {
 }
 
 #[test]
-fn without_any_server_handshakes_fail_in_time_with_an_alert_and_then_come_back() {
+fn without_any_server_handshakes_fail_in_time_with_an_alert_and_then_recover() {
     let site = Site::new();
     let rsa = site.certificates.rsa(2048, &["localhost"]);
     site.give_away(&rsa, "site");
@@ -107,9 +107,9 @@ fn without_any_server_handshakes_fail_in_time_with_an_alert_and_then_come_back()
     let versions = ["-tls1_2", "-tls1_3"];
     assert!(versions.iter().all(|version| handshake(version).contains("Cipher is ")), "before");
     server.process.signal("KILL");
-    gateway.wait_for_log("no key server can be reached");
+    gateway.wait_for_log("no key server is reachable");
     for version in versions {
-        // Long before the time limit of a handshake.
+        // Well before the handshake timeout.
         let said = handshake(version);
         assert!(said.contains("alert internal error"), "{version}: {said}");
     }
@@ -118,7 +118,7 @@ fn without_any_server_handshakes_fail_in_time_with_an_alert_and_then_come_back()
     gateway.wait_for_metric("quadrille_keyless_failures_total", &[unavailable], |count| count == 2.0);
     drop(server);
     let _server = KeyServer::start_at(&site, port, &[]);
-    eventually("it does not come back", || handshake("-tls1_3").contains("Cipher is TLS_"));
+    eventually("it does not recover", || handshake("-tls1_3").contains("Cipher is TLS_"));
     gateway.wait_for_log("key server is up");
 }
 

@@ -1,4 +1,4 @@
-//! Connections to a key server that say nothing, and clients that read slowly.
+//! Idle connections to a key server, and slow readers.
 
 use crate::support::{KeyServer, PATIENCE, Site, eventually, output, quadrille};
 use boring::ssl::{SslConnector, SslFiletype, SslMethod, SslStream};
@@ -18,14 +18,14 @@ fn ping(site: &Site, server: &KeyServer) -> bool {
 }
 
 #[test]
-fn connections_that_say_nothing_give_way_to_those_that_come() {
+fn idle_connections_are_evicted_for_new_ones() {
     const FLOOD: usize = 1000;
     let site = Site::new();
     let server = KeyServer::start(&site, &[]);
     let address = SocketAddr::from(([127, 0, 0, 1], server.port));
     let flood: Vec<_> = (0..FLOOD).map(|_| TcpStream::connect(address).expect("a connection")).collect();
     assert!(ping(&site, &server), "a gateway of the same machine");
-    // Long before any of them has waited for too long.
+    // Well before any of them times out.
     let refused = |reason: &str| {
         let labels = [&format!("reason=\"{reason}\"")[..]];
         server.process.metric("quadrille_keyserver_refused_connections_total", &labels)
@@ -37,7 +37,7 @@ fn connections_that_say_nothing_give_way_to_those_that_come() {
     assert!(ping(&site, &server));
 }
 
-/// What the client does not read fills the sockets, and then the server waits, with more to say behind it.
+/// Unread data of the client fills the socket buffers, and then the server waits with further pending responses.
 #[test]
 fn a_slow_reader_loses_nothing() {
     const PINGS: u32 = 20_000;
@@ -51,20 +51,20 @@ fn a_slow_reader_loses_nothing() {
     }
     let pings = pings.unsent().to_vec();
     let mut sent = send(&mut tls, &pings, 0);
-    assert!(sent < pings.len(), "nobody has to wait");
+    assert!(sent < pings.len(), "no write has to wait");
     let socket = socket2::SockRef::from(tls.get_ref());
     socket.set_recv_buffer_size(1 << 20).expect("a large buffer");
     let (mut reader, mut buffer) = (Reader::new(Mode::Batched), vec![0; 64 * 1024]);
     let mut answered = 0;
     while answered < PINGS {
         let count = match tls.read(&mut buffer) {
-            Ok(0) => panic!("the server has closed the connection after {answered} answers"),
+            Ok(0) => panic!("the server has closed the connection after {answered} responses"),
             Ok(count) => count,
             Err(error) if is_slow(&error) => {
                 sent = send(&mut tls, &pings, sent);
                 continue;
             }
-            Err(error) => panic!("after {answered} answers: {error}"),
+            Err(error) => panic!("after {answered} responses: {error}"),
         };
         reader.receive(&buffer[..count]);
         while let Some(incoming) = reader.next_message().expect("the protocol") {
@@ -74,7 +74,7 @@ fn a_slow_reader_loses_nothing() {
     }
 }
 
-/// A connection that takes little at a time.
+/// Opens a connection with a small receive buffer.
 fn connect(site: &Site, server: &KeyServer) -> SslStream<TcpStream> {
     let mut builder = SslConnector::builder(SslMethod::tls()).expect("a TLS client");
     builder.set_ca_file(site.certificates.ca()).expect("the CA");
@@ -86,17 +86,17 @@ fn connect(site: &Site, server: &KeyServer) -> SslStream<TcpStream> {
     socket.connect(&SocketAddr::from(([127, 0, 0, 1], server.port)).into()).expect("a connection");
     let tcp: TcpStream = socket.into();
     let connected = builder.build().connect("localhost", tcp).expect("a handshake");
-    // Whoever waits for longer is waited for.
+    // Writes that wait longer are waited for.
     let limit = Some(Duration::from_millis(200));
     connected.get_ref().set_read_timeout(limit).expect("a timeout");
     connected.get_ref().set_write_timeout(limit).expect("a timeout");
     connected
 }
 
-/// Sends until the server takes no more; how much has been sent.
+/// Sends until the server accepts no more; returns the number of bytes sent.
 fn send(tls: &mut SslStream<TcpStream>, bytes: &[u8], mut sent: usize) -> usize {
     while sent < bytes.len() {
-        // The same bytes again after a wait, as BoringSSL asks for.
+        // The same bytes again after a wait, as BoringSSL requires.
         let end = bytes.len().min((sent / 16_384 + 1) * 16_384);
         match tls.write(&bytes[sent..end]) {
             Ok(count) => sent += count,

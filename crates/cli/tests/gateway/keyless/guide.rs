@@ -1,4 +1,4 @@
-//! The guide's commands, exactly as they stand there.
+//! The guide's commands, unmodified.
 
 use crate::support::{PATIENCE, logs, ports};
 use std::{
@@ -10,7 +10,7 @@ use std::{
 
 const GUIDE: &str = include_str!("../../../../../docs/guide/keyless.md");
 
-/// A new user can follow so many.
+/// Maximum number of commands in the guide.
 const MOST_COMMANDS: usize = 9;
 
 #[test]
@@ -20,7 +20,7 @@ fn the_guide_leads_to_a_gateway_without_a_key() {
     let directory = tempfile::tempdir().expect("a directory");
     let binary = Path::new(env!("CARGO_BIN_EXE_quadrille")).parent().expect("a directory");
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").expect("a path"));
-    // Tests run side by side: the ports of the guide may be taken.
+    // Tests run in parallel: the ports of the guide may be in use.
     let ports = ["2407", "2406", "8443", "9901"].map(|port| (port, ports::free().to_string()));
     let mut background = Vec::new();
     let mut last = String::new();
@@ -40,7 +40,7 @@ fn the_guide_leads_to_a_gateway_without_a_key() {
     assert!(!directory.path().join("site.key").exists(), "the gateway's side still has the key");
 }
 
-/// The code blocks of the guide that are for the shell, one command for each, continued lines joined.
+/// Returns the shell commands of the guide, with continued lines joined.
 fn commands() -> Vec<String> {
     let mut commands = Vec::new();
     let mut blocks = GUIDE.split("```");
@@ -52,7 +52,7 @@ fn commands() -> Vec<String> {
     commands
 }
 
-/// Servers need a moment before the next command can reach them.
+/// Runs a server command, and waits until it can be reached.
 fn patiently(mut run: impl FnMut() -> (bool, String)) -> String {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -69,7 +69,7 @@ fn shell_output(command: &mut Command) -> (bool, String) {
     crate::support::output(command)
 }
 
-/// Ended with the test.
+/// A process that ends with the test.
 struct Server(Child);
 
 impl Drop for Server {

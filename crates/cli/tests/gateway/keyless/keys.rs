@@ -1,4 +1,4 @@
-//! Keys that come, go and change while gateways use them.
+//! Keys that are added, removed and replaced while gateways use them.
 
 use super::{PATIENT, progress, under_load};
 use crate::support::{KeyServer, Site, eventually};
@@ -20,12 +20,12 @@ fn keys_are_added_removed_and_replaced_under_load() {
         progress(load, 20);
         std::fs::remove_file(&other_file).expect("removing");
         eventually("the key was not removed", || keys() == 1.0);
-        // The key's file is replaced by a copy under another name, then damaged while it is written.
+        // The key's file is replaced with a copy under another name, then damaged by a partial write.
         let renamed = file.with_file_name("renamed.pem");
         std::fs::copy(&file, &renamed).expect("copying");
         let whole = std::fs::read(&file).expect("reading");
         std::fs::write(&file, &whole[..whole.len() / 2]).expect("writing");
-        eventually("the damage was not noticed", || server.process.log().contains("is damaged"));
+        eventually("the damage was not noticed", || server.process.log().contains("is malformed"));
         progress(load, 20);
         std::fs::write(&file, &whole).expect("writing");
         progress(load, 20);
@@ -44,7 +44,8 @@ fn a_certificate_is_renewed_with_a_new_key() {
     let (gateway, file) = site.serve(&[site.listener(&old.chain, &key, PATIENT)]);
     let new = site.certificates.ecdsa("P-384", &["localhost"]);
     under_load(&site, &gateway, |load| {
-        // The new key first, then the certificate, then the old key goes: in this order no client is turned away.
+        // The new key is added first, then the certificate, then the old key is removed: in this order no client is
+        // rejected.
         site.give_away(&new, "new");
         eventually("the key was not added", || server.process.metric("quadrille_keyserver_keys", &[]) == 2.0);
         let renewed = crate::support::document(&[site.listener(&new.chain, &key, PATIENT)], "");
@@ -69,5 +70,5 @@ fn a_directory_with_a_bad_key_is_not_served_at_all() {
         .expect("writing");
     let mut command = site.command();
     let said = crate::support::refused(command.args(["--listen", "127.0.0.1:0", "--admin", "off"]));
-    assert!(said.contains("broken.pem") && said.contains("damaged"), "{said}");
+    assert!(said.contains("broken.pem") && said.contains("malformed"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! The key on another machine: real gateways, real key servers, and servers and clients that misbehave.
+//! Keys on another machine: gateways, key servers, and faulty servers and clients.
 
 mod bad_servers;
 mod clients;
@@ -13,10 +13,10 @@ mod tools;
 
 use crate::support::{Gateway, Load, Site, eventually};
 
-/// Further keys of a listener: a slow machine may take its time for a handshake.
+/// Further keys of a listener, with a long handshake timeout for slow machines.
 const PATIENT: &str = "timeouts: {handshake: 170s, handshake_deadline: off}";
 
-/// Load on a gateway for some time while something happens; fails if any request did.
+/// Runs load on a gateway during an action; fails if any request failed.
 fn under_load(site: &Site, gateway: &Gateway, during: impl FnOnce(&Load)) -> usize {
     let load = Load::start(&site.certificates, gateway.address(0), "/", |body| body.starts_with("right"));
     progress(&load, 20);
@@ -25,8 +25,8 @@ fn under_load(site: &Site, gateway: &Gateway, during: impl FnOnce(&Load)) -> usi
     load.finish()
 }
 
-/// Waits for so many more answers.
+/// Waits for this many more responses.
 fn progress(load: &Load, more: usize) {
     let goal = load.answered() + more;
-    eventually("the load does not come on", || load.answered() >= goal);
+    eventually("the load makes no progress", || load.answered() >= goal);
 }

@@ -1,5 +1,5 @@
-//! Every operation on every kind of key, in either mode, by the client as a library. It checks each result itself; the
-//! raw decryption is checked here.
+//! Every operation with every key type, in both modes, with the client as a library. The client verifies each result;
+//! raw decryption is verified here.
 
 use crate::support::{Configuration, KeyServer, Site};
 use boring::{
@@ -15,7 +15,7 @@ use quadrille_keyless::{
 };
 use std::path::Path;
 
-/// A client with the gateway's certificate.
+/// Returns a client with the gateway's certificate.
 pub(super) fn client(site: &Site, server: &KeyServer, protocol: Protocol, padding: bool) -> Client {
     client_as(site, server, &site.gateway, protocol, padding)
 }
@@ -102,7 +102,7 @@ fn every_signature_and_raw_decryption() {
     }
 }
 
-/// The padding stays on, and comes off here.
+/// Decryption returns the padding, which is removed here.
 async fn decrypt(client: &Client, file: &Path) {
     let secret = b"a premaster secret, as if";
     let own = Rsa::private_key_from_pem(&std::fs::read(file).expect("reading")).expect("an RSA key");

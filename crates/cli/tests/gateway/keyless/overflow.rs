@@ -1,4 +1,4 @@
-//! Key servers that help a gateway which has the key itself, but more to do than it can in time.
+//! Overflow of operations to key servers by an overloaded gateway that has the key itself.
 
 use crate::support::{
     Configuration, Gateway, KeyServer, PATIENCE, Site, configuration::document, curl, output, quadrille,
@@ -7,7 +7,7 @@ use std::{fs, process::Command, thread};
 
 const SPILLED: &str = "quadrille_keyless_spilled_total";
 
-/// A gateway that computes one RSA-4096 operation at a time, and two key servers with the same key.
+/// Starts a gateway that computes one RSA-4096 operation at a time, and two key servers with the same key.
 struct Helped {
     site: Site,
     servers: [KeyServer; 2],
@@ -31,7 +31,7 @@ impl Helped {
         Self { site, servers, gateway, _file: file }
     }
 
-    /// Full handshakes of forty clients, of which none may fail.
+    /// Performs full handshakes of forty clients; none may fail.
     fn load(&self, seconds: u32) -> Command {
         let mut bench = quadrille("bench");
         bench.arg(format!("https://localhost:{}/", self.gateway.port()));
@@ -73,7 +73,7 @@ fn when_they_are_killed_everything_is_computed_here() {
     let metrics = helped.gateway.metrics();
     assert!(succeeded, "{text}\n{metrics}");
     assert!(helped.gateway.metric(SPILLED, &["\"failed\""]) > 0.0, "{metrics}");
-    // At the end, clients leave in the middle of handshakes.
+    // At the end, clients disconnect during handshakes.
     for reason in ["\"key\"", "\"key_server\"", "\"shed\"", "\"timeout\""] {
         let failures = helped.gateway.metric("quadrille_handshake_failures_total", &[reason]);
         assert_eq!(failures, 0.0, "{reason}\n{metrics}");

@@ -1,4 +1,4 @@
-//! Gateways that hold certificates only.
+//! Gateways with certificates and without keys.
 
 use crate::support::{Configuration, Gateway, KeyServer, Pair, Site, document, output, succeed};
 use std::{os::unix::fs::MetadataExt, process::Command};
@@ -48,7 +48,7 @@ fn every_kind_of_key_in_either_mode() {
 }
 
 #[test]
-fn decryption_is_for_those_whom_a_policy_names() {
+fn decryption_requires_a_policy() {
     let site = Site::new();
     let pair = site.certificates.rsa(2048, &["localhost"]);
     site.give_away(&pair, "shop");
@@ -63,7 +63,7 @@ fn decryption_is_for_those_whom_a_policy_names() {
         crate::support::eventually("decryption is allowed", || !curl(&site, &gateway, 0, &static_rsa).0);
         server.process.wait_for_log("reason=\"denied\"");
         server.process.wait_for_log("operation=\"decrypt\"");
-        // A changed policy holds for open connections.
+        // A changed policy applies to open connections.
         policy.replace("clients: [{client: gateway.example, keys: [shop], operations: [sign, decrypt]}]");
         crate::support::eventually("decryption is denied", || {
             curl(&site, &gateway, 0, &static_rsa) == (true, "right".into())
@@ -72,7 +72,7 @@ fn decryption_is_for_those_whom_a_policy_names() {
 }
 
 #[test]
-fn on_a_unix_socket_the_kernel_says_who_asks() {
+fn on_a_unix_socket_the_kernel_identifies_the_client() {
     let site = Site::new();
     let pair = site.certificates.ecdsa("P-256", &["localhost"]);
     site.give_away(&pair, "site");
@@ -90,7 +90,8 @@ fn on_a_unix_socket_the_kernel_says_who_asks() {
     assert!(server.process.metrics().contains("client=\"uid:"), "{}", server.process.metrics());
 }
 
-/// A policy says who is served; who can connect at all, and so take places from others, is a matter of the socket.
+/// A policy determines which clients are served; the socket's permissions determine which can connect and use up
+/// connections.
 #[test]
 fn a_unix_socket_is_for_its_group() {
     let site = Site::new();
@@ -117,8 +118,8 @@ fn a_unix_socket_is_for_its_group() {
     }
     let mut command = site.command();
     let (ok, said) =
-        output(command.args(["--admin", "off", "--listen", &socket, "--unix-group", "nobody-has-this"]));
-    assert!(!ok && said.contains("there is no group `nobody-has-this`; name a group"), "{said}");
+        output(command.args(["--admin", "off", "--listen", &socket, "--unix-group", "absent-has-this"]));
+    assert!(!ok && said.contains("there is no group `absent-has-this`; name a group"), "{said}");
     let (ok, said) = output(site.command().args(["--listen", &socket, "--unix-mode", "0999"]));
     assert!(!ok && said.contains("`0999` is not a mode"), "{said}");
 }

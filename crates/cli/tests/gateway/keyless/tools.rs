@@ -31,7 +31,7 @@ fn ping_tells_whether_a_server_is_up_and_has_the_key() {
     assert!(!ok && said.contains("no such key"), "{said}");
     server.process.signal("STOP");
     let (ok, said) = ping(&held.chain, &["--timeout", "500ms"]);
-    assert!(!ok && said.contains("no answer within 500ms"), "{said}");
+    assert!(!ok && said.contains("no response within 500ms"), "{said}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! OCSP responses that the gateway fetches and staples, with OpenSSL on both ends: as the responder, and as the client.
+//! OCSP responses that the gateway fetches and staples, with OpenSSL as the responder and as the client.
 
 #[allow(dead_code, reason = "the tests of ACME use the rest of it")]
 mod responder;
@@ -18,8 +18,9 @@ fn configuration(pair: &Pair, keys: &str) -> Configuration {
     Configuration::new(&document(&[listener(pair, &format!("respond: ok, {keys}"))], ""))
 }
 
-/// A gateway whose clock stands, 15 seconds before a response of a minute ends that it gets at once. So what has to be seen
-/// while the response holds can be seen on the slowest machine, and the gateway asks again after a few seconds.
+/// A gateway whose clock is stopped 15 seconds before the end of a one-minute response that it receives at once. The
+/// response thus stays valid during the checks on the slowest machine, and the gateway queries again after a few
+/// seconds.
 fn gateway_whose_clock_stands(responder: &Responder, file: &Configuration) -> (Gateway, Clock) {
     let clock = Clock::new(&responder.certificates.path(""));
     clock.stands_at(unix_now() + 45);
@@ -30,7 +31,7 @@ fn gateway_whose_clock_stands(responder: &Responder, file: &Configuration) -> (G
     (gateway, clock)
 }
 
-/// The second at which the response ends that is stapled.
+/// The second at which the stapled response expires.
 fn end_of_staple(gateway: &Gateway) -> i64 {
     gateway.metric("quadrille_ocsp_staple_not_after_seconds", &["name=\"localhost\""]) as i64
 }
@@ -40,7 +41,7 @@ fn gateway(pair: &Pair) -> Gateway {
     Gateway::with_config(&file.path(), 1)
 }
 
-/// What a client is shown that asks; `None` if nothing is stapled.
+/// Returns the response stapled for a client that requests it, if any.
 fn stapled(gateway: &Gateway, certificates: &Certificates, version: &str) -> Option<String> {
     let seen = s_client(gateway.address(0), &certificates.ca(), &[version, "-status"]).expect(version);
     if seen.text.contains("OCSP response: no response sent") {
@@ -75,8 +76,8 @@ fn what_the_responder_says_is_stapled_and_stays_over_a_reload() {
     gateway.wait_for_metric(FETCHES, &["good"], |count| count == 1.0);
     serves_good(&gateway, ca);
     assert!(responder.asked()[0].starts_with("GET /ocsp/M"), "{:?}", responder.asked());
-    let plain = s_client(gateway.address(0), &ca.ca(), &[]).expect("an answer");
-    assert!(!plain.text.contains("OCSP Response Status"), "it was not asked for: {}", plain.text);
+    let plain = s_client(gateway.address(0), &ca.ca(), &[]).expect("a response");
+    assert!(!plain.text.contains("OCSP Response Status"), "it was not requested: {}", plain.text);
     let mut client = Http3Client::new(ca);
     let staple = client.connect(gateway.address(0)).staple().expect("a staple over QUIC");
     let stored = ca.path("quic.resp");
@@ -99,7 +100,7 @@ fn what_the_responder_says_is_stapled_and_stays_over_a_reload() {
     gateway.wait_for_log("configuration reloaded");
     serves_good(&gateway, ca);
     assert!(client.connect(gateway.address(0)).staple().is_some());
-    assert_eq!(responder.asked().len(), 1, "nothing new was needed");
+    assert_eq!(responder.asked().len(), 1, "no new response was needed");
     assert_eq!(gateway.log().matches("an OCSP response is stapled").count(), 1, "{}", gateway.log());
 
     file.replace(
@@ -109,7 +110,7 @@ fn what_the_responder_says_is_stapled_and_stays_over_a_reload() {
     assert_eq!(gateway.metric("quadrille_ocsp_staples", &[]), 0.0, "{}", gateway.metrics());
 }
 
-/// Where there is a state directory.
+/// Restart with a state directory.
 #[test]
 fn a_response_outlives_the_process_and_a_damaged_one_is_not_stapled() {
     let responder = Responder::start();
@@ -130,7 +131,7 @@ fn a_response_outlives_the_process_and_a_damaged_one_is_not_stapled() {
     let kept = std::fs::read_dir(state.join("ocsp")).expect("a directory").next().expect("a file");
     let kept = kept.expect("an entry").path();
     let mut der = std::fs::read(&kept).expect("a response");
-    // Within what is signed, which comes first; the certificates behind it are not.
+    // Within the signed part, which is first; the certificates after it are not signed.
     der[100] ^= 1;
     std::fs::write(&kept, der).expect("writing");
     let gateway = Gateway::with_config(&file.path(), 1);
@@ -150,7 +151,7 @@ fn a_responder_that_the_issuer_has_charged_is_believed() {
     serves_good(&gateway, ca);
 }
 
-/// What proves nothing is not stapled, told once, and asked for again later.
+/// An unusable response is not stapled, is logged once, and is requested again later.
 #[test]
 fn what_proves_nothing_is_not_stapled() {
     let responder = Responder::start();
@@ -164,16 +165,16 @@ fn what_proves_nothing_is_not_stapled() {
     let signed_by = |signer| Does::Answers { minutes: 60, signer };
     let ok = "HTTP/1.1 200 OK\r\nContent-Length: ";
     let says = |text: String| Does::Says(text.leak().as_bytes());
-    let forged = "neither the issuer nor a responder that the issuer has charged has signed it";
+    let forged = "it is signed neither by the issuer nor by an authorized responder";
     let cases = [
         (signed_by(stranger), "unusable", forged),
         (signed_by(unentitled), "unusable", forged),
         (Does::Repeats(about_other), "unusable", "it is about another certificate"),
-        (says(format!("{ok}7\r\n\r\ngarbage")), "unusable", "it is no OCSP response in DER"),
-        (says(format!("{ok}0\r\n\r\n")), "unusable", "it is no OCSP response in DER"),
-        (says(format!("{ok}5\r\n\r\n0\x03\n\x01\x03")), "unusable", "it says `TryLater`"),
+        (says(format!("{ok}7\r\n\r\ngarbage")), "unusable", "it is not an OCSP response in DER"),
+        (says(format!("{ok}0\r\n\r\n")), "unusable", "it is not an OCSP response in DER"),
+        (says(format!("{ok}5\r\n\r\n0\x03\n\x01\x03")), "unusable", "its status is `TryLater`"),
         (says(format!("{ok}999999\r\n\r\n{}", "x".repeat(999_999))), "unreachable", "length limit exceeded"),
-        (says("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_owned()), "unreachable", "it answers 503"),
+        (says("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_owned()), "unreachable", "status 503"),
         (says("no HTTP at all\r\n\r\n".to_owned()), "unreachable", "the responder http://127.0.0.1:"),
         (Does::Leaves, "unreachable", "the responder http://127.0.0.1:"),
     ];
@@ -186,7 +187,11 @@ fn what_proves_nothing_is_not_stapled() {
         let log = gateway.log();
         assert!(log.contains(message), "{message}: {log}");
         assert_eq!(gateway.metric("quadrille_ocsp_staples", &["missing"]), 1.0);
-        assert_eq!(gateway.metric("quadrille_ocsp_must_staple_missing", &[]), 0.0, "it need not be stapled");
+        assert_eq!(
+            gateway.metric("quadrille_ocsp_must_staple_missing", &[]),
+            0.0,
+            "stapling is not required"
+        );
     }
     responder.answers(60);
     responder.knows(&pair, "");
@@ -194,8 +199,8 @@ fn what_proves_nothing_is_not_stapled() {
     gateway.wait_for_metric(FETCHES, &["unusable"], |count| count >= 2.0);
     gateway.wait_for_log("no OCSP response to staple");
     assert_eq!(gateway.log().matches("no OCSP response to staple").count(), 1, "{}", gateway.log());
-    assert!(gateway.log().contains("it does not know the certificate"), "{}", gateway.log());
-    assert!(responder.asked().last().expect("a request").starts_with("POST /ocsp "), "the other way");
+    assert!(gateway.log().contains("it reports the certificate as unknown"), "{}", gateway.log());
+    assert!(responder.asked().last().expect("a request").starts_with("POST /ocsp "), "the other method");
     responder.knows(&pair, "V");
     gateway.wait_for_metric(FETCHES, &["good"], |count| count >= 1.0);
     serves_good(&gateway, ca);
@@ -211,7 +216,7 @@ fn a_revoked_certificate_loses_its_staple() {
     let (mut gateway, clock) = gateway_whose_clock_stands(&responder, &file);
     serves_good(&gateway, ca);
     responder.knows(&pair, "R");
-    // After half of the minute for which the good one holds, and before its end.
+    // After half of the good response's minute, and before its end.
     clock.stands_at(end_of_staple(&gateway) - 5);
     gateway.wait_for_metric(FETCHES, &["revoked"], |count| count >= 1.0);
     serves_nothing(&gateway, ca);
@@ -225,7 +230,7 @@ fn a_response_that_has_expired_is_not_served_and_one_that_must_be_stapled_is_ale
     let ca = &responder.certificates;
     let pair = responder.issue("localhost", MUST_STAPLE);
     responder.answers(1);
-    // It must be stapled: nothing has to be configured.
+    // Must-staple certificates need no configuration.
     let file = configuration(&pair, "");
     let (gateway, clock) = gateway_whose_clock_stands(&responder, &file);
     let end = end_of_staple(&gateway);
@@ -233,7 +238,7 @@ fn a_response_that_has_expired_is_not_served_and_one_that_must_be_stapled_is_ale
     let missing = || gateway.metric("quadrille_ocsp_must_staple_missing", &[]);
     assert!(gateway.metrics().contains("\nquadrille_ocsp_must_staple_missing 0"), "{}", gateway.metrics());
     responder.does(Does::Leaves);
-    // It is asked for in time.
+    // It is requested in time.
     clock.stands_at(end - 5);
     gateway.wait_for_metric(FETCHES, &["unreachable"], |count| count >= 1.0);
     clock.stands_at(end - 1);
@@ -242,10 +247,10 @@ fn a_response_that_has_expired_is_not_served_and_one_that_must_be_stapled_is_ale
     clock.stands_at(end + 1);
     serves_nothing(&gateway, ca);
     assert_eq!(missing(), 1.0, "{}", gateway.metrics());
-    let told = "its OCSP response has expired, and clients refuse this certificate without one";
+    let told = "its OCSP response has expired, and clients reject this certificate without one";
     eventually("the end is not logged", || gateway.log().contains(told));
     responder.answers(240);
-    // The next try is due at once: pauses after failures grow to an hour.
+    // The next attempt is due at once: delays after failures grow to an hour.
     clock.stands_at(end + 2 * 3600);
     gateway.wait_for_metric(FETCHES, &["good"], |count| count == 2.0);
     serves_good(&gateway, ca);
@@ -267,11 +272,11 @@ fn a_response_that_has_expired_when_it_comes_is_not_stapled() {
     serves_nothing(&gateway, ca);
     gateway.wait_for_log("no OCSP response to staple");
     let log = gateway.log();
-    assert!(log.contains("it has expired (nextUpdate)") && log.contains("clients refuse this"), "{log}");
+    assert!(log.contains("it has expired (nextUpdate)") && log.contains("clients reject this"), "{log}");
     assert_eq!(gateway.metric("quadrille_ocsp_must_staple_missing", &[]), 1.0);
 }
 
-/// Only the thread that asks a responder waits for it.
+/// Only the thread that queries a responder waits for it.
 #[test]
 fn a_responder_that_says_nothing_keeps_no_handshake_waiting() {
     let responder = Responder::start();
@@ -279,9 +284,9 @@ fn a_responder_that_says_nothing_keeps_no_handshake_waiting() {
     let pair = responder.issue("localhost", "");
     responder.does(Does::Sleeps);
     let mut gateway = gateway(&pair);
-    // While the same question is under way from before the first handshake until after the last. A slow machine needs a
-    // later question for it.
-    eventually("no handshake ends while the responder is asked", || {
+    // The same query must be pending from before the first handshake until after the last. A slow machine needs a
+    // later query for this.
+    eventually("no handshake completes during the query", || {
         let under_way = || {
             let failed = gateway.metric(FETCHES, &[]);
             (responder.asked().len() as f64 == failed + 1.0).then_some(failed)
@@ -293,7 +298,7 @@ fn a_responder_that_says_nothing_keeps_no_handshake_waiting() {
         }
     });
     gateway.wait_for_metric(FETCHES, &["unreachable"], |count| count >= 1.0);
-    gateway.wait_for_log("no answer in 10 s");
+    gateway.wait_for_log("no response within 10 s");
 }
 
 #[test]
@@ -310,20 +315,20 @@ fn a_check_says_what_cannot_be_stapled() {
     let off = checked(&good, "tls: {ocsp_stapling: off}");
     assert!(
         off.contains(
-            "warning: the certificate for localhost: clients refuse it without an OCSP response (RFC 7633)"
+            "warning: the certificate for localhost: clients reject it without an OCSP response (RFC 7633)"
         ),
         "{off}"
     );
     let without = responder.issue_with("without.test", MUST_STAPLE);
     assert!(checked(&without, "").contains("and it names no OCSP responder"));
     let plain = responder.issue_with("plain.test", "");
-    assert!(!checked(&plain, on).contains("warning"), "it has no responder, and needs none");
+    assert!(!checked(&plain, on).contains("warning"), "the certificate has no responder, and needs none");
     let tls = responder.issue_with("tls.test", "authorityInfoAccess=OCSP;URI:https://ocsp.test/\n");
-    assert!(checked(&tls, on).contains("`https://ocsp.test/` is not reached by http://"));
+    assert!(checked(&tls, on).contains("`https://ocsp.test/` does not use http://"));
     let leaf = std::fs::read_to_string(&good.chain).expect("a chain");
     let leaf = leaf.split_inclusive("-----END CERTIFICATE-----\n").next().expect("a leaf");
     std::fs::write(&good.chain, leaf).expect("writing");
     let text = checked(&good, on);
-    assert!(text.contains("its chain lacks the certificate of its issuer; append it to the chain"), "{text}");
-    assert!(responder.asked().is_empty(), "a check asks nobody");
+    assert!(text.contains("its chain does not contain the issuer's certificate; append it"), "{text}");
+    assert!(responder.asked().is_empty(), "a check sends no query");
 }

@@ -1,4 +1,4 @@
-//! An OCSP responder: `openssl ocsp` behind a socket of the loopback interface, or something worse.
+//! An OCSP responder: `openssl ocsp` behind a loopback socket, or a faulty one.
 
 use crate::support::{Certificates, Pair, succeed};
 use std::{
@@ -15,18 +15,18 @@ use std::{
     time::Duration,
 };
 
-/// What it does with the next question.
+/// The responder's reaction to the next request.
 #[derive(Clone, Debug)]
 pub enum Does {
-    /// Answers for so many minutes, signed by this certificate.
+    /// Sends a response valid for this many minutes, signed by this certificate.
     Answers { minutes: u32, signer: Signer },
-    /// Says this, whatever was asked.
+    /// Sends these bytes for every request.
     Says(&'static [u8]),
-    /// Answers with what is in this file.
+    /// Sends the response in this file.
     Repeats(PathBuf),
     /// Closes the connection.
     Leaves,
-    /// Says nothing.
+    /// Does not respond.
     Sleeps,
 }
 
@@ -37,7 +37,7 @@ pub struct Signer {
     pub key: PathBuf,
 }
 
-/// A CA with a responder, and what it knows of its certificates.
+/// A CA with a responder, and the state of its certificates.
 pub struct Responder {
     pub certificates: Arc<Certificates>,
     pub address: SocketAddr,
@@ -47,7 +47,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// One that answers for a week, and that this CA signs for.
+    /// Starts a responder whose responses are valid for a week and signed by this CA.
     pub fn start() -> Self {
         let certificates = Arc::new(Certificates::new());
         let signer = Signer { certificate: certificates.ca(), key: certificates.path("ca.key") };
@@ -71,30 +71,30 @@ impl Responder {
         this
     }
 
-    /// What it does from now on.
+    /// Sets the reaction from now on.
     pub fn does(&self, does: Does) {
         *self.does.lock().expect("what it does") = does;
     }
 
-    /// It answers for so many minutes.
+    /// Sets the validity of responses in minutes.
     pub fn answers(&self, minutes: u32) {
         let ca = &self.certificates;
         self.does(Does::Answers { minutes, signer: Signer { certificate: ca.ca(), key: ca.path("ca.key") } });
     }
 
-    /// The first lines of requests so far.
+    /// Returns the first lines of requests so far.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("requests").clone()
     }
 
-    /// A certificate that names the responder, with its CA, and good for it.
+    /// Returns a certificate that names the responder, with its CA, with status good.
     pub fn issue(&self, name: &str, more: &str) -> Pair {
         let address = self.address;
         let access = format!("authorityInfoAccess=OCSP;URI:http://{address}/ocsp\n{more}");
         self.issue_with(name, &access)
     }
 
-    /// A certificate with its CA, and good for the responder.
+    /// Returns a certificate with its CA, with status good.
     pub fn issue_with(&self, name: &str, extensions: &str) -> Pair {
         let certificates = &self.certificates;
         let pair = Pair {
@@ -112,7 +112,7 @@ impl Responder {
         pair
     }
 
-    /// What it says of a certificate from now on: `V` for good, `R` for revoked, nothing for unknown.
+    /// Sets the status of a certificate: `V` for good, `R` for revoked, none for unknown.
     pub fn knows(&self, pair: &Pair, status: &str) {
         let serial =
             succeed(Command::new("openssl").args(["x509", "-noout", "-serial", "-in"]).arg(&pair.chain));
@@ -128,7 +128,7 @@ impl Responder {
             .expect("writing");
     }
 
-    /// Somebody whom this CA, or another one, has signed, with these extensions.
+    /// Returns a signer certificate issued by this CA or another one, with these extensions.
     pub fn signer(&self, ca: &Certificates, name: &str, extensions: &str) -> Signer {
         let [certificate, key] = ["pem", "key"].map(|ending| ca.path(&format!("{name}.{ending}")));
         let curve = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
@@ -137,14 +137,14 @@ impl Responder {
         Signer { certificate, key }
     }
 
-    /// An answer about a certificate, in a file.
+    /// Writes a response for a certificate to a file.
     pub fn answer_about(&self, pair: &Pair) -> PathBuf {
         let request = self.certificates.path("other.req");
         let mut ask = Command::new("openssl");
         ask.args(["ocsp", "-no_nonce", "-issuer"]).arg(self.certificates.ca());
         succeed(ask.arg("-cert").arg(&pair.chain).arg("-reqout").arg(&request));
         let does = self.does.lock().expect("what it does").clone();
-        let Does::Answers { minutes, signer } = does else { panic!("it does not answer") };
+        let Does::Answers { minutes, signer } = does else { panic!("it does not respond") };
         let response = request.with_extension("resp");
         answer(&self.certificates, &request, &response, minutes, &signer);
         response
@@ -186,7 +186,7 @@ fn answer(certificates: &Certificates, request: &Path, response: &Path, minutes:
     succeed(openssl.arg("-reqin").arg(request).arg("-respout").arg(response));
 }
 
-/// The first line of a request, and the question in it.
+/// Reads the first line of a request and the OCSP request in it.
 fn read(client: &TcpStream) -> (String, Vec<u8>) {
     let mut reader = BufReader::new(client);
     let mut line = String::new();

@@ -1,5 +1,5 @@
-//! The gateway as a sidecar: what a pod's programs send and get is redirected through it, in network namespaces of the
-//! test's own. Beside it the stock Envoy, with the same configuration.
+//! The gateway as a sidecar: a pod's traffic is redirected through it, in the test's own network namespaces. It is
+//! compared with the stock Envoy with the same configuration.
 
 mod network;
 mod servers;
@@ -20,12 +20,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What Istio's proxies offer by ALPN for requests of HTTP/1.1.
+/// ALPN protocol that Istio's proxies offer for HTTP/1.1 requests.
 pub(crate) const HTTP: &str = "istio-http/1.1,istio,http/1.1";
-/// Somewhere that no listener is for.
+/// An address without a listener.
 pub(crate) const ELSEWHERE: &str = "192.0.2.7";
 
-/// A pod with its programs, and those outside.
+/// A pod with its programs, and external servers.
 pub(crate) struct Pod {
     pub(crate) network: Network,
     certificates: Certificates,
@@ -47,7 +47,7 @@ impl Drop for Proxy {
 }
 
 impl Pod {
-    /// `None`, said aloud, where network namespaces are not allowed.
+    /// Creates the site; if network namespaces are not allowed, prints a note and returns `None`.
     pub(crate) fn start() -> Option<Self> {
         let network = Network::start()?;
         let certificates = Certificates::new();
@@ -68,7 +68,7 @@ impl Pod {
         Some(Self { network, certificates, pair })
     }
 
-    /// Starts a proxy with what Istio would send, on every address.
+    /// Starts a proxy with Istio's configuration, on every address.
     fn proxy(&self, program: &Path, arguments: &[&str], option: &str, every: &str) -> Proxy {
         let text = include_str!("bootstrap.yaml")
             .replace("WILDCARD", every)
@@ -95,7 +95,7 @@ impl Pod {
         self.proxy(Path::new(env!("CARGO_BIN_EXE_quadrille")), &["serve"], "--envoy-config", every)
     }
 
-    /// What clients get of the pod's programs and of others, with what each of them asks.
+    /// Returns the responses to the requests of clients, inside and outside the pod.
     fn answers(&self) -> Vec<(&'static str, String)> {
         let (pod, outside) = (&self.network.pod, &self.network.outside);
         let at = |port: u16| format!("{POD}:{port}");
@@ -114,7 +114,7 @@ impl Pod {
             ("an unknown port", talk(pod, &format!("{ELSEWHERE}:7000"), b"ping")),
             ("bytes where HTTP is expected", talk(pod, &format!("{OUTSIDE}:80"), b"\0ping")),
             ("the outbound listener itself", talk(pod, "127.0.0.1:15001", b"ping")),
-            ("somebody else's outbound listener", talk(pod, &format!("{ELSEWHERE}:15001"), b"ping")),
+            ("another host's outbound listener", talk(pod, &format!("{ELSEWHERE}:15001"), b"ping")),
             ("the app in plain text", get(outside, &format!("http://{}/x", at(8080)), &[])),
             ("the app over mutual TLS", self.mutual(&at(8080), HTTP)),
             ("the app over mutual TLS as bytes", self.mutual(&at(8080), "istio")),
@@ -137,7 +137,7 @@ impl Pod {
         self.over_tls(&self.certificates.ca(), address, alpn, &["-cert", &chain, "-key", &key])
     }
 
-    /// The body of an answer over TLS of this CA with this name in ALPN.
+    /// Returns the body of a response over TLS with a certificate of this CA and this ALPN protocol.
     pub(crate) fn over_tls(&self, ca: &Path, address: &str, alpn: &str, arguments: &[&str]) -> String {
         let mut command = Command::new("openssl");
         command.args(["s_client", "-quiet", "-verify_return_error", "-alpn", alpn, "-connect", address]);
@@ -149,7 +149,7 @@ impl Pod {
         let _ = stdin.write_all(request);
         let mut said = Vec::new();
         let mut stdout = child.stdout.take().expect("a pipe");
-        // It ends when the server has closed.
+        // The client exits when the server has closed.
         let _ = stdout.read_to_end(&mut said);
         drop(stdin);
         let _ = child.kill();
@@ -165,7 +165,7 @@ impl Proxy {
     }
 }
 
-/// The body of an answer, with its status where that is not 200; `closed` without one.
+/// Returns the body of a response, with its status if that is not 200; `closed` without a response.
 pub(crate) fn get(from: &Namespace, url: &str, arguments: &[&str]) -> String {
     let mut command = Command::new("curl");
     command.args(["--silent", "--max-time", "300", "--noproxy", "*", "--write-out", " %{http_code}", url]);
@@ -177,7 +177,7 @@ pub(crate) fn get(from: &Namespace, url: &str, arguments: &[&str]) -> String {
     }
 }
 
-/// What a server says first, and what it then says to these bytes; as far as it does.
+/// Returns the bytes that a server sends first, and its response to these bytes, if any.
 pub(crate) fn talk(from: &Namespace, address: &str, bytes: &[u8]) -> String {
     let address: SocketAddr = address.parse().expect("an address");
     let said = from.inside(|| {
@@ -186,7 +186,7 @@ pub(crate) fn talk(from: &Namespace, address: &str, bytes: &[u8]) -> String {
             return said;
         };
         stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
-        // Who is not known to speak may wait for a client to begin.
+        // A server of an unknown protocol may wait for the client to send first.
         let begins = bytes.first() == Some(&0);
         if begins {
             let _ = stream.write_all(bytes);
@@ -211,7 +211,7 @@ pub(crate) fn talk(from: &Namespace, address: &str, bytes: &[u8]) -> String {
     }
 }
 
-/// What is expected, by what is asked.
+/// Expected responses by request.
 const EXPECTED: &[(&str, &str)] = &[
     ("a service", "service 10.0.0.2 /x"),
     ("an unknown host", "elsewhere 10.0.0.2 /x"),
@@ -220,7 +220,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ("an unknown port", "unknown 10.0.0.2 ping"),
     ("bytes where HTTP is expected", "bytes 10.0.0.2 ping"),
     ("the outbound listener itself", "closed"),
-    ("somebody else's outbound listener", "closed"),
+    ("another host's outbound listener", "closed"),
     ("the app in plain text", "app 127.0.0.6 /x"),
     ("the app over mutual TLS", "app 127.0.0.6 /x shown"),
     ("the app over mutual TLS as bytes", "app 127.0.0.6 /x shown"),
@@ -253,7 +253,7 @@ fn both_send_redirected_connections_to_the_same_places() {
     }
 }
 
-/// On `::` are IPv4's, which the kernel is asked for otherwise than IPv6's.
+/// Original destinations on `::`: for IPv4 connections the kernel is queried differently than for IPv6.
 #[test]
 fn both_families_are_redirected_to_one_listener() {
     let Some(pod) = Pod::start() else { return };
@@ -277,12 +277,12 @@ fn both_families_are_redirected_to_one_listener() {
     }
 }
 
-/// What is sent on to a listener of the gateway's own would come back to it, and so on.
+/// A connection forwarded to one of the gateway's own listeners would loop.
 #[test]
 fn nothing_is_sent_on_to_the_gateway_itself() {
     let Some(pod) = Pod::start() else { return };
     let proxy = pod.quadrille("0.0.0.0");
-    // To the outbound listener by the inbound one, which has no chain for it but the one for every port.
+    // The inbound listener has only its catch-all chain for the outbound listener's port.
     for address in [format!("{POD}:15001"), format!("{POD}:15000")] {
         assert_eq!(talk(&pod.network.outside, &address, b"\0ping"), "closed", "{address}\n{}", proxy.log());
     }

@@ -1,5 +1,5 @@
-//! A pod and what is outside of it: two network namespaces with a cable between them. What the pod's programs send and
-//! get is redirected as by Istio's `istio-iptables`.
+//! A pod and an external host: two network namespaces connected by a veth pair. The pod's traffic is redirected as by
+//! Istio's `istio-iptables`.
 
 use crate::support::succeed;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-/// Both namespaces; they are gone with this.
+/// Both namespaces; they are removed when this is dropped.
 pub(crate) struct Network {
     pub(crate) pod: Namespace,
     pub(crate) outside: Namespace,
@@ -19,7 +19,7 @@ pub(crate) struct Network {
 
 pub(crate) struct Namespace(File);
 
-/// The group whose connections are not redirected: the gateway's.
+/// The gateway's group, whose connections are not redirected.
 pub(crate) const GATEWAY: u32 = 1337;
 pub(crate) const POD: &str = "10.0.0.2";
 pub(crate) const POD_V6: &str = "fd00::2";
@@ -27,9 +27,9 @@ pub(crate) const OUTSIDE: &str = "10.0.0.1";
 pub(crate) const OUTSIDE_V6: &str = "fd00::1";
 
 impl Network {
-    /// `None`, said aloud, where that is not allowed.
+    /// Creates the network; if that is not allowed, prints a note and returns `None`.
     pub(crate) fn start() -> Option<Self> {
-        // Past the capture of what tests print, since a skipped test passes.
+        // Bypasses the output capture of tests, because a skipped test passes.
         let skipped = |why: &str| {
             let _ = writeln!(std::io::stderr(), "SKIPPED: no connections are redirected: {why}");
         };
@@ -54,7 +54,7 @@ impl Network {
         }
         pod.run(&["ip", "route", "add", "default", "via", OUTSIDE]);
         pod.run(&["ip", "-6", "route", "add", "default", "via", OUTSIDE_V6]);
-        // Where connections to the pod's own programs leave; IPv4's is on loopback in any case.
+        // Source address of connections to the pod's own programs; IPv4's is always on loopback.
         pod.also_at("::6/128");
         pod.redirect("iptables-restore", "127.0.0.1/32", "127.0.0.6/32");
         pod.redirect("ip6tables-restore", "::1/128", "::6/128");
@@ -65,14 +65,14 @@ impl Network {
 impl Namespace {
     fn new() -> Option<Self> {
         let made = thread::spawn(|| {
-            // SAFETY: the thread has nothing but its stack in common with others that would be unshared: the network alone is.
+            // SAFETY: only the thread's network namespace is unshared, which no other thread relies on.
             unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.ok()?;
             File::open("/proc/thread-self/ns/net").ok()
         });
         made.join().expect("a thread").map(Self)
     }
 
-    /// Does this on a thread that is in the namespace; what it starts stays there.
+    /// Runs this on a thread in the namespace; processes that it starts are in the namespace too.
     pub(crate) fn inside<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
             let inside = scope.spawn(|| {
@@ -84,7 +84,7 @@ impl Namespace {
         })
     }
 
-    /// Has another address.
+    /// Adds an address.
     pub(crate) fn also_at(&self, address: &str) {
         self.run(&["ip", "address", "add", address, "dev", "lo"]);
     }
@@ -93,17 +93,17 @@ impl Namespace {
         self.inside(|| succeed(Command::new(command[0]).args(&command[1..])));
     }
 
-    /// Takes a device out of another namespace.
+    /// Moves a device here from another namespace.
     fn adopt(&self, device: &str, from: &Self) {
-        // `ip` knows namespaces by the processes that are in them.
+        // `ip` identifies namespaces by processes in them.
         let mut anchor = self.inside(|| Command::new("sleep").arg("60").spawn().expect("sleep"));
         from.run(&["ip", "link", "set", device, "netns", &anchor.id().to_string()]);
         anchor.kill().expect("ending sleep");
         let _ = anchor.wait();
     }
 
-    /// As `istio-iptables` writes it, but for the ports of probes and metrics. `local` is never redirected, and `inbound`
-    /// is where the gateway's connections to the pod's own programs come from.
+    /// Applies the rules of `istio-iptables`, except for the ports of probes and metrics. `local` is never
+    /// redirected, and `inbound` is the source address of the gateway's connections to the pod's own programs.
     fn redirect(&self, restore: &str, local: &str, inbound: &str) {
         let rules = format!(
             "*nat
@@ -128,7 +128,7 @@ COMMIT
         self.inside(|| {
             let mut child = Command::new(restore).stdin(Stdio::piped()).spawn().expect("iptables");
             child.stdin.take().expect("a pipe").write_all(rules.as_bytes()).expect("writing rules");
-            assert!(child.wait().expect("iptables").success(), "{restore} takes no rules");
+            assert!(child.wait().expect("iptables").success(), "{restore} rejects the rules");
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Programs in the pod and outside of it.
+//! Servers inside and outside of the pod.
 
 use super::network::Namespace;
 use std::{
@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-/// Answers requests of HTTP/1.1 with its name, who asks, and for what; until the process ends.
+/// Responds to HTTP/1.1 requests with its name, the client's address and the path, until the process ends.
 pub(super) fn http(namespace: &Namespace, address: &str, name: &'static str) {
     serve(namespace, address, move |stream| {
         let peer = stream.peer_addr().ok()?;
@@ -36,7 +36,7 @@ pub(super) fn http(namespace: &Namespace, address: &str, name: &'static str) {
     });
 }
 
-/// Speaks first, and then sends back what it gets.
+/// Sends first, and then echoes.
 pub(super) fn greeting(namespace: &Namespace, address: &str, name: &'static str) {
     serve(namespace, address, move |mut stream| {
         let peer = stream.peer_addr().ok()?;

@@ -1,4 +1,4 @@
-//! Authorization servers, by HTTP and by gRPC, that decide by the header `x-ext-authz`.
+//! Authorization servers over HTTP and gRPC that decide by the header `x-ext-authz`.
 
 use super::grpc_service::{Fields, field, grpc_service};
 use std::{
@@ -8,8 +8,8 @@ use std::{
     thread,
 };
 
-/// An authorization server by HTTP: `allow` lets in and answers with headers, `fail` is an error, anything else is answered
-/// with 401 and what the server was told. Serves until the process ends.
+/// An authorization server over HTTP: `allow` is allowed, with response headers, `fail` is an error, and other values
+/// are denied with 401 and the received data. Serves until the process ends.
 pub fn http_authorization() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -45,12 +45,12 @@ fn answer(mut stream: &TcpStream) -> Option<()> {
         _ => ("401 Unauthorized", "x-client: out\r\nx-other: other\r\nwww-authenticate: Basic\r\n", told),
     };
     let head = format!("HTTP/1.1 {status}\r\n{more}content-length: {}\r\n\r\n", body.len());
-    // A body after the answer to HEAD would be taken for the next answer (RFC 9112, section 6.3).
+    // A body after the response to HEAD would be read as the next response (RFC 9112, section 6.3).
     let body = if line.starts_with("HEAD ") { "" } else { &body };
     stream.write_all((head + body).as_bytes()).ok()
 }
 
-/// What a server was told, without what depends on the proxy.
+/// Returns the data that a server received, without proxy-specific parts.
 fn told(line: &str, headers: &BTreeMap<String, String>, body: &str) -> String {
     let own = ["x-forwarded-", "x-envoy-", "x-request-id", "content-length", "user-agent", "accept"];
     let kept = headers.iter().filter(|(name, _)| !own.iter().any(|own| name.starts_with(own)));
@@ -59,7 +59,7 @@ fn told(line: &str, headers: &BTreeMap<String, String>, body: &str) -> String {
     format!("{line} {} {partial} {body}", kept.join("|"))
 }
 
-/// An authorization server by gRPC that decides in the same way. Serves until the process ends.
+/// An authorization server over gRPC with the same decisions. Serves until the process ends.
 pub fn grpc_authorization() -> SocketAddr {
     grpc_service("/envoy.service.auth.v3.Authorization/Check", check)
 }

@@ -30,7 +30,7 @@ impl Browser {
         Self::open_with(&[], url)
     }
 
-    /// The same with these flags.
+    /// Starts a browser with these flags.
     pub fn open_with(flags: &[&str], url: &str) -> Self {
         let profile = tempfile::tempdir().expect("a directory for the profile");
         let mut child = Command::new(program())
@@ -58,7 +58,7 @@ impl Browser {
         browser
     }
 
-    /// Sets the size of the window, and whether the page is to be dark.
+    /// Sets the size of the window, and light or dark mode.
     pub fn show(&mut self, width: u32, height: u32, dark: bool) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", size);
@@ -66,7 +66,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", json!({ "features": [scheme] }));
     }
 
-    /// What an expression is in the page.
+    /// Evaluates an expression in the page.
     #[track_caller]
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -75,7 +75,7 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// Waits until an expression is true in the page; shows the page's text otherwise.
+    /// Waits until an expression is true in the page; prints the page's text on failure.
     #[track_caller]
     pub fn wait_until(&mut self, expression: &str) {
         let end = Instant::now() + PATIENCE;
@@ -90,15 +90,15 @@ impl Browser {
         }
     }
 
-    /// What the page had to complain about: exceptions, and what its security policy has refused. That a server could
-    /// not be reached is not among it.
+    /// Returns the page's errors: exceptions, and violations of its Content-Security-Policy. Failed connections are
+    /// not included.
     pub fn complaints(&mut self) -> Vec<String> {
         self.evaluate("null");
         let unreachable = |complaint: &&String| !complaint.contains("ERR_CONNECTION_REFUSED");
         self.complaints.iter().filter(unreachable).cloned().collect()
     }
 
-    /// A picture of the whole page, in PNG, in the directory that the environment variable names, if it does.
+    /// Writes a PNG screenshot of the whole page to the directory given by the environment variable, if it is set.
     pub fn picture(&mut self, name: &str) {
         let Some(directory) = std::env::var_os("QUADRILLE_PICTURES") else { return };
         let whole = json!({ "captureBeyondViewport": true, "format": "png" });
@@ -114,7 +114,7 @@ impl Browser {
         if !self.session.is_empty() {
             message["sessionId"] = self.session.as_str().into();
         }
-        self.socket.send(Message::text(message.to_string())).expect("asking the browser");
+        self.socket.send(Message::text(message.to_string())).expect("a request to the browser");
         loop {
             let message = self.socket.read().unwrap_or_else(|error| panic!("{method}: {error}"));
             let Ok(text) = message.to_text() else { continue };
@@ -146,18 +146,18 @@ impl Drop for Browser {
     }
 }
 
-/// The browser that is installed.
+/// Returns the installed browser.
 pub fn program() -> &'static Path {
     let known = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].map(Path::new);
     let found = known.into_iter().find(|path| path.exists());
     found.expect("a browser is missing; install the package chromium")
 }
 
-/// The browser says on its standard error where it can be reached.
+/// Connects to the address that the browser prints on its standard error.
 fn connect(child: &mut Child) -> WebSocket<TcpStream> {
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     let url = lines.find_map(|line| Some(line.split_once("DevTools listening on ")?.1.trim().to_owned()));
-    // It would stop when nobody reads what else it says.
+    // The browser would block if its further output were not read.
     thread::spawn(move || lines.for_each(drop));
     let request = url.expect("the browser ended").into_client_request().expect("a URL");
     let address = request.uri().authority().expect("an address").to_string();

@@ -1,4 +1,4 @@
-//! Certificates of a throw-away CA, made with the openssl command, as users make them.
+//! Certificates of a temporary CA, made with the openssl command, as users make them.
 
 use super::succeed;
 use std::{
@@ -7,7 +7,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// A directory with a CA and what it has signed.
+/// A directory with a CA and its certificates.
 pub struct Certificates {
     directory: TempDir,
 }
@@ -45,17 +45,17 @@ impl Certificates {
         this
     }
 
-    /// The CA's certificate.
+    /// Returns the CA's certificate.
     pub fn ca(&self) -> PathBuf {
         self.path("ca.pem")
     }
 
-    /// A file in the directory, which goes away with this.
+    /// Returns the path of a file in the directory, which is removed when this is dropped.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// RSA with this many bits, for these DNS names.
+    /// Makes an RSA certificate of this many bits for these DNS names.
     pub fn rsa(&self, bits: u32, names: &[&str]) -> Pair {
         self.issue(
             &format!("rsa{bits}"),
@@ -64,12 +64,12 @@ impl Certificates {
         )
     }
 
-    /// ECDSA on this curve (`P-256`, `P-384`, `P-521`), for these DNS names.
+    /// Makes an ECDSA certificate on this curve (`P-256`, `P-384`, `P-521`) for these DNS names.
     pub fn ecdsa(&self, curve: &str, names: &[&str]) -> Pair {
         self.issue(curve, &["-algorithm", "EC", "-pkeyopt", &format!("ec_paramgen_curve:{curve}")], names)
     }
 
-    /// Ed25519, for these DNS names.
+    /// Makes an Ed25519 certificate for these DNS names.
     pub fn ed25519(&self, names: &[&str]) -> Pair {
         self.issue("ed25519", &["-algorithm", "ED25519"], names)
     }
@@ -82,7 +82,7 @@ impl Certificates {
         pair
     }
 
-    /// A CA that this one has signed.
+    /// Makes an intermediate CA signed by this one.
     pub fn intermediate(&self) -> Self {
         let this = Self { directory: tempfile::tempdir().expect("a temporary directory") };
         let key = this.path("ca.key");
@@ -93,7 +93,7 @@ impl Certificates {
         this
     }
 
-    /// The CA's list of what it has revoked, written to this file.
+    /// Writes the CA's certificate revocation list to this file.
     pub fn revoke(&self, revoked: &[&Pair], list: &Path) {
         let index = self.path("revoked.txt");
         let serial = |pair: &&Pair| {
@@ -132,7 +132,7 @@ impl Certificates {
         self.sign_as(key, chain, names.first().unwrap_or(&"client"), days, &extensions);
     }
 
-    /// The same with extensions in the form of openssl.cnf.
+    /// Signs a certificate with extensions in the syntax of openssl.cnf.
     pub fn sign_as(&self, key: &Path, chain: &Path, name: &str, days: i32, text: &str) {
         let request = chain.with_extension("csr");
         let extensions = chain.with_extension("ext");
@@ -159,7 +159,7 @@ impl Certificates {
         );
     }
 
-    /// A CA's answer that this certificate is good, in DER.
+    /// Returns the CA's OCSP response with status good for this certificate, in DER.
     pub fn ocsp_response(&self, pair: &Pair) -> PathBuf {
         let response = pair.chain.with_extension("ocsp");
         let serial =

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client over TLS that shows what curl hides: single connections, and how they end.
+//! A small HTTP/1.1 client over TLS with control over what curl hides: single connections and their end.
 
 use super::{Certificates, PATIENCE, Pair};
 use boring::ssl::{SslConnector, SslFiletype, SslMethod, SslStream};
@@ -8,16 +8,16 @@ use std::{
     path::Path,
 };
 
-/// Connects to gateways, and trusts one CA.
+/// Connects to gateways, trusting one CA.
 #[derive(Clone)]
 pub struct Connector(SslConnector);
 
-/// One connection for HTTP/1.1.
+/// An HTTP/1.1 connection.
 pub struct Client {
     stream: BufReader<SslStream<TcpStream>>,
 }
 
-/// What came back for one request.
+/// The response to one request.
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
@@ -36,7 +36,7 @@ impl Connector {
         Self(builder.build())
     }
 
-    /// One that has a certificate of its own.
+    /// Returns a connector with a client certificate.
     pub fn presenting(certificates: &Certificates, pair: &Pair) -> Self {
         let mut builder = SslConnector::builder(SslMethod::tls()).expect("a TLS client");
         builder.set_ca_file(certificates.ca()).expect("the CA");
@@ -45,21 +45,21 @@ impl Connector {
         Self(builder.build())
     }
 
-    /// The answer to one request, whose header has these lines too.
+    /// Returns the response to one request with these further header lines.
     #[track_caller]
     pub fn get(&self, address: SocketAddr, path: &str, headers: &str) -> Response {
         let mut client = self.http(address).expect("a connection");
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
         client.send(request.as_bytes()).expect("a request");
-        client.response().expect("an answer")
+        client.response().expect("a response")
     }
 
-    /// A TLS connection, its certificate checked.
+    /// Opens a TLS connection with a verified certificate.
     pub fn tls(&self, address: SocketAddr) -> io::Result<SslStream<TcpStream>> {
         self.tls_after(address, b"")
     }
 
-    /// A TLS connection on which HTTP/2 is agreed.
+    /// Opens a TLS connection that negotiates HTTP/2.
     pub fn http2(&self, address: SocketAddr) -> io::Result<SslStream<TcpStream>> {
         let tcp = TcpStream::connect(address)?;
         tcp.set_read_timeout(Some(PATIENCE))?;
@@ -69,19 +69,19 @@ impl Connector {
         configuration.connect("localhost", tcp).map_err(|error| io::Error::other(error.to_string()))
     }
 
-    /// A TLS connection that begins with some plain bytes.
+    /// Opens a TLS connection that starts with some plain bytes.
     pub fn tls_after(&self, address: SocketAddr, preamble: &[u8]) -> io::Result<SslStream<TcpStream>> {
         let mut tcp = TcpStream::connect(address)?;
         tcp.write_all(preamble)?;
         self.tls_over(tcp)
     }
 
-    /// A TLS connection over one that is there.
+    /// Opens a TLS connection over an existing TCP connection.
     pub fn tls_over(&self, tcp: TcpStream) -> io::Result<SslStream<TcpStream>> {
         self.named("localhost", tcp)
     }
 
-    /// The same to a server of this name.
+    /// Opens a TLS connection to a server of this name.
     pub fn named(&self, name: &str, tcp: TcpStream) -> io::Result<SslStream<TcpStream>> {
         tcp.set_read_timeout(Some(PATIENCE))?;
         tcp.set_write_timeout(Some(PATIENCE))?;
@@ -99,7 +99,7 @@ impl Connector {
 }
 
 impl Client {
-    /// Sends a request without a body and reads the whole answer.
+    /// Sends a request without a body and reads the whole response.
     pub fn get(&mut self, path: &str) -> io::Result<Response> {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
         self.response()
@@ -109,14 +109,14 @@ impl Client {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Reads an answer that has a length, is chunked, or ends with the connection.
+    /// Reads a response with a length, in chunks, or delimited by the end of the connection.
     pub fn response(&mut self) -> io::Result<Response> {
         let mut response = self.head()?;
         response.body = self.body(&response)?;
         Ok(response)
     }
 
-    /// Reads an answer that has a header alone.
+    /// Reads a response without a body.
     pub fn head(&mut self) -> io::Result<Response> {
         let status = self.line()?;
         let status = status.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -130,7 +130,7 @@ impl Client {
         Ok(Response { status, headers, body: Vec::new() })
     }
 
-    /// Serial number of the gateway's certificate, in hexadecimal.
+    /// Returns the serial number of the gateway's certificate, in hexadecimal.
     pub fn serial(&self) -> String {
         let certificate = self.stream.get_ref().ssl().peer_certificate().expect("a certificate");
         let serial =
@@ -138,11 +138,11 @@ impl Client {
         serial.to_string()
     }
 
-    /// Reads until the gateway closes; true if nothing came before that.
+    /// Reads until the gateway closes; returns true if nothing arrived before that.
     pub fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         let outcome = self.stream.read_to_end(&mut rest);
-        // A connection that is cut without a close_notify is closed too; one on which nothing came is not.
+        // A connection without a close_notify is closed too; one that timed out is not.
         let open = |error: &io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
         rest.is_empty() && !outcome.is_err_and(|error| open(&error))
     }
@@ -181,7 +181,7 @@ impl Client {
 }
 
 impl Response {
-    /// The first header of this (lower-case) name.
+    /// Returns the first header of this (lower-case) name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

@@ -1,5 +1,6 @@
-// A library to preload: the clock on the wall as the file QUADRILLE_TEST_CLOCK says, which a test may change at any time. It
-// holds two numbers of 64 bits: by how many seconds the clock is ahead, and the second at which it stands, 0 if it runs.
+// A preloaded library: the wall clock is set by the file QUADRILLE_TEST_CLOCK, which a test may change at any time.
+// It contains two 64-bit numbers: the seconds by which the clock is ahead, and the second at which it is stopped (0:
+// it runs).
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

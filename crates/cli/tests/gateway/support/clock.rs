@@ -1,5 +1,5 @@
-//! A clock on the wall that a test sets while a gateway runs. Waits of the gateway, which the other clock measures, take as
-//! long as they take.
+//! A wall clock that a test sets while a gateway runs. Waits of the gateway, which use the monotonic clock, are not
+//! affected.
 
 use super::{serve, succeed};
 use std::{
@@ -11,7 +11,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// The clock of processes that were started with its library.
+/// The clock of processes that are started with its library.
 pub struct Clock {
     file: File,
     path: PathBuf,
@@ -19,9 +19,9 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// One that is right. Its library and its file are put into `directory`.
+    /// Creates a correct clock. Its library and its file are written to `directory`.
     pub fn new(directory: &Path) -> Self {
-        // Each clock has files of its own: processes keep theirs mapped.
+        // Each clock has its own files: processes keep theirs mapped.
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let [source, library, path] =
@@ -35,19 +35,19 @@ impl Clock {
         Self { file, path, library }
     }
 
-    /// `quadrille serve` with this clock.
+    /// Returns `quadrille serve` with this clock.
     pub fn serve(&self) -> Command {
         let mut command = serve();
         command.env("LD_PRELOAD", &self.library).env("QUADRILLE_TEST_CLOCK", &self.path);
         command
     }
 
-    /// From now on it is so many seconds ahead, and runs.
+    /// Sets the clock ahead by this many seconds; it runs.
     pub fn runs_ahead(&self, seconds: i64) {
         self.set([seconds, 0]);
     }
 
-    /// From now on it stands at this second since 1970.
+    /// Stops the clock at this second since 1970.
     pub fn stands_at(&self, second: i64) {
         self.set([0, second]);
     }
@@ -58,7 +58,7 @@ impl Clock {
     }
 }
 
-/// The second since 1970 that the machine's clock shows.
+/// Returns the machine's time in seconds since 1970.
 pub fn unix_now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock");
     i64::try_from(now.as_secs()).expect("a time")

@@ -1,4 +1,4 @@
-//! A collector of traces, by gRPC and by HTTP, that decodes what it gets by OpenTelemetry's own schema.
+//! A trace collector over gRPC and HTTP that decodes messages with OpenTelemetry's own schema.
 
 use super::{Pair, ports};
 use boring::ssl::{AlpnError, SslAcceptor, SslFiletype, SslMethod, SslVerifyMode, select_next_proto};
@@ -16,16 +16,16 @@ use std::{
     thread,
 };
 
-/// A message, with the headers that came with it.
+/// A message with its headers.
 struct Received {
     headers: Vec<(String, String)>,
     message: ExportTraceServiceRequest,
 }
 
-/// The collector; it serves until the process ends.
+/// The collector, which serves until the process ends.
 pub struct Collector {
     pub address: SocketAddr,
-    /// The version of HTTP that it speaks, for ALPN.
+    /// The HTTP version, for ALPN.
     version: &'static [u8],
     requests: Arc<Mutex<Vec<Received>>>,
 }
@@ -57,7 +57,7 @@ impl Collector {
         Self { address, version: b"\x02h2", requests }
     }
 
-    /// What is sent elsewhere than to this path is refused.
+    /// The path; requests for others are rejected.
     pub fn http(path: &'static str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -72,7 +72,7 @@ impl Collector {
         Self { address, version: b"\x08http/1.1", requests }
     }
 
-    /// The same, behind TLS with this certificate, for clients with one of this CA, if there is one.
+    /// Starts a collector with TLS and this certificate, which requires client certificates of this CA, if given.
     pub fn behind_tls(self, pair: &Pair, clients: Option<&Path>) -> Self {
         let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls()).expect("TLS");
         acceptor.set_certificate_chain_file(&pair.chain).expect("a chain");
@@ -107,14 +107,14 @@ impl Collector {
         Self { address, ..self }
     }
 
-    /// What has come in this header, once for each message.
+    /// Returns this header of each message.
     pub fn header(&self, name: &str) -> Vec<String> {
         let requests = self.requests.lock().expect("no panic");
         let headers = requests.iter().flat_map(|request| &request.headers);
         headers.filter(|(known, _)| known == name).map(|(_, value)| value.clone()).collect()
     }
 
-    /// All spans that have come.
+    /// Returns all spans received.
     pub fn spans(&self) -> Vec<Span> {
         let requests = self.requests.lock().expect("no panic");
         let resources = requests.iter().flat_map(|request| &request.message.resource_spans);
@@ -122,7 +122,7 @@ impl Collector {
         scopes.flat_map(|scope| scope.spans.clone()).collect()
     }
 
-    /// The spans of the instrumentation with this name.
+    /// Returns the spans of the instrumentation scope with this name.
     pub fn spans_of(&self, scope: &str) -> Vec<Span> {
         let requests = self.requests.lock().expect("no panic");
         let resources = requests.iter().flat_map(|request| &request.message.resource_spans);
@@ -131,7 +131,7 @@ impl Collector {
         scopes.filter(of).flat_map(|scope| scope.spans.clone()).collect()
     }
 
-    /// What the sender says it is.
+    /// Returns the sender's resource attributes.
     pub fn service(&self) -> String {
         let requests = self.requests.lock().expect("no panic");
         let resource = requests[0].message.resource_spans[0].resource.clone().expect("a resource");
@@ -140,7 +140,7 @@ impl Collector {
     }
 }
 
-/// An attribute of a span, as text.
+/// Returns an attribute of a span as text.
 pub fn attribute(span: &Span, key: &str) -> String {
     let found = span.attributes.iter().find(|attribute| attribute.key == key);
     text(found.and_then(|found| found.value.as_ref()?.value.clone()))
@@ -217,7 +217,7 @@ fn request(stream: &mut TcpStream, path: &str, collected: &Mutex<Vec<Received>>)
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").ok()
 }
 
-/// A body in chunks (RFC 9112 section 7.1), of which this has come.
+/// Reads a chunked body (RFC 9112 section 7.1) that starts with these bytes.
 fn chunked(mut received: Vec<u8>, stream: &mut TcpStream) -> Option<Vec<u8>> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {

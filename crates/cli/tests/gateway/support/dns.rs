@@ -1,4 +1,4 @@
-//! A DNS server on loopback, whose records a test changes.
+//! A DNS server on loopback with records that a test changes.
 
 use hickory_proto::{
     op::{Message, ResponseCode},
@@ -14,10 +14,10 @@ use std::{
     thread,
 };
 
-/// Addresses of names, and how long they may be remembered, in seconds.
+/// Addresses of names, with their TTL in seconds.
 type Records = HashMap<String, (Vec<Ipv4Addr>, u32)>;
 
-/// The server; it ends with the test.
+/// The server, which ends with the test.
 pub struct DnsServer {
     pub address: SocketAddr,
     records: Arc<Mutex<Records>>,
@@ -26,7 +26,7 @@ pub struct DnsServer {
 }
 
 impl DnsServer {
-    /// One that knows no names.
+    /// Starts a server without names.
     pub fn new() -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let server = Self {
@@ -52,18 +52,18 @@ impl DnsServer {
         server
     }
 
-    /// The addresses of a name, which are good for so many seconds.
+    /// Sets the addresses of a name, with this TTL in seconds.
     pub fn set(&self, name: &str, addresses: &[[u8; 4]], ttl: u32) {
         let addresses = addresses.iter().copied().map(Ipv4Addr::from).collect();
         self.records.lock().expect("no panic").insert(name.to_owned(), (addresses, ttl));
     }
 
-    /// Whether it answers nobody.
+    /// Sets whether the server ignores queries.
     pub fn set_silent(&self, silent: bool) {
         self.silent.store(silent, Ordering::SeqCst);
     }
 
-    /// How many questions there were.
+    /// Returns the number of queries.
     pub fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! Clients that send a request with their first flight (0-RTT), and copies of that flight.
+//! Clients that send a request in their first flight (0-RTT), and copies of that flight.
 
 use super::{Certificates, PATIENCE};
 use boring::ssl::{ErrorCode, SslConnector, SslMethod, SslSession, SslStream};
@@ -9,16 +9,16 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Offers early data with sessions that allow it.
+/// A client that offers early data with sessions that allow it.
 pub struct EarlyClient(SslConnector);
 
-/// What became of an early request.
+/// Outcome of an early request.
 pub struct Early {
-    /// Whether it came early; if not, it was sent again after the handshake.
+    /// Whether early data was accepted; if not, the request was sent again after the handshake.
     pub accepted: bool,
-    /// Header and body.
+    /// Header and body of the response.
     pub answer: String,
-    /// All that the client sent before it read anything.
+    /// All bytes that the client sent before its first read.
     pub flight: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl EarlyClient {
         Self(builder.build())
     }
 
-    /// Sends this request early if the session allows it, and in any case reads its answer.
+    /// Sends this request as early data if the session allows it, and reads the response.
     pub fn send(&self, address: SocketAddr, session: &SslSession, request: &str) -> io::Result<Early> {
         let tcp = TcpStream::connect(address)?;
         tcp.set_read_timeout(Some(PATIENCE))?;
@@ -60,7 +60,7 @@ impl EarlyClient {
     }
 }
 
-/// Up to the end of the body, which has a length.
+/// Reads to the end of the body, which has a length.
 fn answer(tls: &mut SslStream<Recorded>) -> io::Result<String> {
     let mut text = String::new();
     let mut buffer = [0; 4096];
@@ -77,7 +77,7 @@ fn answer(tls: &mut SslStream<Recorded>) -> io::Result<String> {
     }
 }
 
-/// Keeps a copy of what is written before anything is read.
+/// A stream that copies the bytes written before the first read.
 struct Recorded {
     tcp: TcpStream,
     sent: Arc<Mutex<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! A server that answers each request with what it has received of it, as it came.
+//! A server that responds to each request with the received bytes.
 
 use super::ports;
 use std::{
@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// Starts it; it ends with the test.
+/// Starts the server, which ends with the test.
 pub fn echo_server() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -20,7 +20,7 @@ pub fn echo_server() -> SocketAddr {
     address
 }
 
-/// A server that answers each request with 500 and passes on what it has received of it.
+/// Starts a server that responds to each request with 500, and sends the received bytes to the test.
 pub fn recording_server() -> (SocketAddr, mpsc::Receiver<Vec<u8>>) {
     let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -53,7 +53,7 @@ fn answer_all(tcp: TcpStream) -> Option<()> {
     }
 }
 
-/// Its header, and its body if that has a length; `None` at the end of the connection.
+/// Reads a request's header, and its body if it has a length; `None` at the end of the connection.
 fn request(reader: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
     let mut received = Vec::new();
     let mut length = 0;

@@ -1,4 +1,4 @@
-//! A client that speaks HTTP/2 frame by frame (RFC 9113 section 4), for what well-behaved clients do not do.
+//! A client that sends single HTTP/2 frames (RFC 9113 section 4), to test behaviour of non-conforming clients.
 
 use super::Connector;
 use boring::ssl::SslStream;
@@ -18,7 +18,7 @@ pub const END_STREAM: u8 = 1;
 pub const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
 
-/// A frame that has come.
+/// A received frame.
 #[derive(Debug)]
 pub struct Frame {
     pub kind: u8,
@@ -26,13 +26,13 @@ pub struct Frame {
     pub payload: Vec<u8>,
 }
 
-/// One connection.
+/// An HTTP/2 connection.
 pub struct Frames {
     tls: SslStream<TcpStream>,
 }
 
 impl Frames {
-    /// A connection whose streams the server may send so many bytes on.
+    /// Opens a connection with this initial window for the server's streams.
     pub fn connect(connector: &Connector, address: SocketAddr, window: u32) -> Self {
         let tls = connector.http2(address).expect("a connection");
         let mut this = Self { tls };
@@ -47,12 +47,12 @@ impl Frames {
         self.tls.write_all(&frame(kind, flags, stream, payload)).expect("sending a frame");
     }
 
-    /// A request for a path without a body.
+    /// Sends a request for a path without a body.
     pub fn get(&mut self, stream: u32, path: &str) {
         self.try_get(stream, path).expect("sending a frame");
     }
 
-    /// The same on a connection that may have ended.
+    /// Sends a request on a connection that may have ended.
     pub fn try_get(&mut self, stream: u32, path: &str) -> io::Result<()> {
         let mut block = vec![0x82, 0x87];
         literal(&mut block, 0x04, path);
@@ -60,7 +60,7 @@ impl Frames {
         self.tls.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &block))
     }
 
-    /// A request whose body is still to come.
+    /// Sends a request whose body follows.
     pub fn post(&mut self, stream: u32, path: &str) {
         let mut block = vec![0x83, 0x87];
         literal(&mut block, 0x04, path);
@@ -68,7 +68,7 @@ impl Frames {
         self.send(HEADERS, END_HEADERS, stream, &block);
     }
 
-    /// A request without a body, with a header that may take several frames.
+    /// Sends a request without a body, with a header that may require several frames.
     pub fn get_with(&mut self, stream: u32, path: &str, name: &str, value: &str) {
         const CONTINUATION: u8 = 9;
         let mut block = vec![0x82, 0x87];
@@ -87,7 +87,7 @@ impl Frames {
         }
     }
 
-    /// The handshake of RFC 8441.
+    /// Sends the WebSocket handshake of RFC 8441.
     pub fn websocket(&mut self, stream: u32, path: &str) {
         let mut block = Vec::new();
         literal(&mut block, 0x02, "CONNECT");
@@ -103,13 +103,13 @@ impl Frames {
         self.send(HEADERS, END_HEADERS, stream, &block);
     }
 
-    /// Lets the server send more on a stream.
+    /// Increases the window of a stream.
     pub fn open_window(&mut self, stream: u32, bytes: u32) {
         self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
     }
 
-    /// A request whose body is still to come, and windows of its stream that add up to more than there may be, in one
-    /// TLS record.
+    /// Sends a request whose body follows, and window updates of its stream that exceed the maximum, in one TLS
+    /// record.
     pub fn overflow_window(&mut self, stream: u32) {
         let mut block = vec![0x83, 0x87];
         literal(&mut block, 0x04, "/");
@@ -121,10 +121,10 @@ impl Frames {
         self.tls.write_all(&frames).expect("sending frames");
     }
 
-    /// The next frame; settings are acknowledged on the way.
+    /// Returns the next frame; settings are acknowledged meanwhile.
     ///
     /// # Errors
-    /// The connection has ended, or nothing comes.
+    /// If the connection has ended, or nothing arrives.
     pub fn next(&mut self) -> io::Result<Frame> {
         loop {
             let mut head = [0; 9];
@@ -134,7 +134,7 @@ impl Frames {
             self.tls.read_exact(&mut payload)?;
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
             match (head[3], head[4]) {
-                // Whoever has closed the connection needs no acknowledgement; what came before can still be read.
+                // A peer that has closed the connection needs no acknowledgement; earlier frames can still be read.
                 (SETTINGS, 0) => drop(self.tls.write_all(&frame(SETTINGS, ACK, 0, &[]))),
                 (SETTINGS, _) => {}
                 (kind, _) => return Ok(Frame { kind, stream, payload }),
@@ -142,7 +142,7 @@ impl Frames {
         }
     }
 
-    /// The next frame of this kind.
+    /// Returns the next frame of this type.
     pub fn expect(&mut self, kind: u8) -> Frame {
         loop {
             let frame = self.next().expect("a frame");
@@ -161,13 +161,14 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A field without indexing, whose name is in the static table (RFC 7541 section 6.2.2).
+/// Encodes a field without indexing, whose name is in the static table (RFC 7541 section 6.2.2).
 fn literal(block: &mut Vec<u8>, name: u8, value: &str) {
     block.push(name);
     string(block, value);
 }
 
-/// A string as it is, its length in seven bits and as many bytes as it takes (RFC 7541 sections 5.1 and 5.2).
+/// Encodes a string without Huffman coding, with a 7-bit prefix integer as its length (RFC 7541 sections 5.1 and
+/// 5.2).
 fn string(block: &mut Vec<u8>, text: &str) {
     let mut length = text.len();
     if length < 127 {
@@ -184,7 +185,7 @@ fn string(block: &mut Vec<u8>, text: &str) {
     block.extend_from_slice(text.as_bytes());
 }
 
-/// The streams of one WebSocket as bytes.
+/// The byte stream of one WebSocket.
 pub struct Tunnel<'a> {
     pub frames: &'a mut Frames,
     pub stream: u32,

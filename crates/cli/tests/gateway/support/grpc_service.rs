@@ -1,4 +1,4 @@
-//! Services of gRPC with one method, of one message each way.
+//! gRPC services with one unary method.
 
 use super::ports;
 use h2::server::SendResponse;
@@ -8,10 +8,10 @@ use std::{
     thread,
 };
 
-/// What a method answers to a message; `None` is `UNAVAILABLE`.
+/// Returns a method's response to a message; `None` is `UNAVAILABLE`.
 pub type Method = fn(&[u8]) -> Option<Vec<u8>>;
 
-/// A service whose method has this path. Serves until the process ends.
+/// Starts a service whose method has this path. Serves until the process ends.
 pub fn grpc_service(path: &'static str, method: Method) -> SocketAddr {
     let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
     let listener = TcpListener::bind(address).expect("a port");
@@ -61,7 +61,7 @@ async fn call(
     stream.send_trailers(trailers).ok()
 }
 
-/// A field of protobuf whose value has a length.
+/// Encodes a length-delimited protobuf field.
 pub fn field(number: u8, value: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
     let mut length = value.len();
@@ -74,7 +74,7 @@ pub fn field(number: u8, value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The fields of a message of protobuf that have a length.
+/// Returns the length-delimited fields of a protobuf message.
 pub struct Fields<'a>(Vec<(u64, &'a [u8])>);
 
 impl<'a> Fields<'a> {

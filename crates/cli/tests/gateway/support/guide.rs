@@ -1,6 +1,6 @@
-//! Configurations as pages of the guide have them.
+//! Configurations from pages of the guide.
 
-/// The first configuration of a page, with these texts in the place of others, which must be there.
+/// Returns the first configuration of a page, with these texts replaced; each must be present.
 pub fn configuration_of(page: &str, replaced: &[(&str, &str)]) -> String {
     let block =
         page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a configuration");

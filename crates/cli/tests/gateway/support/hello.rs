@@ -1,9 +1,10 @@
-//! A TLS client in this process, for what s_client cannot do: hundreds of connections, newer groups, broken hellos.
+//! A TLS client in this process, for features that s_client lacks: hundreds of connections, newer groups, malformed
+//! hellos.
 
 use boring::ssl::{Ssl, SslContext, SslContextBuilder, SslMethod, SslStreamBuilder, SslVerifyMode};
 use std::io::{self, Read, Write};
 
-/// A client that verifies nothing, to be configured further.
+/// Returns a client without verification, to be configured further.
 pub fn tls_client(configure: impl FnOnce(&mut SslContextBuilder)) -> SslContext {
     let mut builder = SslContext::builder(SslMethod::tls()).expect("a context");
     builder.set_verify(SslVerifyMode::NONE);
@@ -11,12 +12,12 @@ pub fn tls_client(configure: impl FnOnce(&mut SslContextBuilder)) -> SslContext 
     builder.build()
 }
 
-/// The bytes of a ClientHello, record header included.
+/// Returns the bytes of a ClientHello, including the record header.
 pub fn client_hello(context: &SslContext) -> Vec<u8> {
     client_hello_of(Ssl::new(context).expect("a session"))
 }
 
-/// The same of a connection that is about to begin.
+/// Returns the ClientHello of a new connection.
 pub fn client_hello_of(ssl: Ssl) -> Vec<u8> {
     let mut recorder = Recorder(Vec::new());
     // The handshake ends at the first read: there is no server.

@@ -1,5 +1,5 @@
-//! A client of HTTP/3, which shows what browsers hide: single connections, the datagrams of which they consist, and what is
-//! resumed. It is quiche's, as the gateway is; other implementations have tests of their own.
+//! An HTTP/3 client with control over what browsers hide: single connections, their datagrams, and resumption. It
+//! uses quiche, as the gateway does; other implementations have their own tests.
 
 use super::{Certificates, PATIENCE};
 use boring::ssl::{SslContextBuilder, SslMethod, SslVerifyMode};
@@ -16,41 +16,41 @@ use std::{
 
 const LARGEST: usize = 65_535;
 
-/// How a client connects.
+/// Connection settings of a client.
 pub struct Http3Client {
     config: quiche::Config,
 }
 
-/// One connection.
+/// An HTTP/3 connection.
 pub struct Http3 {
     socket: UdpSocket,
     quic: quiche::Connection,
     http: Option<h3::Connection>,
-    /// Whether it speaks HTTP/3 by itself.
+    /// Whether it uses HTTP/3; otherwise tests use raw streams.
     speaks: bool,
     answers: HashMap<u64, Answer>,
-    /// The gateway has said that the connection will end.
+    /// Whether the gateway has sent GOAWAY.
     pub told_to_go: bool,
-    /// Datagrams of the gateway's, before anything else is done with them.
+    /// The gateway's datagrams, before processing.
     pub received: usize,
-    /// Bytes of its own datagrams.
+    /// Bytes sent in its own datagrams.
     pub sent_bytes: usize,
 }
 
-/// What has come for a request.
+/// Data received for a request.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub status: u16,
-    /// Of responses before the last (1xx).
+    /// Headers of informational (1xx) responses.
     pub informational: Vec<u16>,
     pub headers: Vec<(String, String)>,
     pub trailers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// It is complete, or this is why it never will be.
+    /// Whether it completed, or the reason why it will not.
     pub ended: Option<Result<(), u64>>,
 }
 
-/// A request, whose body may be sent in pieces.
+/// A request with a body that may be sent in pieces.
 pub struct Sending<'a> {
     pub method: &'a str,
     pub path: &'a str,
@@ -59,12 +59,12 @@ pub struct Sending<'a> {
 }
 
 impl Http3Client {
-    /// One that trusts this CA.
+    /// Returns a client that trusts this CA.
     pub fn new(certificates: &Certificates) -> Self {
         Self::with_groups(certificates, "X25519:P-256")
     }
 
-    /// One that has key shares of these groups; those of `X25519MLKEM768` fill a second datagram.
+    /// Returns a client with key shares of these groups; those of `X25519MLKEM768` fill a second datagram.
     pub fn with_groups(certificates: &Certificates, groups: &str) -> Self {
         let mut context = SslContextBuilder::new(SslMethod::tls()).expect("a context");
         context.set_curves_list(groups).expect("groups");
@@ -81,7 +81,7 @@ impl Http3Client {
         config.set_initial_max_stream_data_uni(1 << 18);
         config.set_initial_max_streams_uni(10);
         config.set_active_connection_id_limit(8);
-        // A header is sent as a whole or not at all.
+        // A header is sent completely or not at all.
         config.set_initial_congestion_window_packets(1000);
         config.enable_early_data();
         Self { config }
@@ -91,14 +91,14 @@ impl Http3Client {
         &mut self.config
     }
 
-    /// A connection whose handshake is complete.
+    /// Opens a connection and completes the handshake.
     pub fn connect(&mut self, address: SocketAddr) -> Http3 {
         let mut client = self.begin(address, None);
         client.run_until("no handshake", |client| client.quic.is_established());
         client
     }
 
-    /// A connection whose handshake is complete, and which says only what it is told to, on streams as they are.
+    /// Opens a connection without HTTP/3, completes the handshake, and leaves the streams to the test.
     pub fn connect_raw(&mut self, address: SocketAddr) -> Http3 {
         let mut client = self.begin(address, None);
         client.speaks = false;
@@ -106,12 +106,12 @@ impl Http3Client {
         client
     }
 
-    /// A connection that has sent its first flight, resuming this session.
+    /// Opens a connection and sends its first flight, resuming this session.
     pub fn begin(&mut self, address: SocketAddr, session: Option<&[u8]>) -> Http3 {
         self.begin_for("localhost", address, session)
     }
 
-    /// The same to another name.
+    /// Opens a connection to another name.
     pub fn begin_for(&mut self, name: &str, address: SocketAddr, session: Option<&[u8]>) -> Http3 {
         let socket = socket();
         let mut id = [0; 16];
@@ -139,19 +139,19 @@ fn socket() -> UdpSocket {
 }
 
 impl Http3 {
-    /// The OCSP response that came with the certificate.
+    /// Returns the stapled OCSP response.
     pub fn staple(&mut self) -> Option<Vec<u8>> {
         let ssl: &mut boring::ssl::SslRef = self.quic.as_mut();
         ssl.ocsp_status().map(<[u8]>::to_vec)
     }
 
-    /// Asks for a path, and waits for the whole answer.
+    /// Requests a path, and waits for the complete response.
     #[track_caller]
     pub fn get(&mut self, path: &str) -> Answer {
         self.exchange(&Sending { method: "GET", path, headers: &[], body: b"" })
     }
 
-    /// Sends a request, and waits for the whole answer.
+    /// Sends a request, and waits for the complete response.
     #[track_caller]
     pub fn exchange(&mut self, request: &Sending<'_>) -> Answer {
         let id = self.start(request.method, request.path, request.headers, request.body.is_empty());
@@ -176,7 +176,7 @@ impl Http3 {
         self.start_with(&fields, alone)
     }
 
-    /// Asks another host of the same connection.
+    /// Requests a path of another host on the same connection.
     #[track_caller]
     pub fn get_of(&mut self, host: &str, path: &str) -> Answer {
         let fields = [(":method", "GET"), (":scheme", "https"), (":authority", host), (":path", path)];
@@ -185,7 +185,7 @@ impl Http3 {
         self.finish(id)
     }
 
-    /// The code with which the gateway ends the connection, if it does in this time.
+    /// Returns the code with which the gateway closes the connection, if it does in this time.
     pub fn closes_within(&mut self, time: Duration) -> Option<u64> {
         let end = Instant::now() + time;
         while self.quic.peer_error().is_none() && !self.quic.is_closed() && Instant::now() < end {
@@ -194,14 +194,14 @@ impl Http3 {
         self.quic.peer_error().map(|error| error.error_code)
     }
 
-    /// The code with which the gateway ends the connection.
+    /// Returns the code with which the gateway closes the connection.
     #[track_caller]
     pub fn closed_with(&mut self) -> u64 {
         let code = self.closes_within(PATIENCE);
         code.unwrap_or_else(|| panic!("not closed by the gateway; {:?}", self.quic.local_error()))
     }
 
-    /// The alert with which the gateway ends the handshake (RFC 9001 section 4.8).
+    /// Returns the alert with which the gateway ends the handshake (RFC 9001 section 4.8).
     #[track_caller]
     pub fn alert(&mut self) -> u64 {
         let code = self.closed_with();
@@ -209,7 +209,7 @@ impl Http3 {
         code - 0x100
     }
 
-    /// All that comes on a stream until its end, as it is.
+    /// Returns all raw bytes of a stream until its end.
     #[track_caller]
     pub fn read_raw(&mut self, stream: u64) -> Vec<u8> {
         let (mut all, mut piece) = (Vec::new(), [0; LARGEST]);
@@ -245,7 +245,7 @@ impl Http3 {
         }
     }
 
-    /// Sends as much of a body as there is room for.
+    /// Sends as much of a body as the window allows.
     pub fn write(&mut self, id: u64, data: &[u8], last: bool) -> usize {
         let http = self.http.as_mut().expect("HTTP/3");
         match http.send_body(&mut self.quic, id, data, last) {
@@ -256,7 +256,7 @@ impl Http3 {
         }
     }
 
-    /// Sends trailers, and with them the end.
+    /// Sends trailers and the end of the stream.
     pub fn write_trailers(&mut self, id: u64, trailers: &[(&str, &str)]) {
         let fields: Vec<_> =
             trailers.iter().map(|(name, value)| Header::new(name.as_bytes(), value.as_bytes())).collect();
@@ -265,24 +265,24 @@ impl Http3 {
         self.send();
     }
 
-    /// Waits for the end of an answer.
+    /// Waits for the end of a response.
     #[track_caller]
     pub fn finish(&mut self, id: u64) -> Answer {
-        self.run_until("no answer", |client| client.answer(id).ended.is_some() || client.quic.is_closed());
-        self.answers.remove(&id).expect("an answer")
+        self.run_until("no response", |client| client.answer(id).ended.is_some() || client.quic.is_closed());
+        self.answers.remove(&id).expect("a response")
     }
 
-    /// What has come for a request until now.
+    /// Returns the data received for a request so far.
     pub fn answer(&self, id: u64) -> &Answer {
         &self.answers[&id]
     }
 
-    /// What has come of an answer's body since the last time.
+    /// Returns the bytes of a response's body received since the last call.
     pub fn take_body(&mut self, id: u64) -> Vec<u8> {
         self.answers.get_mut(&id).map(|answer| std::mem::take(&mut answer.body)).unwrap_or_default()
     }
 
-    /// Says of a request that is under way how urgent it is (RFC 9218 section 7.2).
+    /// Updates the priority of a pending request (RFC 9218 section 7.2).
     pub fn update_priority(&mut self, id: u64, urgency: u8) {
         let http = self.http.as_mut().expect("HTTP/3");
         let priority = h3::Priority::new(urgency, false);
@@ -290,7 +290,7 @@ impl Http3 {
         self.send();
     }
 
-    /// Gives a request up.
+    /// Cancels a request.
     pub fn cancel(&mut self, id: u64) {
         const REQUEST_CANCELLED: u64 = 0x10c;
         for direction in [quiche::Shutdown::Read, quiche::Shutdown::Write] {
@@ -303,19 +303,19 @@ impl Http3 {
         self.quic.is_established()
     }
 
-    /// The connection itself.
+    /// Returns the QUIC connection.
     pub fn quic(&mut self) -> &mut quiche::Connection {
         &mut self.quic
     }
 
-    /// What resumes it, once there is a ticket.
+    /// Returns the session for resumption, once there is a ticket.
     #[track_caller]
     pub fn session(&mut self) -> Vec<u8> {
         self.run_until("no ticket", |client| client.quic.session().is_some());
         self.quic.session().expect("a session").to_vec()
     }
 
-    /// Goes on from another port, as behind a NAT that has forgotten the connection.
+    /// Migrates to another port, as behind a NAT that has dropped the mapping.
     pub fn move_to_another_port(&mut self) {
         self.run_until("no spare connection id", |client| client.quic.available_dcids() > 0);
         self.socket = socket();
@@ -329,7 +329,7 @@ impl Http3 {
         self.send();
     }
 
-    /// Goes on until something is true; says `what` has not happened otherwise.
+    /// Runs the connection until a condition is true; fails with `what` otherwise.
     #[track_caller]
     pub fn run_until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
         let end = Instant::now() + PATIENCE;
@@ -341,7 +341,7 @@ impl Http3 {
         }
     }
 
-    /// Sends, and takes what has come, for a moment.
+    /// Sends and receives for a short time.
     pub fn turn(&mut self) {
         self.send();
         let mut datagram = [0; LARGEST];
@@ -363,7 +363,7 @@ impl Http3 {
         self.send();
     }
 
-    /// Says nothing for a while, whatever comes: how many bytes do.
+    /// Sends nothing for this time; returns the number of bytes received.
     pub fn overhear(&mut self, time: Duration) -> usize {
         let (end, mut datagram, mut bytes) = (Instant::now() + time, [0; LARGEST], 0);
         while Instant::now() < end {
@@ -380,7 +380,7 @@ impl Http3 {
         }
     }
 
-    /// Sends all there is to send, without waiting between datagrams.
+    /// Sends all pending datagrams without pacing.
     pub fn send(&mut self) {
         let mut datagram = [0; LARGEST];
         while let Ok((length, info)) = self.quic.send(&mut datagram) {

@@ -1,4 +1,4 @@
-//! A running `quadrille keyserver`, and a site whose keys it holds.
+//! A running `quadrille keyserver`, and a site with its keys.
 
 use super::{Certificates, Configuration, Gateway, Pair, configuration, ports, quadrille};
 use std::{
@@ -24,13 +24,13 @@ impl KeyServer {
         Self::start_at(site, ports::free(), flags)
     }
 
-    /// As gateways name it: its certificate is for localhost.
+    /// Returns its name in a gateway's configuration: its certificate is for localhost.
     pub fn name(&self) -> String {
         format!("localhost:{}", self.port)
     }
 }
 
-/// Certificates, a directory with keys for the key server, and a certificate for the gateway to show it.
+/// Certificates, a directory with keys for the key server, and the gateway's client certificate.
 pub struct Site {
     pub certificates: Certificates,
     server: Pair,
@@ -46,19 +46,19 @@ impl Site {
         Self { certificates, server, gateway }
     }
 
-    /// The key server's directory.
+    /// Returns the key server's directory.
     pub fn keys(&self) -> PathBuf {
         self.certificates.path("keys")
     }
 
-    /// Moves a pair's key to the key server under this name: it is not here any more.
+    /// Moves a pair's key to the key server under this name.
     pub fn give_away(&self, pair: &Pair, name: &str) -> PathBuf {
         let file = self.keys().join(format!("{name}.pem"));
         std::fs::rename(&pair.key, &file).expect("moving the key");
         file
     }
 
-    /// `quadrille keyserver` without a listener.
+    /// Returns `quadrille keyserver` without a listener.
     pub fn command(&self) -> Command {
         let mut command = quadrille("keyserver");
         command.arg("--keys").arg(self.keys()).arg("--client-ca").arg(self.certificates.ca());
@@ -66,7 +66,7 @@ impl Site {
         command
     }
 
-    /// The `key` of a certificate whose key these servers hold, in YAML's flow style.
+    /// Returns the `key` of a certificate for these key servers, in YAML's flow style.
     pub fn keyless(&self, servers: &[String], keys: &str) -> String {
         let (ca, gateway) = (self.certificates.ca(), &self.gateway);
         format!(
@@ -78,7 +78,7 @@ impl Site {
         )
     }
 
-    /// A listener on a free port with a certificate whose key is elsewhere.
+    /// Returns a listener on a free port with a certificate whose key is on key servers.
     pub fn listener(&self, chain: &Path, key: &str, keys: &str) -> String {
         let chain = chain.display();
         format!(
@@ -86,13 +86,13 @@ impl Site {
         )
     }
 
-    /// A gateway with these listeners.
+    /// Starts a gateway with these listeners.
     pub fn serve(&self, listeners: &[String]) -> (Gateway, Configuration) {
         let file = Configuration::new(&configuration::document(listeners, ""));
         (Gateway::with_config(&file.path(), listeners.len()), file)
     }
 
-    /// Flags for `ping` and `sign` as this gateway.
+    /// Returns the flags of `ping` and `sign` for this gateway.
     pub fn as_gateway(&self, command: &mut Command) {
         command.arg("--ca").arg(self.certificates.ca());
         command.arg("--cert").arg(&self.gateway.chain).arg("--key").arg(&self.gateway.key);

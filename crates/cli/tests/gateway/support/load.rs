@@ -1,4 +1,4 @@
-//! Clients that keep asking while something happens to the gateway.
+//! Clients that send requests continuously while a test changes the gateway.
 
 use super::{Certificates, Connector, Response, output};
 use std::{
@@ -13,11 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A draining gateway closes connections that have been idle for this long. A client that a busy machine keeps from
-/// asking until then finds its connection closed, and would have to ask again on another (RFC 9112 section 9.3.1).
+/// Idle time after which a draining gateway closes connections. A client that is delayed that long on a busy machine
+/// finds its connection closed, and would have to retry on another (RFC 9112 section 9.3.1).
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
-/// Clients in the background. Each asks again as soon as it has its answer.
+/// Clients in the background. Each sends its next request as soon as it has a response.
 pub struct Load {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -26,15 +26,15 @@ pub struct Load {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// The gateway may refuse new connections from now on.
+    /// Whether the gateway may reject new connections.
     leaving: AtomicBool,
     answered: AtomicUsize,
     failures: Mutex<Vec<String>>,
 }
 
 impl Load {
-    /// Three kinds of clients: a connection for each request, a connection for many, and HTTP/2. `right` says
-    /// whether an answer is as it should be.
+    /// Starts three kinds of clients: a connection for each request, a connection for many, and HTTP/2. `right`
+    /// checks a response.
     pub fn start(
         certificates: &Certificates,
         address: SocketAddr,
@@ -65,17 +65,17 @@ impl Load {
         Self { shared, threads }
     }
 
-    /// Requests answered so far.
+    /// Returns the number of responses so far.
     pub fn answered(&self) -> usize {
         self.shared.answered.load(Ordering::Relaxed)
     }
 
-    /// From now on new connections may be refused, and a client that is refused stops.
+    /// Allows new connections to be rejected from now on; a rejected client stops.
     pub fn expect_the_end(&self) {
         self.shared.leaving.store(true, Ordering::Relaxed);
     }
 
-    /// Stops, and fails if any request had failed. Answers how many requests were answered.
+    /// Stops, and fails if any request has failed. Returns the number of responses.
     pub fn finish(self) -> usize {
         self.shared.stop.store(true, Ordering::Relaxed);
         for thread in self.threads {
@@ -83,12 +83,12 @@ impl Load {
         }
         let failures = self.shared.failures.lock().expect("failures");
         let answered = self.shared.answered.load(Ordering::Relaxed);
-        assert!(failures.is_empty(), "{} failures, {answered} answers: {failures:#?}", failures.len());
+        assert!(failures.is_empty(), "{} failures, {answered} responses: {failures:#?}", failures.len());
         answered
     }
 }
 
-/// A connection with so many requests, or until the gateway says that it will close it.
+/// Sends this many requests on a connection, or until the gateway announces its close.
 fn ask(
     shared: &Shared,
     connector: &Connector,
@@ -139,11 +139,11 @@ impl Shared {
 
     fn failed(&self, what: String) {
         self.failures.lock().expect("failures").push(what);
-        // A few tell as much as thousands.
+        // A few errors are as informative as thousands.
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Twenty requests over one HTTP/2 connection.
+    /// Sends twenty requests over one HTTP/2 connection.
     fn curl(&self, curl: &mut Command, right: fn(&str) -> bool) {
         let (ok, said) = output(curl);
         match ok && right(&said) {

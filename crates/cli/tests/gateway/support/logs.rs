@@ -1,4 +1,4 @@
-//! Logs of the processes that a test starts. scripts/isolate.sh prints the end of each when the test fails.
+//! Logs of processes started by a test. scripts/isolate.sh prints the end of each if the test fails.
 
 use std::{
     fs::File,
@@ -6,21 +6,22 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// A file for what a process writes. Without the folder for logs, thus without scripts/isolate.sh, it leads nowhere.
+/// Creates a file for a process's output. Without the log folder, thus without scripts/isolate.sh, output is
+/// discarded.
 pub fn create(name: &str) -> File {
     let path = path(name).unwrap_or_else(|| "/dev/null".into());
     File::options().append(true).create(true).open(path).expect("a log")
 }
 
-/// Keeps a process's own log file, whose folder goes with the test.
+/// Copies a process's log file, whose folder is removed with the test.
 pub fn keep(name: &str, file: &Path) {
     if let Some(path) = path(name) {
-        // A process that never started has written none.
+        // A process that never started has no log.
         let _ = std::fs::copy(file, path);
     }
 }
 
-/// Numbered in the order in which processes start.
+/// Returns a path numbered in the order of process starts.
 fn path(name: &str) -> Option<PathBuf> {
     static COUNT: AtomicUsize = AtomicUsize::new(1);
     let folder = std::env::var_os("QUADRILLE_TEST_LOGS")?;

@@ -1,4 +1,4 @@
-//! What all tests of the gateway share: a running gateway, certificates, and the clients as commands.
+//! Helpers of all gateway tests: a running gateway, certificates, and client commands.
 
 mod authorization;
 pub mod browser;
@@ -59,20 +59,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Runs a command to its end; its output as text, both streams, whatever its exit status.
+/// Runs a command; returns whether it succeeded, and its output on both streams.
 pub fn output(command: &mut Command) -> (bool, String) {
     let Output { status, stdout, stderr } = command.output().unwrap_or_else(|error| missing(command, &error));
     (status.success(), [String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)].concat())
 }
 
-/// Runs a command that must succeed; its standard output.
+/// Runs a command that must succeed; returns its standard output.
 pub fn succeed(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap_or_else(|error| missing(command, &error));
     assert!(status.success(), "{command:?}: {status}\n{}", String::from_utf8_lossy(&stderr));
     String::from_utf8_lossy(&stdout).into_owned()
 }
 
-/// curl against the gateway, trusting its certificate's CA, with `arguments` in front of the URL.
+/// Runs curl against the gateway, trusting its certificate's CA, with `arguments` before the URL.
 pub fn curl(gateway: &Gateway, certificates: &Certificates, arguments: &[&str], path: &str) -> String {
     let port = gateway.port();
     succeed(
@@ -85,7 +85,7 @@ pub fn curl(gateway: &Gateway, certificates: &Certificates, arguments: &[&str], 
     )
 }
 
-/// The HTTP status that curl gets, whatever it is.
+/// Returns the HTTP status that curl receives.
 pub fn curl_status(gateway: &Gateway, certificates: &Certificates, arguments: &[&str], path: &str) -> String {
     let port = gateway.port();
     succeed(
@@ -99,11 +99,11 @@ pub fn curl_status(gateway: &Gateway, certificates: &Certificates, arguments: &[
     )
 }
 
-/// How long a test waits for a condition before it fails: long enough for a machine that does much else. A condition that
-/// becomes true costs no more than the time until then.
+/// Time that a test waits for a condition before it fails: enough for a busy machine. A test continues as soon as the
+/// condition is true.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Waits until `done` is true; `what` says what did not become true.
+/// Waits until `done` is true; `what` describes the failure.
 #[track_caller]
 pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
@@ -113,7 +113,8 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Checks that `holds` stays true for some time, for what must not happen: a slow machine sees less of it, and never fails.
+/// Checks that `holds` stays true for some time, for events that must not occur: a slow machine checks less often,
+/// and never fails.
 #[track_caller]
 pub fn throughout(time: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + time;
@@ -123,7 +124,7 @@ pub fn throughout(time: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A test without its client would test nothing: says which Debian package to install.
+/// Fails if a test's client is missing, with the Debian package to install.
 pub fn missing(command: &Command, error: &std::io::Error) -> ! {
     let program = command.get_program().to_string_lossy();
     let package = match program.as_ref() {

@@ -1,4 +1,4 @@
-//! A real nginx in front of which the gateway stands: Debian's binary, one process, its own directory, no root needed.
+//! An nginx upstream: Debian's binary, one process, its own directory, without root.
 
 use super::{PATIENCE, logs, ports};
 use std::{
@@ -19,12 +19,12 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// A server in plain text with these directives; its root is an empty directory.
+    /// Starts a plain-text server with these directives; its root is an empty directory.
     pub fn new(directives: &str) -> Self {
         Self::listening("", directives)
     }
 
-    /// The same, with options behind `listen`, such as `ssl http2`.
+    /// Starts a server with options after `listen`, such as `ssl http2`.
     pub fn listening(options: &str, directives: &str) -> Self {
         let mut nginx = Self {
             child: None,
@@ -38,17 +38,17 @@ impl Nginx {
         nginx
     }
 
-    /// Where the gateway finds it.
+    /// Returns its address.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// A file of the document root.
+    /// Returns the path of a file in the document root.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path("www").join(name)
     }
 
-    /// Starts it, if it has been stopped: at the same address, with the same files.
+    /// Starts a stopped server at the same address, with the same files.
     pub fn start(&mut self) {
         let child = Command::new(binary())
             .arg("-p")
@@ -64,7 +64,7 @@ impl Nginx {
         self.wait_until_it_answers();
     }
 
-    /// Kills it; connections to its address are refused from now on.
+    /// Kills the server; connections to its address are refused from now on.
     pub fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();

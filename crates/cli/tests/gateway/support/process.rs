@@ -11,23 +11,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A running gateway, or key server; killed when dropped.
+/// A running gateway or key server; killed when dropped.
 pub struct Gateway {
     child: Child,
     listeners: Vec<SocketAddr>,
     admin: Option<String>,
     log: Arc<Mutex<String>>,
-    /// The process that has taken over last.
+    /// The process that took over most recently.
     successor: Option<u32>,
 }
 
 impl Gateway {
-    /// Starts with one certificate and these further flags, on free ports.
+    /// Starts a gateway with one certificate and these further flags, on free ports.
     pub fn with_flags(pair: &Pair, flags: &[&str]) -> Self {
         Self::with_command(serve(), pair, flags)
     }
 
-    /// The same on a machine whose clock is ahead. The library that makes it so is put into `directory`.
+    /// Starts a gateway with a clock that is ahead. The library for this is written to `directory`.
     pub fn ahead(seconds: u32, directory: &Path, pair: &Pair, flags: &[&str]) -> Self {
         Self::with_command(serve_ahead(seconds, directory), pair, flags)
     }
@@ -41,7 +41,7 @@ impl Gateway {
         Self::start(command, 1)
     }
 
-    /// Starts with a configuration file that has `listeners` listeners. Use port 0 for free ports.
+    /// Starts a gateway with a configuration file that has `listeners` listeners. Use port 0 for free ports.
     pub fn with_config(file: &Path, listeners: usize) -> Self {
         let mut command = serve();
         command.arg("--config").arg(file);
@@ -69,33 +69,33 @@ impl Gateway {
         gateway
     }
 
-    /// Port of the first listener.
+    /// Returns the port of the first listener.
     pub fn port(&self) -> u16 {
         self.address(0).port()
     }
 
-    /// Address of a listener, in the configuration's order.
+    /// Returns the address of a listener, in the configuration's order.
     pub fn address(&self, index: usize) -> SocketAddr {
         self.listeners[index]
     }
 
-    /// URL of an admin page.
+    /// Returns the URL of an admin page.
     pub fn admin(&self, path: &str) -> String {
         format!("{}{path}", self.admin.as_ref().expect("an admin endpoint"))
     }
 
-    /// The text of an admin page, which must be there.
+    /// Returns the text of an admin page, which must exist.
     pub fn admin_page(&self, path: &str) -> String {
         let url = self.admin(path);
         super::succeed(Command::new("curl").args(["-sS", "--fail", "--globoff", "--max-time", "180", &url]))
     }
 
-    /// The admin endpoint's metrics.
+    /// Returns the admin endpoint's metrics.
     pub fn metrics(&self) -> String {
         self.admin_page("/metrics")
     }
 
-    /// The sum over all series of a metric whose line contains every one of `labels`.
+    /// Returns the sum over all series of a metric whose line contains all `labels`.
     pub fn metric(&self, name: &str, labels: &[&str]) -> f64 {
         let matches = |line: &&str| {
             let series = line.split([' ', '{']).next();
@@ -105,7 +105,7 @@ impl Gateway {
         self.metrics().lines().filter(matches).filter_map(value).sum()
     }
 
-    /// Waits until a metric has a value; says what all have otherwise.
+    /// Waits until a metric has a value; prints all metrics on failure.
     #[track_caller]
     pub fn wait_for_metric(&self, name: &str, labels: &[&str], done: impl Fn(f64) -> bool) {
         let end = Instant::now() + PATIENCE;
@@ -115,7 +115,7 @@ impl Gateway {
         }
     }
 
-    /// Everything logged so far.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         self.log.lock().expect("the log").clone()
     }
@@ -126,12 +126,12 @@ impl Gateway {
         self.wait_until(&format!("{text:?} in the log"), |gateway| gateway.log().contains(text));
     }
 
-    /// Process id, for /proc and signals.
+    /// Returns the process id, for /proc and signals.
     pub fn pid(&self) -> u32 {
         self.successor.unwrap_or_else(|| self.child.id())
     }
 
-    /// Has a new process take over, and waits until it serves. The one before drains.
+    /// Triggers a takeover by a new process, and waits until it serves. The previous process drains.
     pub fn take_over(&mut self) {
         const DONE: &str = "a new process has taken over pid=";
         let before = self.log().matches(DONE).count();
@@ -164,7 +164,7 @@ impl Gateway {
         let end = Instant::now() + PATIENCE;
         while !done(self) {
             let ended = self.child.try_wait().expect("waiting");
-            // What it has written last may have come since.
+            // The last lines may have been written since.
             let over = ended.is_some() && !done(self);
             assert!(!over && Instant::now() < end, "waited for {what}: {ended:?}\n{}", self.log());
             thread::sleep(Duration::from_millis(10));
@@ -196,7 +196,7 @@ impl Gateway {
 impl Drop for Gateway {
     fn drop(&mut self) {
         if let Some(pid) = self.successor {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _ = Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
         }
         let _ = self.child.kill();
@@ -204,19 +204,19 @@ impl Drop for Gateway {
     }
 }
 
-/// `quadrille serve`.
+/// Returns the command `quadrille serve`.
 pub fn serve() -> Command {
     quadrille("serve")
 }
 
-/// `quadrille serve` on a machine whose clock is ahead. The library that makes it so is put into `directory`.
+/// Returns `quadrille serve` with a clock that is ahead. The library for this is written to `directory`.
 pub fn serve_ahead(seconds: u32, directory: &Path) -> Command {
     let clock = Clock::new(directory);
     clock.runs_ahead(seconds.into());
     clock.serve()
 }
 
-/// A subcommand of the binary under test.
+/// Returns a subcommand of the binary under test.
 pub fn quadrille(subcommand: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quadrille"));
     command.arg(subcommand);

@@ -1,10 +1,11 @@
-//! A rate limit service that decides by what it is told.
+//! A rate limit service that decides by its descriptors.
 
 use super::grpc_service::{Fields, field, grpc_service};
 use std::net::SocketAddr;
 
-/// A rate limit service by gRPC: a descriptor with the value `over` is one too many, `fail` is an error, `unknown` says
-/// nothing, and anything else is let through. It tells clients and servers what it was told. Serves until the process ends.
+/// A rate limit service over gRPC: a descriptor with the value `over` is over the limit, `fail` is an error,
+/// `unknown` has no decision, and others are allowed. It adds headers with the descriptors for clients and servers.
+/// Serves until the process ends.
 pub fn rate_limit_service() -> SocketAddr {
     grpc_service("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", should_rate_limit)
 }
@@ -15,29 +16,29 @@ fn should_rate_limit(message: &[u8]) -> Option<Vec<u8>> {
     let request = Fields::of(message);
     let told = told(&request);
     let header = |name: &str| [field(1, name.as_bytes()), field(2, told.as_bytes())].concat();
-    let is_told = |value: &str| told.contains(&format!("={value}"));
-    if is_told("fail") {
+    let reported = |value: &str| told.contains(&format!("={value}"));
+    if reported("fail") {
         return None;
     }
     let code = match () {
-        () if is_told("unknown") => 0,
-        () if is_told("over") => OVER_LIMIT,
+        () if reported("unknown") => 0,
+        () if reported("over") => OVER_LIMIT,
         () => OK,
     };
     let statuses = [status(10, 2, "", 7, 30), status(1000, 3, "hourly", 3, 1200)].concat();
     let more = match code {
-        OVER_LIMIT if is_told("over-in-json") => {
+        OVER_LIMIT if reported("over-in-json") => {
             let json = [field(1, b"content-type"), field(2, b"application/json")].concat();
             [field(3, &json), field(5, b"{}")].concat()
         }
-        OVER_LIMIT if is_told("over-silent") => Vec::new(),
+        OVER_LIMIT if reported("over-silent") => Vec::new(),
         OVER_LIMIT => field(5, told.as_bytes()),
         _ => field(4, &header("x-told-server")),
     };
     Some([&[8, code][..], &statuses, &field(3, &header("x-told-client")), &more].concat())
 }
 
-/// `RateLimitResponse.DescriptorStatus`, of a limit in a unit.
+/// Encodes a `RateLimitResponse.DescriptorStatus` of a limit in a unit.
 fn status(requests: u64, unit: u8, name: &str, left: u8, seconds: u64) -> Vec<u8> {
     let number = |number: u8, value: u64| [vec![number << 3], varint(value)].concat();
     let limit = [number(1, requests), vec![2 << 3, unit], field(3, name.as_bytes())].concat();
@@ -54,7 +55,7 @@ fn varint(mut value: u64) -> Vec<u8> {
     out
 }
 
-/// The domain and the descriptors, each with its keys and values.
+/// Returns the domain and the descriptors, each with its keys and values.
 fn told(request: &Fields<'_>) -> String {
     let descriptor = |bytes: &[u8]| {
         let descriptor = Fields::of(bytes);

@@ -1,4 +1,4 @@
-//! A real Redis on its own port.
+//! A Redis server on its own port.
 
 use super::{Pair, eventually, logs, missing, ports, succeed};
 use std::{
@@ -23,7 +23,7 @@ impl Redis {
         this
     }
 
-    /// With TLS only, and this certificate for localhost.
+    /// Starts Redis with TLS only, and this certificate for localhost.
     pub fn with_tls(pair: &Pair, ca: &Path) -> Self {
         let [chain, key, ca] = [&pair.chain, &pair.key, ca].map(|file| file.display().to_string());
         let tls = ["--port", "0", "--tls-cert-file", &chain, "--tls-key-file", &key];
@@ -33,7 +33,7 @@ impl Redis {
         this
     }
 
-    /// Three masters of a cluster.
+    /// Starts three masters of a cluster.
     pub fn cluster() -> [Self; 3] {
         let nodes = [(); 3].map(|()| {
             let bus = ports::free().to_string();
@@ -70,7 +70,7 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// What redis-cli answers.
+    /// Returns the output of redis-cli.
     pub fn cli(&self, arguments: &[&str]) -> String {
         succeed(Command::new("redis-cli").args(["-p", &self.port.to_string()]).args(arguments))
     }
@@ -80,19 +80,19 @@ impl Redis {
         self.child.wait().expect("waiting for redis");
     }
 
-    /// Empty, on the same port.
+    /// Restarts it, empty, on the same port.
     pub fn restart(&mut self) {
         self.child = spawn(&self.directory, &self.flags);
         self.wait();
     }
 
-    /// STOP makes it slow beyond all measure: connections open, nothing is answered. CONT ends that.
+    /// Sends a signal: after STOP, connections open without responses, until CONT.
     pub fn signal(&self, name: &str) {
         succeed(Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]));
     }
 
     fn wait(&self) {
-        eventually("redis answers", || {
+        eventually("redis responds", || {
             let ping = Command::new("redis-cli").args(["-p", &self.port.to_string(), "ping"]).output();
             ping.is_ok_and(|output| output.stdout.starts_with(b"PONG"))
         });

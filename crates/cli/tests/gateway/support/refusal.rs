@@ -1,4 +1,4 @@
-//! `quadrille serve` with input that it must refuse.
+//! `quadrille serve` with input that it must reject.
 
 use super::{PATIENCE, serve};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Runs a command that must end with exit code 2; what it wrote, both streams.
+/// Runs a command that must end with exit code 2; returns its output on both streams.
 #[track_caller]
 pub fn refused(command: &mut Command) -> String {
     let mut child =
@@ -33,14 +33,14 @@ pub fn refused(command: &mut Command) -> String {
     text
 }
 
-/// Serves a configuration file that must be refused; what was written.
+/// Serves a configuration file that must be rejected; returns the output.
 #[track_caller]
 pub fn refused_file(file: &Path, content: &str) -> String {
     std::fs::write(file, content).expect("writing the configuration");
     refused(serve().arg("--config").arg(file))
 }
 
-/// The lines of a PEM file that nobody may see again.
+/// Returns the lines of a PEM file that must not appear in output.
 pub fn secrets_of(key: &Path) -> Vec<String> {
     let pem = String::from_utf8_lossy(&std::fs::read(key).expect("reading the key")).into_owned();
     pem.lines().filter(|line| line.len() > 20 && !line.starts_with("-----")).map(str::to_owned).collect()

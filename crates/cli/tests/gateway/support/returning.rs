@@ -1,4 +1,4 @@
-//! Clients that come back with the session of last time, by every way that TLS has.
+//! Clients that resume their last session, by every method of TLS.
 
 use super::{Certificates, PATIENCE, Pair};
 use boring::{
@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
-/// How a session is offered.
+/// Method of resumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Tls13,
@@ -25,7 +25,7 @@ impl Way {
     pub const ALL: [Self; 3] = [Self::Tls13, Self::Ticket12, Self::Id12];
 }
 
-/// A kind of client.
+/// A client configuration.
 #[derive(Clone)]
 pub struct Returning {
     connector: SslConnector,
@@ -41,7 +41,7 @@ impl Returning {
         Self::build(certificates, way, None)
     }
 
-    /// One with a certificate.
+    /// Returns a client with a certificate.
     pub fn with_certificate(certificates: &Certificates, way: Way, pair: &Pair) -> Self {
         Self::build(certificates, way, Some(pair))
     }
@@ -68,12 +68,12 @@ impl Returning {
         Self { connector: builder.build(), way }
     }
 
-    /// Asks for `/` with this session, and leaves the newest one there. True if it was resumed.
+    /// Requests `/` with this session, and replaces it with the newest one. Returns whether it was resumed.
     pub fn visit(&self, address: SocketAddr, session: &mut Option<SslSession>) -> io::Result<bool> {
         self.visit_as("localhost", address, session)
     }
 
-    /// The same under another name.
+    /// Requests `/` from another server name.
     pub fn visit_as(
         &self,
         name: &str,
@@ -88,22 +88,22 @@ impl Returning {
         configuration.set_ex_data(*SLOT, Arc::clone(&slot));
         let offered = session.take();
         if let Some(session) = &offered {
-            // SAFETY: it came from a connection of this connector, or was read from bytes.
+            // SAFETY: the session is from a connection of this connector, or was read from bytes.
             unsafe { configuration.set_session(session).map_err(io::Error::other)? };
         }
         let mut tls =
             configuration.connect(name, tcp).map_err(|error| io::Error::other(error.to_string()))?;
         tls.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
         let mut answer = Vec::new();
-        // The ticket of TLS 1.3 comes before the answer. How the connection ends is not the point here.
+        // The TLS 1.3 ticket arrives before the response. The end of the connection is not tested here.
         let _ = tls.read_to_end(&mut answer);
         if !answer.starts_with(b"HTTP/1.1 200") {
             let text = String::from_utf8_lossy(&answer).into_owned();
-            return Err(io::Error::other(format!("no answer: {text:?}")));
+            return Err(io::Error::other(format!("no response: {text:?}")));
         }
         let resumed = tls.ssl().session_reused();
         let newest = slot.lock().expect("a slot").take();
-        // A session with an id goes on as it is; with a ticket there must be a new one.
+        // A session id is kept; a ticket must be replaced.
         *session = newest.or_else(|| offered.filter(|_| resumed && self.way == Way::Id12));
         Ok(resumed)
     }

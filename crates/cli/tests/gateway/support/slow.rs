@@ -1,4 +1,4 @@
-//! A proxy that makes a server slow.
+//! A proxy that delays a server.
 
 use std::{
     io::{Read, Write},
@@ -11,14 +11,14 @@ use std::{
     time::Duration,
 };
 
-/// Passes bytes in both directions, those of the server late.
+/// Relays bytes in both directions, the server's with a delay.
 pub struct SlowProxy {
     pub address: SocketAddr,
     delay_ms: Arc<AtomicU64>,
 }
 
 impl SlowProxy {
-    /// In front of this server, and not slow yet.
+    /// Starts a proxy in front of this server, without delay.
     pub fn before(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -38,7 +38,7 @@ impl SlowProxy {
         Self { address, delay_ms }
     }
 
-    /// From now on, whatever the server says takes this much longer.
+    /// Delays the server's data by this time from now on.
     pub fn delay(&self, delay: Duration) {
         self.delay_ms.store(u64::try_from(delay.as_millis()).expect("a short delay"), Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! JSON Web Tokens, and those who issue them.
+//! JSON Web Tokens and their issuers.
 
 use base64ct::{Base64UrlUnpadded, Encoding};
 use boring::{
@@ -13,7 +13,7 @@ use boring::{
 };
 use serde_json::{Value, json};
 
-/// A key with which somebody signs tokens.
+/// An issuer's signing key.
 pub struct TokenKey {
     id: &'static str,
     key: PKey<Private>,
@@ -43,7 +43,7 @@ impl TokenKey {
         Self { id, key: PKey::generate(Id::ED25519).expect("a key") }
     }
 
-    /// The public key (RFC 7517).
+    /// Returns the public key (RFC 7517).
     pub fn jwk(&self) -> Value {
         let encoded = |bytes: &[u8]| Base64UrlUnpadded::encode_string(bytes);
         if let Ok(rsa) = self.key.rsa() {
@@ -70,12 +70,12 @@ impl TokenKey {
         json!({ "kty": "OKP", "kid": self.id, "crv": "Ed25519", "x": x })
     }
 
-    /// A token with this payload, by an algorithm that the key is for.
+    /// Returns a token with this payload, signed by an algorithm of the key.
     pub fn token(&self, algorithm: &str, payload: &Value) -> String {
         self.token_with(&json!({ "alg": algorithm, "kid": self.id, "typ": "JWT" }), payload)
     }
 
-    /// A token with this header; its `alg` says how it is signed.
+    /// Returns a token with this header, signed by its `alg`.
     pub fn token_with(&self, header: &Value, payload: &Value) -> String {
         let part = |value: &Value| Base64UrlUnpadded::encode_string(value.to_string().as_bytes());
         let signed = format!("{}.{}", part(header), part(payload));
@@ -110,13 +110,13 @@ impl TokenKey {
     }
 }
 
-/// A set of public keys (RFC 7517).
+/// Returns a set of public keys (RFC 7517).
 pub fn jwks(keys: &[&TokenKey]) -> String {
     let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
     json!({ "keys": keys }).to_string()
 }
 
-/// Seconds since 1970, so many from now.
+/// Returns the time this many seconds from now, in seconds since 1970.
 pub fn seconds_from_now(seconds: i64) -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time after 1970");
     i64::try_from(now.as_secs()).expect("a time") + seconds

@@ -1,4 +1,4 @@
-//! TLS towards a control plane, which a second gateway ends in front of it.
+//! TLS to a control plane, terminated by a second gateway in front of it.
 
 use super::{
     bootstrap,
@@ -10,7 +10,7 @@ use crate::support::{
 };
 use std::{fs, path::PathBuf};
 
-/// A bootstrap that asks for this by its `common_tls_context`.
+/// Returns a bootstrap with this `common_tls_context`.
 fn asking_for(certificates: &Certificates, address: &str, context: &str) -> PathBuf {
     let file = bootstrap(certificates, address, false);
     let text = fs::read_to_string(&file).expect("the bootstrap");
@@ -24,12 +24,12 @@ fn asking_for(certificates: &Certificates, address: &str, context: &str) -> Path
     file
 }
 
-/// What is asked of the server's certificate beside its CA.
+/// Requirements for the server's certificate besides its CA.
 fn validated(certificates: &Certificates, more: &str) -> String {
     format!("validation_context: {{ trusted_ca: {{ filename: '{}' }}, {more} }}", certificates.ca().display())
 }
 
-/// In front of the control plane.
+/// The gateway in front of the control plane.
 fn front(server: &ControlPlane, pair: &Pair) -> (Gateway, Configuration) {
     let upstreams = format!("plane: {{servers: [\"{}\"], protocol: http2}}", server.address);
     let file = Configuration::new(&document(&[listener(pair, "upstream: plane")], &upstreams));
@@ -44,7 +44,7 @@ fn named(name: &str) -> String {
 fn its_subject_alt_names_are_verified() {
     let Some(mut server) = ControlPlane::start(&["--ads=false"]) else { return };
     let certificates = Certificates::new();
-    // The SNI is not among them.
+    // The SNI is not in the certificate.
     let pair = certificates.ecdsa("P-256", &["plane.example"]);
     let (front, _file) = front(&server, &pair);
     let nginx = Nginx::new("location / { return 200 right; }");
@@ -60,7 +60,7 @@ fn its_subject_alt_names_are_verified() {
         Gateway::start(command, 0)
     };
     let mut impostor = start("other.example");
-    impostor.wait_for_log("none of the subjectAltNames that are asked for");
+    impostor.wait_for_log("matches none of the required subjectAltNames");
     impostor.wait_for_log("metrics at ");
     impostor.read_addresses();
     assert_eq!(impostor.metric("quadrille_xds_updates_total", &["success"]), 0.0);
@@ -71,15 +71,14 @@ fn its_subject_alt_names_are_verified() {
     eventually("it is not followed", || right.metric("quadrille_xds_updates_total", &["success"]) > 0.0);
 }
 
-/// Nothing that is asked of its certificate is ignored.
+/// Unsupported requirements for the certificate are rejected, not ignored.
 #[test]
 fn what_cannot_be_verified_is_refused() {
     let certificates = Certificates::new();
     let by_ca = |more: &str| validated(&certificates, more);
     let secret = "{ name: one, sds_config: { ads: {}, resource_api_version: V3 } }";
-    let (pins, lists) =
-        ("hashes of servers' certificates are not compared", "revocation lists are not read for servers");
-    let secrets = "a control plane's secrets are needed before SDS brings any";
+    let (pins, lists) = ("hashes of upstream certificates are not", "revocation lists are not supported for");
+    let secrets = "a control plane's secrets are needed before SDS delivers any";
     for (context, words) in [
         (by_ca(&format!("verify_certificate_hash: ['{}']", "00".repeat(32))), pins),
         (by_ca("crl: { inline_string: x }"), lists),

@@ -1,19 +1,19 @@
-//! What the control plane serves, in protobuf's JSON.
+//! Snapshots of the control plane, in protobuf's JSON.
 
 use crate::support::Pair;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A site: one listener, its routes, its cluster and secrets.
+/// A site: one listener with its routes, cluster and secrets.
 pub struct Snapshot {
     pub version: u64,
-    /// Of the listener.
+    /// Name of the listener.
     pub port: u16,
     upstream: u16,
     pub route_name: String,
     pub chain_name: String,
     pub secrets: Vec<Value>,
-    /// In place of the upstream.
+    /// Direct response instead of the upstream.
     pub answer: Option<String>,
     pub with_routes: bool,
     pub with_listener: bool,
@@ -101,7 +101,7 @@ impl Snapshot {
         json!({ "name": self.route_name, "virtual_hosts": [{ "name": "all", "domains": ["*"], "routes": routes }] })
     }
 
-    /// So many more secrets, each for a name of its own, and so many more routes.
+    /// Adds this many secrets, each for its own name, and this many routes.
     pub fn many(&mut self, secrets: usize, routes: usize, pair: &Pair) {
         for n in 0..secrets {
             let name = format!("secret-{n}");
@@ -113,7 +113,7 @@ impl Snapshot {
             (0..routes).map(|n| respond(&format!("/api/{n}/"), &format!("route {n}"))).collect();
     }
 
-    /// Puts a secret with the same content but another text in the last one's place; its name.
+    /// Replaces the last secret with one of the same content but different text; returns its name.
     pub fn rename_last_secret(&mut self, pair: &Pair) -> String {
         let last = self.secrets.pop().expect("secrets");
         let name = last["name"].as_str().expect("a name").to_owned();
@@ -147,7 +147,7 @@ fn router() -> Value {
 const HCM: &str =
     "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 
-/// A bootstrap with a listener of its own, whose secret comes from an agent behind a Unix socket.
+/// Returns a bootstrap with its own listener, whose secret is served by an agent on a Unix socket.
 pub fn with_agent(socket: &Path, port: u16) -> String {
     format!(
         "

@@ -1,7 +1,7 @@
-// gRPC's interoperability tests, which every implementation of it has
+// gRPC's interoperability tests, common to all implementations
 // (https://github.com/grpc/grpc/blob/master/doc/interop-test-descriptions.md), and its health service.
 //
-//	interop server [-cert FILE -key FILE]   says where it listens, and sets the health that lines of stdin name
+//	interop server [-cert FILE -key FILE]   prints its address, and sets the health given by lines of stdin
 //	interop client -server ADDR -ca FILE -name HOST CASE...
 package main
 
@@ -64,7 +64,7 @@ func serve(arguments []string) error {
 	healthpb.RegisterHealthServer(server, states)
 	go func() { _ = server.Serve(socket) }()
 	fmt.Println(socket.Addr())
-	// The test's end of the pipe is its life.
+	// The server ends when the test closes the pipe.
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		service, state, _ := strings.Cut(lines.Text(), "=")
@@ -73,7 +73,7 @@ func serve(arguments []string) error {
 	return nil
 }
 
-// Each ends the process if it fails.
+// Test cases. Each exits the process if it fails.
 var cases = map[string]func(context.Context, testpb.TestServiceClient){
 	"empty_unary":      func(ctx context.Context, client testpb.TestServiceClient) { interop.DoEmptyUnaryCall(ctx, client) },
 	"large_unary":      func(ctx context.Context, client testpb.TestServiceClient) { interop.DoLargeUnaryCall(ctx, client) },
@@ -100,7 +100,7 @@ var cases = map[string]func(context.Context, testpb.TestServiceClient){
 func call(arguments []string) error {
 	flags := flag.NewFlagSet("client", flag.ExitOnError)
 	server := flags.String("server", "", "host:port")
-	ca := flags.String("ca", "", "whom to trust")
+	ca := flags.String("ca", "", "trusted CA certificates")
 	name := flags.String("name", "localhost", "the server's name")
 	_ = flags.Parse(arguments)
 	pem, err := os.ReadFile(*ca)
