@@ -1,4 +1,4 @@
-//! Compiles BoringSSL's shim, and has the linker lead its certificate selection through `src/main.rs`.
+//! Compiles BoringSSL's shim, and links its certificate selection through `src/main.rs`.
 
 fn main() {
     #[cfg(feature = "shim")]

@@ -1,4 +1,4 @@
-// Package mldsa stands for crypto/mldsa, which Go has from 1.27 on. There are no keys: tests with ML-DSA are left out.
+// Package mldsa is a stub of crypto/mldsa, which Go has from 1.27 on. It has no keys: tests with ML-DSA are left out.
 package mldsa
 
 import (

@@ -1,4 +1,4 @@
-//! Between the shim, BoringSSL and the engine.
+//! Bridge between the shim, BoringSSL and the engine.
 
 use boring::ssl::SslRef;
 use boring_sys as ffi;
@@ -36,7 +36,7 @@ unsafe extern "C" {
     );
 }
 
-/// The shim's own.
+/// The callback that the shim has set.
 static CALLBACK: OnceLock<SelectCertificate> = OnceLock::new();
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
@@ -45,7 +45,8 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     Engine::start(settings, LoneP256(Lanes::up_to(Ceiling::default())), Unobserved).expect("a thread")
 });
 
-/// The kernels for P-256, lanes or BoringSSL, for a lone client too: there is never another one here.
+/// A backend with the P-256 kernels, in lanes or BoringSSL's, for a lone client too: there is never a second client
+/// here.
 struct LoneP256(Lanes);
 
 impl Backend for LoneP256 {
@@ -102,15 +103,15 @@ pub(crate) fn run_shim() {
     let mut pointers: Vec<*mut c_char> = arguments.iter().map(|text| text.as_ptr().cast_mut()).collect();
     let count = c_int::try_from(pointers.len()).expect("few arguments");
     pointers.push(ptr::null_mut());
-    // SAFETY: the arguments are those of this process, in C's form, and live until the shim is done.
+    // SAFETY: the arguments are those of this process, in C's form, and live until the shim returns.
     let status = unsafe { bssl_shim_main(count, pointers.as_mut_ptr()) };
     std::process::exit(status);
 }
 
-/// What the shim calls in place of `SSL_CTX_set_select_certificate_cb`.
+/// Replacement that the shim calls in place of `SSL_CTX_set_select_certificate_cb`.
 ///
 /// # Safety
-/// That of the function that it stands for.
+/// The requirements of the replaced function.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_SSL_CTX_set_select_certificate_cb(
     context: *mut ffi::SSL_CTX,
@@ -119,7 +120,7 @@ unsafe extern "C" fn __wrap_SSL_CTX_set_select_certificate_cb(
     if let Some(callback) = callback {
         CALLBACK.get_or_init(|| callback);
     }
-    // SAFETY: the caller's promise; the callback lives forever.
+    // SAFETY: guaranteed by the caller; the callback lives forever.
     unsafe {
         __real_SSL_CTX_set_select_certificate_cb(
             context,
@@ -128,7 +129,7 @@ unsafe extern "C" fn __wrap_SSL_CTX_set_select_certificate_cb(
     };
 }
 
-/// Computes the key exchange, and then what the shim wants to be done.
+/// Computes the key exchange, then calls the shim's callback.
 unsafe extern "C" fn select_certificate(
     hello: *const ffi::SSL_CLIENT_HELLO,
 ) -> ffi::ssl_select_cert_result_t {
@@ -146,8 +147,8 @@ unsafe extern "C" fn select_certificate(
     }
 }
 
-/// The shim's servers have groups that their flags say, and often the client's order. All groups are tried here:
-/// BoringSSL ignores what is not of the group that it chooses.
+/// Tries all groups. The groups of the shim's servers depend on flags, and the order often on the client; BoringSSL
+/// ignores a share of a group that it does not choose.
 ///
 /// # Safety
 /// The ClientHello must be live.
@@ -155,7 +156,7 @@ unsafe fn exchange(hello: *const ffi::SSL_CLIENT_HELLO) -> Option<ServerShare> {
     const X25519MLKEM768: u16 = 0x11ec;
     const X25519: u16 = 0x001d;
     const P256: u16 = 0x0017;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let extension = |code| unsafe { extension(hello, code) };
     let predicted = |group| predict(extension, &[group], |group| ENGINE.exchanges(group));
     let share = [X25519MLKEM768, X25519, P256].into_iter().find_map(predicted)?;
@@ -170,14 +171,14 @@ unsafe fn exchange(hello: *const ffi::SSL_CLIENT_HELLO) -> Option<ServerShare> {
 /// The ClientHello must live as long as the result is used.
 unsafe fn extension<'a>(hello: *const ffi::SSL_CLIENT_HELLO, code: u16) -> Option<&'a [u8]> {
     let (mut data, mut len) = (ptr::null(), 0);
-    // SAFETY: the ClientHello is live, and the outputs are there to be written.
+    // SAFETY: the ClientHello is live, and the outputs are writable.
     let found =
         unsafe { ffi::SSL_early_callback_ctx_extension_get(hello, code, &raw mut data, &raw mut len) };
-    // SAFETY: BoringSSL says so many bytes of the ClientHello.
+    // SAFETY: BoringSSL returns this number of bytes of the ClientHello.
     (found == 1).then(|| if len == 0 { &[][..] } else { unsafe { slice::from_raw_parts(data, len) } })
 }
 
-/// The answer, which is there at once on a thread without an event loop.
+/// Returns the result, which is available at once on a thread without an event loop.
 fn at_once(exchange: Exchange) -> Result<ServerShare, ExchangeError> {
     match pin!(exchange).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
@@ -185,8 +186,8 @@ fn at_once(exchange: Exchange) -> Result<ServerShare, ExchangeError> {
     }
 }
 
-/// One byte for each exchange that was handed over, in the file that `QUADRILLE_BOGO_EXCHANGES` names: the proof that
-/// the tests have used them.
+/// Appends one byte per exchange to the file named by `QUADRILLE_BOGO_EXCHANGES`: evidence that the tests have used
+/// them.
 fn count() {
     if let Some(path) = env::var_os("QUADRILLE_BOGO_EXCHANGES") {
         let file = OpenOptions::new().append(true).create(true).open(path);

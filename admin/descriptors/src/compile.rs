@@ -1,4 +1,4 @@
-//! Which files are compiled: the messages that a resource of the gateway can contain.
+//! Selection of the files to compile: the messages that a resource of the gateway can contain.
 
 use prost_types::FileDescriptorSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The roots of the import tree inside the package.
 const ROOTS: &[&str] = &["data-plane-api", "xds", "protoc-gen-validate", "googleapis", "cel-spec"];
 
-/// What a type URL in a resource may name. Whatever is not here stays opaque.
+/// Files of the types that a type URL in a resource may name. Other types stay opaque.
 const ENTRIES: &[&str] = &[
     "envoy/config/listener/v3/listener.proto",
     "envoy/config/route/v3/route.proto",
@@ -50,10 +50,11 @@ const ENTRIES: &[&str] = &[
     "udpa_typed_struct.proto",
 ];
 
-/// Compiled by itself: beside files of `envoy.extensions.filters.common`, the compiler takes the `common` in it for that.
+/// Compiled separately: together with files of `envoy.extensions.filters.common`, the compiler resolves its `common`
+/// to that package.
 const APART: &str = "envoy/extensions/filters/http/local_ratelimit/v3/local_rate_limit.proto";
 
-/// The entries and all that they import, in the order of their imports.
+/// Returns the entries and their transitive imports, in import order.
 pub(crate) fn compiled(protos: &Path) -> Result<FileDescriptorSet, String> {
     let mut roots: Vec<_> = ROOTS.iter().map(|root| protos.join(root)).collect();
     roots.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("proto"));

@@ -1,12 +1,12 @@
-//! Writes `crates/xds/src/decode/envoy.descriptors`: what the gateway must know of Envoy's API to read xDS resources.
+//! Writes `crates/xds/src/decode/envoy.descriptors`: the part of Envoy's API needed to read xDS resources.
 //!
 //! ```text
 //! cargo run --package quadrille-descriptors            # writes the file
 //! cargo run --package quadrille-descriptors -- --check # compares it
 //! ```
 //!
-//! The .proto files come from the package of the crate `envoy-types`, which cargo fetches and nobody compiles, and for
-//! the few messages that it lacks from `proto/`. Options, comments and whatever no entry refers to are left out.
+//! The .proto files come from the package of the crate `envoy-types`, which cargo fetches but does not compile, and
+//! for the few messages that it lacks from `proto/`. Options, comments and unreferenced types are left out.
 
 mod compile;
 mod source;
@@ -37,16 +37,16 @@ fn run(check: bool) -> Result<String, String> {
     if check {
         let there = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         return if there == made {
-            Ok(format!("{} is what the .proto files make", file.display()))
+            Ok(format!("{} matches the .proto files", file.display()))
         } else {
-            Err(format!("{} differs from what the .proto files make; write it anew", file.display()))
+            Err(format!("{} does not match the .proto files; regenerate it", file.display()))
         };
     }
     std::fs::write(&file, &made).map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(format!("{}: {} bytes", file.display(), made.len()))
 }
 
-/// The compressed descriptor set.
+/// Builds the compressed descriptor set.
 fn make(protos: &Path) -> Result<Vec<u8>, String> {
     let set = trim::trimmed(compile::compiled(protos)?);
     let plain = prost::Message::encode_to_vec(&set);
@@ -63,14 +63,14 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn the_embedded_descriptors_are_what_the_proto_files_make() {
+    fn the_embedded_descriptors_match_the_proto_files() {
         match source::protos() {
             Ok(protos) => {
                 let there = std::fs::read(embedded()).unwrap();
                 assert!(there == make(&protos).unwrap(), "run: cargo run --package quadrille-descriptors");
             }
             Err(error) => {
-                // Past the capture of what tests print, since a skipped test passes.
+                // Written directly to stderr, which test output capture does not hide: a skipped test passes.
                 let _ = writeln!(std::io::stderr(), "SKIPPED: the .proto files cannot be fetched: {error}");
             }
         }

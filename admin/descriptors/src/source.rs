@@ -1,14 +1,14 @@
-//! Where the .proto files are: cargo fetches the package that ships them, as it does any other.
+//! Source of the .proto files: cargo fetches the package that ships them, like any other.
 
 use std::{
     path::PathBuf,
     process::{Command, Stdio},
 };
 
-/// The version whose files make the descriptor set.
+/// Version of the package that the descriptor set is built from.
 const VERSION: &str = "0.7.7";
 
-/// The package's folder of .proto files.
+/// Returns the package's directory of .proto files.
 pub(crate) fn protos() -> Result<PathBuf, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
     let manifest = scratch.path().join("Cargo.toml");

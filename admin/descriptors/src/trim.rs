@@ -1,4 +1,4 @@
-//! Leaves out what the gateway does not read: options, and files that were imported for their options alone.
+//! Trimming of the descriptor set: removes options, and files that were imported for their options alone.
 
 use prost_types::{
     DescriptorProto, EnumDescriptorProto, EnumOptions, FieldDescriptorProto, FieldOptions,
@@ -6,7 +6,7 @@ use prost_types::{
 };
 use std::collections::BTreeSet;
 
-/// The set with its types, fields and numbers only.
+/// Returns the set with types, fields and numbers only.
 pub(crate) fn trimmed(mut set: FileDescriptorSet) -> FileDescriptorSet {
     for file in &mut set.file {
         file.options = None;
@@ -23,7 +23,7 @@ pub(crate) fn trimmed(mut set: FileDescriptorSet) -> FileDescriptorSet {
 }
 
 fn strip_message(message: &mut DescriptorProto) {
-    // A map is a repeated message with this option: without it, it would be read as a list.
+    // A map is a repeated message with this option; without it, it would be read as a list.
     let map = message.options.as_ref().and_then(|options| options.map_entry);
     message.options = map.map(|map| MessageOptions { map_entry: Some(map), ..MessageOptions::default() });
     message.extension.clear();
@@ -52,7 +52,7 @@ fn strip_enum(descriptor: &mut EnumDescriptorProto) {
     descriptor.value.iter_mut().for_each(|value| value.options = None);
 }
 
-/// An import is used if a field's type is declared there.
+/// Removes imports whose types are not used by any field.
 fn drop_unused_imports(set: &mut FileDescriptorSet) {
     let declared: Vec<(String, BTreeSet<String>)> = set
         .file
@@ -88,8 +88,7 @@ fn types_of(message: &DescriptorProto, used: &mut BTreeSet<String>) {
     message.nested_type.iter().for_each(|nested| types_of(nested, used));
 }
 
-/// Files with messages of the entries, and what they import: those imported for options are left over without
-/// importers.
+/// Returns the files of the entries and their imports. Files imported for options have no importers left.
 fn reachable(set: &FileDescriptorSet) -> BTreeSet<String> {
     let mut kept = BTreeSet::new();
     let mut open: Vec<&str> =

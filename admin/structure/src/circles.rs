@@ -1,9 +1,9 @@
-//! Circles among the modules of a crate.
+//! Import cycles among the modules of a crate.
 //!
-//! Each folder is looked at by itself: its nodes are its files and its folders, a folder with all that lies in it, and
-//! `mod.rs` (or `lib.rs`, `main.rs`) as a file of its own. An arrow leads to where a name is defined: what a `mod.rs`
-//! only hands on by `pub use` belongs to the file behind it. A circle of files anywhere in the crate is a circle in the
-//! smallest folder that holds them all. What only tests name does not count.
+//! Each folder is checked separately: its nodes are its files and its folders, a folder with all its content, and
+//! `mod.rs` (or `lib.rs`, `main.rs`) as a file. An arrow leads to the definition of a name: a `pub use` in a `mod.rs`
+//! counts as the file that defines the name. A cycle of files anywhere in the crate is a cycle in the smallest folder
+//! that contains them. Names used only by tests do not count.
 
 use crate::paths::{self, Name, Source};
 use std::{
@@ -14,10 +14,10 @@ use std::{
 /// Segments below the crate's root.
 type Module = Vec<String>;
 
-/// Nodes of one folder, each with those that it names, and an example of how.
+/// Nodes of one folder, each with the nodes that it names, and an example.
 type Arrows = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Every circle among these sources, given by their paths below `src/`; for each the arrows that make it.
+/// Returns every cycle among these sources, given by their paths below `src/`, with its arrows.
 pub fn circles(sources: &[(PathBuf, String)]) -> Vec<String> {
     let krate = Crate::read(sources);
     let mut folders: BTreeMap<Module, Arrows> = BTreeMap::new();
@@ -51,7 +51,7 @@ impl Crate {
         Self { modules }
     }
 
-    /// The modules in which what is named may be defined.
+    /// Returns the modules that may define the name.
     fn definitions(&self, from: &Module, name: &Name) -> BTreeSet<Module> {
         let mut found = BTreeSet::new();
         let segments: Vec<&str> = name.path.split("::").collect();
@@ -65,7 +65,7 @@ impl Crate {
         found
     }
 
-    /// Walks down from `module`, and through what is handed on by `pub use`.
+    /// Follows a path down from `module`, and through re-exports.
     fn follow<'a>(
         &'a self,
         module: &[String],
@@ -107,13 +107,13 @@ impl Crate {
                 own if self.modules.contains_key(&child(module, own)) => {
                     self.follow(module, &path, found, seen);
                 }
-                // Of another crate.
+                // Part of another crate.
                 _ => {}
             }
         }
     }
 
-    /// Whether the module at this path, named in `module`, defines `name` or hands it on.
+    /// Returns whether the module at this path, named in `module`, may define or re-export `name`.
     fn may_define(&self, module: &[String], path: &[&str], name: &str) -> bool {
         let base = if path[0] == "crate" { Module::new() } else { module.to_vec() };
         let below = path.iter().filter(|segment| **segment != "crate").map(|&segment| segment.to_owned());
@@ -126,7 +126,7 @@ impl Crate {
         })
     }
 
-    /// The arrow between two modules, in the smallest folder that holds both.
+    /// Adds the arrow between two modules, in the smallest folder that contains both.
     fn draw(&self, from: &Module, to: &Module, name: &Name, folders: &mut BTreeMap<Module, Arrows>) {
         if from == to {
             return;
@@ -200,7 +200,7 @@ mod tests {
         super::circles(&sources)
     }
 
-    /// What a circle is made of, without its arrows.
+    /// Returns the members of the cycles, without arrows.
     fn heads(sources: &[(&str, &str)]) -> Vec<String> {
         let first_line = |circle: String| circle.lines().next().unwrap_or_default().to_owned();
         circles(sources).into_iter().map(first_line).collect()

@@ -1,4 +1,4 @@
-//! The workspace's crates and what they depend on.
+//! The workspace's crates and their dependencies.
 
 use serde_json::Value;
 use std::{
@@ -12,20 +12,20 @@ use std::{
 pub struct Crate {
     /// Package name.
     pub name: String,
-    /// Its folder, relative to the repository's root.
+    /// Folder, relative to the repository's root.
     pub folder: PathBuf,
-    /// Packages that its manifest names, of every kind: normal, build and dev.
+    /// Packages named by its manifest, of every kind: normal, build and dev.
     pub named: BTreeSet<String>,
-    /// Packages that end up in what it builds: normal dependencies and, in turn, theirs. Build scripts, procedural
-    /// macros' own needs and tests are left out.
+    /// Packages linked into its output: the transitive normal dependencies. Build scripts, dependencies of procedural
+    /// macros and tests are left out.
     pub linked: BTreeSet<String>,
 }
 
-/// The workspaces' folders. The PHP extension has one of its own, because it needs PHP's headers.
+/// Folders of the workspaces. The PHP extension has its own workspace, because it needs PHP's headers.
 const WORKSPACES: &[&str] = &["", "packages/php/extension"];
 
-/// Reads the members of all workspaces by `cargo metadata`, for the machine that this runs on. On a fresh clone cargo
-/// fetches what the build will need in any case.
+/// Reads the members of all workspaces with `cargo metadata`, for this machine's platform. On a new clone cargo
+/// fetches dependencies, which the build needs anyway.
 pub fn members() -> Vec<Crate> {
     WORKSPACES.iter().flat_map(|workspace| members_of(&crate::root().join(workspace))).collect()
 }
@@ -79,8 +79,8 @@ fn cargo(folder: &Path, arguments: &[&str]) -> String {
 
 fn folder(package: &Value, root: &Path) -> PathBuf {
     let manifest = Path::new(string(&package["manifest_path"]));
-    let folder = manifest.parent().expect("a manifest lies in a folder");
-    folder.strip_prefix(root).expect("members lie below the repository's root").to_owned()
+    let folder = manifest.parent().expect("a manifest is in a folder");
+    folder.strip_prefix(root).expect("members are below the repository's root").to_owned()
 }
 
 fn normal_dependencies(node: &Value) -> Vec<&str> {
@@ -90,7 +90,7 @@ fn normal_dependencies(node: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Everything that can be reached from `start`, without `start` itself.
+/// Returns all nodes reachable from `start`, without `start` itself.
 fn reachable<'a>(start: &'a str, edges: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
     let mut open = vec![start];

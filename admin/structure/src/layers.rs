@@ -1,9 +1,9 @@
-//! Who may depend on whom.
+//! Allowed dependencies between crates.
 
 use crate::crates::Crate;
 
-/// The product's crates from the bottom up. A crate may depend on lower layers only, not on its neighbours.
-/// Crates that are planned have their place already.
+/// The product's crates from the bottom up. A crate may depend on lower layers only, not on its neighbours. Planned
+/// crates have their place already.
 pub const LAYERS: &[&[&str]] = &[
     &["quadrille-one-build", "quadrille-rsa-numbers"],
     &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-handshake-timing"],
@@ -16,10 +16,10 @@ pub const LAYERS: &[&[&str]] = &[
     &["quadrille-cli", "quadrille-php"],
 ];
 
-/// Folders of crates that work on the product from outside. They may use everything; nothing may depend on them.
+/// Folders of tool crates. They may depend on all crates; no crate may depend on them.
 pub const TOOLS: &[&str] = &["admin", "bench", "fuzz"];
 
-/// What must not be linked into a crate, not even through others. A final `*` stands for any ending.
+/// Packages that must not be linked into a crate, not even indirectly. A final `*` matches any ending.
 pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-rsa-numbers", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     // Its portable tier is BoringSSL's scalar code.
@@ -31,19 +31,19 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-key-share", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-envoy", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
-    // Its connections come from outside.
+    // Connections are passed in from outside.
     ("quadrille-xds", &[BORINGSSL]),
     ("quadrille-php", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
 ];
 
-/// The engine must work inside nginx or an OpenSSL provider, where none of these may start.
+/// The engine must work inside nginx or an OpenSSL provider, which must not start any of these.
 const RUNTIMES_AND_SOCKETS: &[&str] =
     &["tokio*", "mio", "socket2", "async-std", "async-io", "smol", "polling", "hyper*", "h2"];
 
-/// The numeric crates stand on their own.
+/// The numeric crates do not depend on BoringSSL.
 const BORINGSSL: &[&str] = &["boring", "boring-sys"];
 
-/// Every breach of the rules above, as a sentence; empty if there is none.
+/// Returns every violation of the rules above, as a sentence.
 pub fn violations(crates: &[Crate]) -> Vec<String> {
     crates
         .iter()

@@ -1,30 +1,39 @@
-//! The shape of the repository, as tests can ask for it.
+//! The structure of the repository, as input of tests.
 //!
-//! - [`crates`]: which workspace crates exist and what they depend on, read from `cargo metadata`.
-//! - [`layers`]: who may depend on whom; a pure check of that graph.
-//! - [`paths`]: which paths (`std::net::TcpStream`, `crate::model::Route`) a source file names, macros included.
-//! - [`circles`]: circles among the modules of a crate; a pure check of its sources.
-//! - [`markdown`]: links and heading anchors of a Markdown text.
+//! - [`crates`]: the workspace crates and their dependencies, read from `cargo metadata`.
+//! - [`layers`]: the allowed dependencies; a pure check of that graph.
+//! - [`paths`]: the paths (`std::net::TcpStream`, `crate::model::Route`) that a source file names, macros included.
+//! - [`circles`]: import cycles among the modules of a crate; a pure check of its sources.
+//! - [`markdown`]: links, heading anchors and tables of a Markdown text.
+//! - [`links`]: relative links of the pages below a folder.
+//! - [`unsafe_code`]: unsafe constructs of a source, and the table that names every file with one.
+//! - [`variants`]: the variants of an enum.
+//! - [`english`]: words that CONTRIBUTING's section on English refuses; [`prose`] finds a source's comments and strings.
 //!
-//! The tests beside this crate apply them to the working tree. Each check is itself tested on a made-up violation,
-//! so that none can pass by looking at nothing.
+//! The tests next to this crate apply them to the working tree. Each check is itself tested on a made-up violation,
+//! so that no check passes on empty input.
 
 pub mod circles;
 pub mod crates;
+pub mod english;
 pub mod layers;
+pub mod links;
 pub mod markdown;
 pub mod paths;
+pub mod prose;
+pub mod unsafe_code;
+pub mod variants;
 
 use std::path::{Path, PathBuf};
 
-/// The repository's root. Cargo says at run time where the crate lies: what it said at compile time may have been
+/// Returns the repository's root. Cargo provides the crate's path at run time; the path at compile time may belong to
 /// another clone that shares the target directory.
 pub fn root() -> PathBuf {
-    let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets this for whatever it runs");
-    Path::new(&folder).join("../..").canonicalize().expect("the crate lies two levels below the root")
+    let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets this for all programs it runs");
+    Path::new(&folder).join("../..").canonicalize().expect("the crate is two levels below the root")
 }
 
-/// Every file of the working tree that `.gitignore` does not exclude, relative to the [`root`], sorted.
+/// Returns every file of the working tree that `.gitignore` does not exclude, relative to the [`root`], sorted.
 pub fn files() -> Vec<PathBuf> {
     let root = root();
     let mut files: Vec<_> = ignore::WalkBuilder::new(&root)
@@ -41,12 +50,12 @@ pub fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The [`files`] whose names end in `.extension`.
+/// Returns the [`files`] whose names end in `.extension`.
 pub fn files_with(extension: &str) -> Vec<PathBuf> {
     files().into_iter().filter(|file| file.extension().is_some_and(|found| found == extension)).collect()
 }
 
-/// A file's text, with its path relative to the [`root`]; `None` if it is not UTF-8.
+/// Returns a file's text, with its path relative to the [`root`]; `None` if it is not UTF-8.
 pub fn text(file: &Path) -> Option<String> {
     let bytes = std::fs::read(root().join(file)).expect("a listed file is readable");
     String::from_utf8(bytes).ok()

@@ -1,33 +1,35 @@
-//! Which paths a source file names.
+//! Paths that a source file names.
 //!
-//! Works on tokens rather than on a syntax tree, so that the insides of macro calls count and comments do not.
+//! The parser works on tokens rather than on a syntax tree, so that the insides of macro calls count and comments do
+//! not.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::{collections::BTreeSet, path::Path};
 
-/// What a source file says of others.
+/// Names used and defined by a source file.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     /// Paths of two segments or more, in the file's order.
     pub names: Vec<Name>,
-    /// Items that the file defines, wherever they stand in it.
+    /// Items that the file defines, at any depth.
     pub defined: BTreeSet<String>,
-    /// Modules in files of their own that only tests have.
+    /// Modules in separate files that only tests use.
     pub test_modules: BTreeSet<String>,
 }
 
 /// A path in a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// `a::b::C`. A path into the own crate begins with `crate`, unless it begins with a module that the file declares.
+    /// The path, such as `a::b::C`. A path into the own crate begins with `crate`, unless it begins with a module
+    /// that the file declares.
     pub path: String,
-    /// Of a `pub use`, the name under which others find it; `*` for all names of a module.
+    /// Exported name of a `pub use`; `*` for all names of a module.
     pub exported_as: Option<String>,
-    /// Whether only tests have it.
+    /// Whether only tests use the path.
     pub in_test: bool,
 }
 
-/// Every path of two segments or more in `source`, a file of the module `module` (empty at the crate's root).
+/// Returns every path of two segments or more in `source`, a file of the module `module` (empty at the crate's root).
 ///
 /// `use a::{b, c::*}` gives `a::b` and `a::c::*`. `self::` and `super::` are resolved, so that a path into the own
 /// crate always begins with `crate::`; modules written in place (`mod tests { ... }`) are taken into account.
@@ -35,7 +37,7 @@ pub fn paths(source: &str, module: &[&str]) -> Vec<String> {
     read(source, module).names.into_iter().map(|name| name.path).collect()
 }
 
-/// Reads `source`, a file of the module `module` (empty at the crate's root).
+/// Parses `source`, a file of the module `module` (empty at the crate's root).
 pub fn read(source: &str, module: &[&str]) -> Source {
     let tokens: TokenStream = source.parse().expect("the file consists of Rust tokens");
     let module = module.iter().map(|&segment| segment.to_owned()).collect();
@@ -44,7 +46,7 @@ pub fn read(source: &str, module: &[&str]) -> Source {
     walk.found
 }
 
-/// The module that a file below `src/` is: `src/model/route.rs` is `["model", "route"]`.
+/// Returns the module of a file below `src/`: `src/model/route.rs` is `["model", "route"]`.
 pub fn module_of(file_below_src: &Path) -> Vec<&str> {
     let segments =
         file_below_src.iter().map(|segment| segment.to_str().expect("source files have plain names"));
@@ -61,21 +63,21 @@ struct Walk {
     item: Item,
 }
 
-/// What is known of the item that is being read.
+/// State of the item being parsed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Item {
     is_public: bool,
-    /// A `use` declaration with `pub` in front of it.
+    /// Whether the item is a `use` declaration with `pub`.
     exports: bool,
     in_test: bool,
 }
 
-/// Words that a defined name follows.
+/// Keywords that precede a defined name.
 const DEFINING: &[&str] =
     &["fn", "struct", "enum", "union", "trait", "type", "const", "static", "macro_rules"];
 
 impl Walk {
-    /// `prefix` holds the segments in front of a `{...}` group.
+    /// Parses tokens; `prefix` holds the segments in front of a `{...}` group.
     fn tokens(&mut self, tokens: TokenStream, prefix: &[String]) {
         let outer = self.item;
         let mut path = prefix.to_vec();
@@ -186,7 +188,7 @@ fn is_word(token: &TokenTree, word: &str) -> bool {
     matches!(token, TokenTree::Ident(found) if found == word)
 }
 
-/// Whether this is what follows `pub` in `pub(super)`.
+/// Returns whether the token is the restriction after `pub`, as in `pub(super)`.
 fn is_restriction(token: &TokenTree) -> bool {
     let TokenTree::Group(group) = token else { return false };
     let first = group.stream().into_iter().next();
@@ -195,7 +197,7 @@ fn is_restriction(token: &TokenTree) -> bool {
             .is_some_and(|first| ["crate", "self", "super", "in"].iter().any(|word| is_word(&first, word)))
 }
 
-/// Whether an attribute's `[...]` leaves its item to tests: `[cfg(test)]`, `[test]`.
+/// Returns whether an attribute's `[...]` limits its item to tests: `[cfg(test)]`, `[test]`.
 fn is_test_only(attribute: &TokenTree) -> bool {
     let TokenTree::Group(group) = attribute else { return false };
     let text = group.stream().to_string().replace(' ', "");
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_annotation_is_no_path() {
+    fn a_type_annotation_is_not_a_path() {
         assert_eq!(
             paths("struct S { net: Net, std: u8 } fn f() { S { net: a::b(), std: 1 } }", &[]),
             ["a::b"]

@@ -3,9 +3,10 @@
 use quadrille_structure::{circles, crates, files_with, layers, paths, text};
 use std::path::Path;
 
-/// What the sources of a crate must not name, beside what [`layers::FORBIDDEN`] keeps from being linked: the standard
-/// library's sockets come with no dependency, and of BoringSSL the engine uses the cryptography, not the protocol.
-/// A session of key servers is driven by tokio in the gateway, and by plain threads in the OpenSSL provider.
+/// Paths that a crate's sources must not name, in addition to the packages that [`layers::FORBIDDEN`] keeps from
+/// being linked: the standard library's sockets need no dependency, and the engine uses BoringSSL's cryptography, not
+/// its protocol. Sessions of key servers are driven by tokio in the gateway, and by plain threads in the OpenSSL
+/// provider.
 const UNNAMEABLE: &[(&str, &[&str])] = &[
     (
         "crates/engine/src",
@@ -15,7 +16,7 @@ const UNNAMEABLE: &[(&str, &[&str])] = &[
     ("crates/openssl-provider/src", &["tokio"]),
 ];
 
-/// Which neighbours a module may import, itself excepted. Modules that are not listed are free.
+/// Neighbours that a module may import. Modules that are not listed are not restricted.
 const MODULES: &[(&str, &str, &[&str])] = &[
     ("crates/keyless/src", "wire", &[]),
     ("crates/keyless/src", "session", &["wire"]),
@@ -70,7 +71,7 @@ fn modules_have_no_circles() {
     report(&found);
 }
 
-/// The paths named below `folder` for which `is_breach(module, path)` holds, with their files.
+/// Returns the paths named below `folder` for which `is_breach(module, path)` holds, with their files.
 fn violations(folder: &str, is_breach: impl Fn(&[&str], &str) -> bool) -> Vec<String> {
     let files: Vec<_> = files_with("rs").into_iter().filter(|file| file.starts_with(folder)).collect();
     assert!(!files.is_empty(), "no sources below {folder}");
@@ -89,7 +90,7 @@ fn violations(folder: &str, is_breach: impl Fn(&[&str], &str) -> bool) -> Vec<St
     found
 }
 
-/// Whether `path` lies below `name`; a name that ends in `_` is the beginning of a segment.
+/// Returns whether `path` is below `name`; a name that ends in `_` is the prefix of a segment.
 fn begins(path: &str, name: &str) -> bool {
     path.strip_prefix(name)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || name.ends_with('_'))

@@ -1,4 +1,4 @@
-//! What SECURITY.md promises is held by tests that exist.
+//! Promises in SECURITY.md are backed by existing tests.
 
 use quadrille_structure::{files_with, text};
 use std::{collections::BTreeSet, path::Path};
@@ -9,7 +9,7 @@ fn each_test_that_a_promise_names_exists() {
     assert!(named.len() > 20, "the table was not found: {named:?}");
     let known = tests_of_the_sources();
     let missing: Vec<_> = named.iter().filter(|name| !known.contains(*name)).collect();
-    assert!(missing.is_empty(), "SECURITY.md names tests that are not there: {missing:?}");
+    assert!(missing.is_empty(), "SECURITY.md names tests that do not exist: {missing:?}");
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn a_test_that_is_gone_would_be_noticed() {
     assert_eq!(known, ["file::there"]);
 }
 
-/// Everything in the second column of tables that is written as `file::test`.
+/// Returns all entries of the form `file::test` in the second column of tables.
 fn named_tests(page: &str) -> Vec<String> {
     let cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(1));
     let quoted = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
@@ -38,7 +38,7 @@ fn tests_of_the_sources() -> BTreeSet<String> {
     files_with("rs").iter().flat_map(|file| tests(file)).collect()
 }
 
-/// Functions behind `#[test]`.
+/// Returns the names of functions with `#[test]`.
 fn tests_in(stem: &str, source: &str) -> Vec<String> {
     let behind_attribute = source.split("#[test]").skip(1);
     let name = |rest: &str| {
