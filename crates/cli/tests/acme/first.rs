@@ -47,6 +47,8 @@ fn both_types_of_key_by_tls_alpn_with_nothing_secret_in_sight() {
     // After the validation, an `acme-tls/1` client is not served, neither for validation nor for anything else.
     let stranger = shown(gateway.address(0), &root, "a.example.com", &["-alpn", "acme-tls/1"]).unwrap_err();
     assert!(stranger.contains("unrecognized name"), "{stranger}");
+    let reason = ["reason=\"unknown_name\""];
+    gateway.wait_for_metric("quadrille_handshake_failures_total", &reason, |count| count >= 1.0);
 }
 
 /// Other clients can connect while a name is validated, and offer tickets, which authorities do not.

@@ -163,6 +163,17 @@ fn a_hello_of_16_kib_and_one_in_single_bytes_are_served() {
     expect_failures(&gateway, "tls", 1.0);
 }
 
+#[test]
+fn a_client_without_a_common_protocol_is_rejected() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, "timeouts: {}");
+    let ca = certificates.ca();
+    for version in ["-tls1_2", "-tls1_3"] {
+        s_client(gateway.address(0), &ca, &[version, "-alpn", "mqtt"]).expect_refusal("no common protocol");
+    }
+    expect_failures(&gateway, "no_common_protocol", 2.0);
+}
+
 /// Starts a relay to `server` that writes at most `step` bytes at a time. Its threads end with their connections.
 fn relay(server: SocketAddr, step: usize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

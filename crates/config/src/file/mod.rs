@@ -9,7 +9,7 @@
 //! command line reads its values with [`values`](crate::values) and [`enums`](crate::enums) too.
 //!
 //! A key takes two edits: a field of the model with its default, and an entry in the table of its section
-//! (`sections`: `name`, `value`, `preset`, `about`, `needs_restart`, `read`, `show`). Then add the key to
+//! (`sections`: `Key::new`, or `Key::at_restart`). Then add the key to
 //! `examples/quadrille.yaml`, which the tests walk, and generate the reference again (`reference`; the page's head
 //! has the command).
 

@@ -124,6 +124,30 @@ impl<D, M> Section<D, M> {
 }
 
 impl<D, M> Key<D, M> {
+    /// A key whose changes take effect by a reload.
+    pub(super) const fn new(
+        name: &'static str,
+        value: &'static str,
+        preset: Preset,
+        about: &'static str,
+        read: fn(&Field<'_>, &mut D),
+        show: fn(&M) -> Value,
+    ) -> Self {
+        Self { name, value, preset, about, needs_restart: false, read, show }
+    }
+
+    /// A key whose changes take effect at the next start.
+    pub(super) const fn at_restart(
+        name: &'static str,
+        value: &'static str,
+        preset: Preset,
+        about: &'static str,
+        read: fn(&Field<'_>, &mut D),
+        show: fn(&M) -> Value,
+    ) -> Self {
+        Self { needs_restart: true, ..Self::new(name, value, preset, about, read, show) }
+    }
+
     fn missing(&self) -> Problem {
         let name = self.name;
         Problem::new(format!("`{name}` is missing"), format!("add `{name}: ...` ({})", self.value))

@@ -26,6 +26,10 @@ pub(super) enum ConnectionError {
     BadCertificate(String),
     Rejected(ClientRejection),
     Refused(Refusal),
+    /// There is no certificate for the name that the client requested.
+    UnknownName,
+    /// The client's ALPN protocols have none in common with the listener's (RFC 7301 section 3.2).
+    NoCommonProtocol,
     /// No failure: a certificate authority has validated a name, which is the only purpose of the connection.
     NameValidation,
     Tls(String),
@@ -51,6 +55,8 @@ impl ConnectionError {
             | Self::ProxyHeader(_)
             | Self::NotTls(_)
             | Self::Refused(_)
+            | Self::UnknownName
+            | Self::NoCommonProtocol
             | Self::Tls(_)
             | Self::NameValidation => {}
         }
@@ -73,6 +79,10 @@ impl ConnectionError {
             Self::Key(KeyFailure::Failed) => ("key", "the private-key operation failed".to_owned()),
             Self::NameValidation => return,
             Self::Refused(refusal) => ("refused", refusal.label().to_owned()),
+            Self::UnknownName => ("unknown_name", "no certificate matches the requested name".to_owned()),
+            Self::NoCommonProtocol => {
+                ("no_common_protocol", "the client offers no ALPN protocol of the listener".to_owned())
+            }
             Self::Rejected(ClientRejection::Name) => {
                 ("tls", "the client's certificate does not contain an accepted name".to_owned())
             }
@@ -94,6 +104,9 @@ pub(super) fn classify<S: Debug>(error: &tokio_boring::HandshakeError<S>) -> Con
     if let Some(refusal) = error.ssl().and_then(HandshakeState::visit).and_then(Visit::refusal) {
         return ConnectionError::Refused(refusal);
     }
+    if error.ssl().is_some_and(HandshakeState::is_name_unknown) {
+        return ConnectionError::UnknownName;
+    }
     let reason = error.to_string();
     match (error.ssl().and_then(HandshakeState::key_result), error.code()) {
         (Some(Err(failure)), _) => ConnectionError::Key(failure),
@@ -105,6 +118,7 @@ pub(super) fn classify<S: Debug>(error: &tokio_boring::HandshakeError<S>) -> Con
         _ if has_reason(error, ffi::SSL_R_CERTIFICATE_VERIFY_FAILED) => {
             ConnectionError::BadCertificate(reason)
         }
+        _ if has_reason(error, ffi::SSL_R_NO_APPLICATION_PROTOCOL) => ConnectionError::NoCommonProtocol,
         _ => ConnectionError::Tls(reason),
     }
 }
@@ -114,6 +128,8 @@ pub(super) fn classify_quic(ssl: &SslRef, closed: Closed) -> ConnectionError {
     /// TLS alerts, as carried by QUIC (RFC 9001 section 4.8, RFC 8446 section 6).
     const ALERTS: std::ops::RangeInclusive<u64> = 0x100..=0x1ff;
     const CERTIFICATE_REQUIRED: u64 = 116;
+    const UNRECOGNIZED_NAME: u64 = 112;
+    const NO_APPLICATION_PROTOCOL: u64 = 120;
     const OF_CERTIFICATES: std::ops::RangeInclusive<u64> = 42..=48;
     if let Some(refusal) = HandshakeState::client_rejection(ssl) {
         return ConnectionError::Rejected(refusal);
@@ -130,6 +146,8 @@ pub(super) fn classify_quic(ssl: &SslRef, closed: Closed) -> ConnectionError {
             CERTIFICATE_REQUIRED => {
                 ConnectionError::NoCertificate("the client did not send a certificate".to_owned())
             }
+            UNRECOGNIZED_NAME => ConnectionError::UnknownName,
+            NO_APPLICATION_PROTOCOL => ConnectionError::NoCommonProtocol,
             alert if OF_CERTIFICATES.contains(&alert) => ConnectionError::BadCertificate(format!(
                 "the client's certificate was rejected (alert {alert})"
             )),

@@ -29,6 +29,8 @@ pub(crate) struct HandshakeState {
     pub(super) resumption: ResumptionState,
     /// Reason for which the client's certificate was rejected.
     pub(super) client_rejection: OnceLock<ClientRejection>,
+    /// Set if there is no certificate for the name that the client requested.
+    pub(super) unknown_name: OnceLock<()>,
 }
 
 /// The client of a handshake, by transport.
@@ -99,8 +101,8 @@ impl HandshakeState {
             issued: AtomicU8::new(0),
         };
         let (key, key_exchange) = (OnceLock::new(), OnceLock::new());
-        let client_rejection = OnceLock::new();
-        let state = Self { peer, visit, key, key_exchange, resumption, client_rejection };
+        let (client_rejection, unknown_name) = (OnceLock::new(), OnceLock::new());
+        let state = Self { peer, visit, key, key_exchange, resumption, client_rejection, unknown_name };
         ssl.set_ex_data(index, Arc::new(state));
         Ok(())
     }
@@ -119,6 +121,11 @@ impl HandshakeState {
     /// resumed or the handshake ended before.
     pub(crate) fn key_result(ssl: &SslRef) -> Option<Result<KeyTiming, KeyFailure>> {
         Self::attached(ssl)?.key.get().copied()
+    }
+
+    /// Returns whether the handshake ended because there is no certificate for the requested name.
+    pub(crate) fn is_name_unknown(ssl: &SslRef) -> bool {
+        Self::attached(ssl).is_some_and(|state| state.unknown_name.get().is_some())
     }
 
     /// Returns the reason for which the client's certificate was rejected by names or pins.

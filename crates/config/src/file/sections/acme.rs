@@ -17,101 +17,92 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
     about: "The ACME account (RFC 8555) with a certificate authority, for [certificates that are \
             ordered](#listenerscertificatesacme) from it. See the [guide](../guide/acme.md).",
     keys: &[
-        Key {
-            name: "state",
-            value: "path",
-            preset: Preset::Required,
-            about: "A directory for the account's key, the certificates and their keys, in files that only this user \
+        Key::new(
+            "state",
+            "path",
+            Preset::Required,
+            "A directory for the account's key, the certificates and their keys, in files that only this user \
                     can read. It is created if it does not exist. Preserve it: every new account and certificate \
                     counts towards the authority's limits.",
-            needs_restart: false,
-            read: |field, draft| draft.state = field.file(),
-            show: |acme| acme.state.display().to_string().into(),
-        },
-        Key {
-            name: "email",
-            value: "mail address",
-            preset: Preset::Means("none"),
-            about: "The address for the authority's mail. Using the authority means agreeing to its terms of service, \
+            |field, draft| draft.state = field.file(),
+            |acme| acme.state.display().to_string().into(),
+        ),
+        Key::new(
+            "email",
+            "mail address",
+            Preset::Means("none"),
+            "The address for the authority's mail. Using the authority means agreeing to its terms of service, \
                     with or without an address.",
-            needs_restart: false,
-            read: |field, draft| draft.email = field.parse(email),
-            show: |acme| acme.email.clone().into(),
-        },
-        Key {
-            name: "directory",
-            value: "URL",
-            preset: Preset::Is("https://acme-v02.api.letsencrypt.org/directory"),
-            about: "URL of the authority's directory. Another directory means another account.",
-            needs_restart: false,
-            read: |field, draft| draft.directory = field.parse(directory_url),
-            show: |acme| acme.directory.clone().into(),
-        },
-        Key {
-            name: "ca_file",
-            value: "path",
-            preset: Preset::Means("the system's CAs"),
-            about: "CA certificates in PEM that the directory's server must chain to, for an authority of your own.",
-            needs_restart: false,
-            read: |field, draft| draft.ca_file = field.placed(Field::file),
-            show: |acme| acme.ca_file.as_ref().map(|(file, _)| file.display().to_string()).into(),
-        },
-        Key {
-            name: "challenges",
-            value: "list of `tls-alpn-01`, `http-01` and `dns-01`",
-            preset: Preset::Is("[tls-alpn-01, http-01]"),
-            about: "Challenges that prove control of names; the first that the authority offers and that can prove \
+            |field, draft| draft.email = field.parse(email),
+            |acme| acme.email.clone().into(),
+        ),
+        Key::new(
+            "directory",
+            "URL",
+            Preset::Is("https://acme-v02.api.letsencrypt.org/directory"),
+            "URL of the authority's directory. Another directory means another account.",
+            |field, draft| draft.directory = field.parse(directory_url),
+            |acme| acme.directory.clone().into(),
+        ),
+        Key::new(
+            "ca_file",
+            "path",
+            Preset::Means("the system's CAs"),
+            "CA certificates in PEM that the directory's server must chain to, for an authority of your own.",
+            |field, draft| draft.ca_file = field.placed(Field::file),
+            |acme| acme.ca_file.as_ref().map(|(file, _)| file.display().to_string()).into(),
+        ),
+        Key::new(
+            "challenges",
+            "list of `tls-alpn-01`, `http-01` and `dns-01`",
+            Preset::Is("[tls-alpn-01, http-01]"),
+            "Challenges that prove control of names; the first that the authority offers and that can prove \
                     the name is used. `tls-alpn-01` is served in handshakes on a listener with TLS, which the \
                     authority must reach at port 443; `http-01` on a listener with `tls: off`, at port 80; `dns-01` \
                     by `dns_hook`, and only it can prove wildcards.",
-            needs_restart: false,
-            read: |field, draft| draft.challenges = Some(words(field)),
-            show: |acme| acme.challenges.iter().map(|challenge| name(*challenge)).collect(),
-        },
-        Key {
-            name: "dns_hook",
-            value: "path",
-            preset: Preset::Means("none"),
-            about: "A command for `dns-01`. It is run as `HOOK present NAME VALUE`, adds a TXT record with this value \
+            |field, draft| draft.challenges = Some(words(field)),
+            |acme| acme.challenges.iter().map(|challenge| name(*challenge)).collect(),
+        ),
+        Key::new(
+            "dns_hook",
+            "path",
+            Preset::Means("none"),
+            "A command for `dns-01`. It is run as `HOOK present NAME VALUE`, adds a TXT record with this value \
                     at this name, and exits once all name servers have it; `HOOK cleanup NAME VALUE` removes it. Each \
                     may take up to five minutes.",
-            needs_restart: false,
-            read: |field, draft| draft.dns_hook = field.file(),
-            show: |acme| acme.dns_hook.as_ref().map(|hook| hook.display().to_string()).into(),
-        },
-        Key {
-            name: "external_account",
-            value: "mapping",
-            preset: Preset::Means("none"),
-            about: "An account that you already have with the authority, if it requires one.",
-            needs_restart: false,
-            read: |field, draft| {
+            |field, draft| draft.dns_hook = field.file(),
+            |acme| acme.dns_hook.as_ref().map(|hook| hook.display().to_string()).into(),
+        ),
+        Key::new(
+            "external_account",
+            "mapping",
+            Preset::Means("none"),
+            "An account that you already have with the authority, if it requires one.",
+            |field, draft| {
                 EXTERNAL_ACCOUNT.read(field, &mut draft.external);
             },
-            show: |acme| acme.external_account.as_ref().map(|account| EXTERNAL_ACCOUNT.show(account)).into(),
-        },
-        Key {
-            name: "fleet",
-            value: "`required`, `preferred` or `off`",
-            preset: Preset::Is("required"),
-            about: "Whether the gateways that share a Redis and a `fleet_secret` by [`resumption`](#resumption) share \
+            |acme| acme.external_account.as_ref().map(|account| EXTERNAL_ACCOUNT.show(account)).into(),
+        ),
+        Key::new(
+            "fleet",
+            "`required`, `preferred` or `off`",
+            Preset::Is("required"),
+            "Whether the gateways that share a Redis and a `fleet_secret` by [`resumption`](#resumption) share \
                     account, certificates and their keys, sealed with that secret, and one of them orders at a time. \
                     While Redis is unreachable, all serve the certificates they have; with `required` none orders \
                     meanwhile, with `preferred` each orders for itself. With `off` each always has its own. Without a \
                     shared Redis it has no effect.",
-            needs_restart: false,
-            read: |field, draft| draft.fleet = field.parse(word::<AcmeFleet>),
-            show: |acme| name(acme.fleet).into(),
-        },
-        Key {
-            name: "on_demand",
-            value: "mapping",
-            preset: Preset::Means("none"),
-            about: "Certificates for names that are not configured, ordered when a client first requests them.",
-            needs_restart: false,
-            read: |field, draft| draft.on_demand = on_demand(field),
-            show: |acme| acme.on_demand.as_ref().map(|on_demand| ON_DEMAND.show(on_demand)).into(),
-        },
+            |field, draft| draft.fleet = field.parse(word::<AcmeFleet>),
+            |acme| name(acme.fleet).into(),
+        ),
+        Key::new(
+            "on_demand",
+            "mapping",
+            Preset::Means("none"),
+            "Certificates for names that are not configured, ordered when a client first requests them.",
+            |field, draft| draft.on_demand = on_demand(field),
+            |acme| acme.on_demand.as_ref().map(|on_demand| ON_DEMAND.show(on_demand)).into(),
+        ),
     ],
 };
 
@@ -122,65 +113,59 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             the name are refused until it is issued; then it is served and renewed like any other. See the \
             [guide](../guide/acme.md#on-demand-certificates).",
     keys: &[
-        Key {
-            name: "ask",
-            value: "URL",
-            preset: Preset::Required,
-            about: "Service that decides whether a name may be ordered: it responds to `GET URL?domain=NAME` with 200 \
+        Key::new(
+            "ask",
+            "URL",
+            Preset::Required,
+            "Service that decides whether a name may be ordered: it responds to `GET URL?domain=NAME` with 200 \
                     if so, and with any other status if not. With `http://`, it should be on this machine or in a \
                     private network. It is queried once for a name, before its first order; existing certificates do \
                     not need it.",
-            needs_restart: false,
-            read: |field, draft| draft.ask = field.parse(ask_url),
-            show: |on_demand| on_demand.ask.clone().into(),
-        },
-        Key {
-            name: "ca_file",
-            value: "path",
-            preset: Preset::Means("the system's CAs"),
-            about: "CA certificates in PEM that the server of an `ask` with `https://` must chain to.",
-            needs_restart: false,
-            read: |field, draft| draft.ca_file = field.file(),
-            show: |on_demand| on_demand.ca_file.as_ref().map(|file| file.display().to_string()).into(),
-        },
-        Key {
-            name: "names",
-            value: "number",
-            preset: Preset::Is("1000"),
-            about: "Maximum number of names.",
-            needs_restart: false,
-            read: |field, draft| draft.names = field.parse(count),
-            show: |on_demand| on_demand.names.get().into(),
-        },
-        Key {
-            name: "per_hour",
-            value: "number",
-            preset: Preset::Is("20"),
-            about: "Maximum number of new names in an hour. The authority has its own limits for the \
+            |field, draft| draft.ask = field.parse(ask_url),
+            |on_demand| on_demand.ask.clone().into(),
+        ),
+        Key::new(
+            "ca_file",
+            "path",
+            Preset::Means("the system's CAs"),
+            "CA certificates in PEM that the server of an `ask` with `https://` must chain to.",
+            |field, draft| draft.ca_file = field.file(),
+            |on_demand| on_demand.ca_file.as_ref().map(|file| file.display().to_string()).into(),
+        ),
+        Key::new(
+            "names",
+            "number",
+            Preset::Is("1000"),
+            "Maximum number of names.",
+            |field, draft| draft.names = field.parse(count),
+            |on_demand| on_demand.names.get().into(),
+        ),
+        Key::new(
+            "per_hour",
+            "number",
+            Preset::Is("20"),
+            "Maximum number of new names in an hour. The authority has its own limits for the \
                     account.",
-            needs_restart: false,
-            read: |field, draft| draft.per_hour = field.parse(count),
-            show: |on_demand| on_demand.per_hour.get().into(),
-        },
-        Key {
-            name: "key_type",
-            value: "`ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` or `rsa-4096`",
-            preset: Preset::Is("ecdsa-p256"),
-            about: "The key type of each certificate. A change orders all of them again.",
-            needs_restart: false,
-            read: |field, draft| draft.key_type = field.parse(word::<AcmeKeyType>),
-            show: |on_demand| name(on_demand.key_type).into(),
-        },
-        Key {
-            name: "keyless",
-            value: "mapping",
-            preset: Preset::Means("keys are here"),
-            about: "The key servers that generate and hold the keys, as for [one \
+            |field, draft| draft.per_hour = field.parse(count),
+            |on_demand| on_demand.per_hour.get().into(),
+        ),
+        Key::new(
+            "key_type",
+            "`ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` or `rsa-4096`",
+            Preset::Is("ecdsa-p256"),
+            "The key type of each certificate. A change orders all of them again.",
+            |field, draft| draft.key_type = field.parse(word::<AcmeKeyType>),
+            |on_demand| name(on_demand.key_type).into(),
+        ),
+        Key::new(
+            "keyless",
+            "mapping",
+            Preset::Means("keys are here"),
+            "The key servers that generate and hold the keys, as for [one \
                     certificate](#listenerscertificatesacme).",
-            needs_restart: false,
-            read: |field, draft| draft.keyless = key_servers(field),
-            show: |on_demand| show_key_servers(on_demand.keyless.as_deref()),
-        },
+            |field, draft| draft.keyless = key_servers(field),
+            |on_demand| show_key_servers(on_demand.keyless.as_deref()),
+        ),
     ],
 };
 
@@ -189,24 +174,22 @@ pub(super) const EXTERNAL_ACCOUNT: Section<ExternalDraft, ExternalAccount> = Sec
     about: "Binds the account to one that you already have with the authority (RFC 8555 section 7.3.4), when it is \
             created.",
     keys: &[
-        Key {
-            name: "id",
-            value: "text",
-            preset: Preset::Required,
-            about: "The key identifier that the authority has issued.",
-            needs_restart: false,
-            read: |field, draft| draft.id = field.text().map(str::to_owned),
-            show: |account| account.id.clone().into(),
-        },
-        Key {
-            name: "key_file",
-            value: "path",
-            preset: Preset::Required,
-            about: "A file with the MAC key that the authority has issued, in base64url.",
-            needs_restart: false,
-            read: |field, draft| draft.key_file = field.placed(Field::file),
-            show: |account| account.key_file.0.display().to_string().into(),
-        },
+        Key::new(
+            "id",
+            "text",
+            Preset::Required,
+            "The key identifier that the authority has issued.",
+            |field, draft| draft.id = field.text().map(str::to_owned),
+            |account| account.id.clone().into(),
+        ),
+        Key::new(
+            "key_file",
+            "path",
+            Preset::Required,
+            "A file with the MAC key that the authority has issued, in base64url.",
+            |field, draft| draft.key_file = field.placed(Field::file),
+            |account| account.key_file.0.display().to_string().into(),
+        ),
     ],
 };
 

@@ -20,49 +20,45 @@ pub(super) const ORDER: Section<OrderDraft, AcmeOrder> = Section {
             issued, handshakes for its names are refused, except those in which the authority validates them. Once \
             issued, it is used without a restart.",
     keys: &[
-        Key {
-            name: "names",
-            value: "list of names and IP addresses",
-            preset: Preset::Required,
-            about: "The names in the certificate, at most 100: `example.com`, `*.example.com` (with `dns-01`), \
+        Key::new(
+            "names",
+            "list of names and IP addresses",
+            Preset::Required,
+            "The names in the certificate, at most 100: `example.com`, `*.example.com` (with `dns-01`), \
                     `192.0.2.1` (if the authority's profile allows addresses).",
-            needs_restart: false,
-            read: |field, draft| draft.names = names(field),
-            show: |order| order.names.clone().into(),
-        },
-        Key {
-            name: "key_types",
-            value: "list of `ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` and `rsa-4096`",
-            preset: Preset::Is("[ecdsa-p256]"),
-            about: "One certificate for each; each client receives the one that it can verify. Adding `rsa-2048` \
+            |field, draft| draft.names = names(field),
+            |order| order.names.clone().into(),
+        ),
+        Key::new(
+            "key_types",
+            "list of `ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` and `rsa-4096`",
+            Preset::Is("[ecdsa-p256]"),
+            "One certificate for each; each client receives the one that it can verify. Adding `rsa-2048` \
                     serves clients without ECDSA, and counts as another certificate towards the authority's limits.",
-            needs_restart: false,
-            read: |field, draft| draft.key_types = words(field),
-            show: |order| [name(order.key_type)].into_iter().collect(),
-        },
-        Key {
-            name: "profile",
-            value: "text",
-            preset: Preset::Means("the authority's choice"),
-            about: "One of the authority's profiles, such as `tlsserver` or `shortlived` at Let's Encrypt. A change takes \
+            |field, draft| draft.key_types = words(field),
+            |order| [name(order.key_type)].into_iter().collect(),
+        ),
+        Key::new(
+            "profile",
+            "text",
+            Preset::Means("the authority's choice"),
+            "One of the authority's profiles, such as `tlsserver` or `shortlived` at Let's Encrypt. A change takes \
                     effect with the next renewal.",
-            needs_restart: false,
-            read: |field, draft| draft.profile = field.text().map(str::to_owned),
-            show: |order| order.profile.clone().into(),
-        },
-        Key {
-            name: "keyless",
-            value: "mapping",
-            preset: Preset::Means("the key is here"),
-            about: "The key servers that generate and hold the key, with the settings of a certificate's \
+            |field, draft| draft.profile = field.text().map(str::to_owned),
+            |order| order.profile.clone().into(),
+        ),
+        Key::new(
+            "keyless",
+            "mapping",
+            Preset::Means("the key is here"),
+            "The key servers that generate and hold the key, with the settings of a certificate's \
                     [`keyless`](#listenerscertificateskeykeyless) except `use`, `fallback` and `protocol: \
                     compatible`. Only the certificate is then stored here, in the state directory and in the fleet. \
                     The key servers' policy must allow `generate` and `sign`. See the \
                     [guide](../guide/acme.md#keys-on-a-key-server).",
-            needs_restart: false,
-            read: |field, draft| draft.keyless = key_servers(field),
-            show: |order| show_key_servers(order.keyless.as_deref()),
-        },
+            |field, draft| draft.keyless = key_servers(field),
+            |order| show_key_servers(order.keyless.as_deref()),
+        ),
     ],
 };
 

@@ -16,31 +16,29 @@ pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
     about: "The dashboard at `/`, and the pages `/metrics`, `/status`, `/healthz`, `/ready` and `/config`. An address \
             alone is short for a mapping with it; `off` disables them.",
     keys: &[
-        Key {
-            name: "address",
-            value: "address and port",
-            preset: Preset::Required,
-            about: "Address on which the pages are served, over plain HTTP and without a password: keep it on \
+        Key::at_restart(
+            "address",
+            "address and port",
+            Preset::Required,
+            "Address on which the pages are served, over plain HTTP and without a password: keep it on \
                     loopback or a private network. A port alone means loopback.",
-            needs_restart: true,
-            read: |field, admin| *admin = at_address(field),
-            show: |admin| admin.address.to_string().into(),
-        },
-        Key {
-            name: "hosts",
-            value: "list of hosts",
-            preset: Preset::Means("none"),
-            about: "Names under which the pages may be requested: `gateway.internal`, or `*.internal` for everything \
+            |field, admin| *admin = at_address(field),
+            |admin| admin.address.to_string().into(),
+        ),
+        Key::at_restart(
+            "hosts",
+            "list of hosts",
+            Preset::Means("none"),
+            "Names under which the pages may be requested: `gateway.internal`, or `*.internal` for everything \
                     below it. IP addresses and `localhost` are always accepted. A request for another host receives a \
                     421 response, so that no web page can direct a browser here by a name of its own (DNS rebinding).",
-            needs_restart: true,
-            read: |field, admin| {
+            |field, admin| {
                 if let Some(admin) = admin {
                     admin.hosts = hosts(field);
                 }
             },
-            show: |admin| list(admin.hosts.iter().map(|host| host.as_str().into())),
-        },
+            |admin| list(admin.hosts.iter().map(|host| host.as_str().into())),
+        ),
     ],
 };
 

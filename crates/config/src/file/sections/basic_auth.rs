@@ -21,56 +21,51 @@ pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
             browsers then prompt for them. Verified credentials are cached for ten minutes, so that a password is \
             hashed once and not for each request.",
     keys: &[
-        Key {
-            name: "users",
-            value: "path, or the lines themselves",
-            preset: Preset::Required,
-            about: "A file as `htpasswd -B` writes it, read again when it changes: each line has a name, a colon and \
+        Key::new(
+            "users",
+            "path, or the lines themselves",
+            Preset::Required,
+            "A file as `htpasswd -B` writes it, read again when it changes: each line has a name, a colon and \
                     the hash of a password, by bcrypt (`$2y$`), SHA-crypt (`$5$`, `$6$`) or Argon2 (`$argon2id$`). \
                     Hashes that can be brute-forced quickly (MD5, SHA-1, DES) and plain text are refused.",
-            needs_restart: false,
-            read: |field, draft| draft.users = field.placed(users),
-            show: |auth| source(&auth.users),
-        },
-        Key {
-            name: "realm",
-            value: "text",
-            preset: Preset::Is("Restricted"),
-            about: "The protection space (RFC 7235): browsers show it, and reuse credentials within it.",
-            needs_restart: false,
-            read: |field, draft| draft.realm = field.parse(realm),
-            show: |auth| auth.realm.as_str().into(),
-        },
-        Key {
-            name: "authorization",
-            value: "`remove` or `forward`",
-            preset: Preset::Is("remove"),
-            about: "Whether servers receive the `Authorization` header, which contains the password.",
-            needs_restart: false,
-            read: |field, draft| draft.forwards = field.parse(forwards).unwrap_or_default(),
-            show: |auth| if auth.forwards { "forward" } else { "remove" }.into(),
-        },
-        Key {
-            name: "user_header",
-            value: "name of a header",
-            preset: Preset::Means("none"),
-            about: "A header that carries the user's name to servers, such as `X-Remote-User`. The client's own is \
+            |field, draft| draft.users = field.placed(users),
+            |auth| source(&auth.users),
+        ),
+        Key::new(
+            "realm",
+            "text",
+            Preset::Is("Restricted"),
+            "The protection space (RFC 7235): browsers show it, and reuse credentials within it.",
+            |field, draft| draft.realm = field.parse(realm),
+            |auth| auth.realm.as_str().into(),
+        ),
+        Key::new(
+            "authorization",
+            "`remove` or `forward`",
+            Preset::Is("remove"),
+            "Whether servers receive the `Authorization` header, which contains the password.",
+            |field, draft| draft.forwards = field.parse(forwards).unwrap_or_default(),
+            |auth| if auth.forwards { "forward" } else { "remove" }.into(),
+        ),
+        Key::new(
+            "user_header",
+            "name of a header",
+            Preset::Means("none"),
+            "A header that carries the user's name to servers, such as `X-Remote-User`. The client's own is \
                     removed, on all routes that this applies to.",
-            needs_restart: false,
-            read: |field, draft| draft.user_header = field.parse(values::header_name),
-            show: |auth| auth.user_header.as_ref().map(HeaderName::as_str).into(),
-        },
-        Key {
-            name: "guesses",
-            value: "requests and time, or `off`",
-            preset: Preset::Is("30/m"),
-            about: "Maximum number of wrong passwords that a network of clients (`/24` of IPv4, `/56` of IPv6) may \
+            |field, draft| draft.user_header = field.parse(values::header_name),
+            |auth| auth.user_header.as_ref().map(HeaderName::as_str).into(),
+        ),
+        Key::new(
+            "guesses",
+            "requests and time, or `off`",
+            Preset::Is("30/m"),
+            "Maximum number of wrong passwords that a network of clients (`/24` of IPv4, `/56` of IPv6) may \
                     try in a period. Beyond that, its credentials are not checked, and it receives 429 with \
                     `Retry-After`; credentials in the cache still work.",
-            needs_restart: false,
-            read: |field, draft| draft.guesses = field.parse(guesses),
-            show: |auth| auth.guesses.map_or("off".into(), show_rate).into(),
-        },
+            |field, draft| draft.guesses = field.parse(guesses),
+            |auth| auth.guesses.map_or("off".into(), show_rate).into(),
+        ),
     ],
 };
 

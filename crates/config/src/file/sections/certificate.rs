@@ -15,49 +15,45 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
     path: "listeners[].certificates[]",
     about: "A certificate chain with its private key. The files are read again on every reload, and watched.",
     keys: &[
-        Key {
-            name: "chain",
-            value: "path, or PEM text",
-            preset: Preset::Means("required without `acme`"),
-            about: "The certificates in PEM, the server's own first. Every certificate in it is sent in every full \
+        Key::new(
+            "chain",
+            "path, or PEM text",
+            Preset::Means("required without `acme`"),
+            "The certificates in PEM, the server's own first. Every certificate in it is sent in every full \
                     handshake: omit the root.",
-            needs_restart: false,
-            read: |field, draft| draft.chain = field.placed(Field::pem),
-            show: |certificate| if_file(certificate, || source(&certificate.chain)),
-        },
-        Key {
-            name: "key",
-            value: "path, PEM text, or mapping",
-            preset: Preset::Means("required without `acme`"),
-            about: "The private key in PEM (PKCS#8, PKCS#1 or SEC1), not encrypted. Prefer a path: a key in the \
+            |field, draft| draft.chain = field.placed(Field::pem),
+            |certificate| if_file(certificate, || source(&certificate.chain)),
+        ),
+        Key::new(
+            "key",
+            "path, PEM text, or mapping",
+            Preset::Means("required without `acme`"),
+            "The private key in PEM (PKCS#8, PKCS#1 or SEC1), not encrypted. Prefer a path: a key in the \
                     configuration is as readable as the configuration. An ECDSA P-256 key costs a small fraction of \
                     an RSA key; give both kinds, and each client receives the one that it can verify. A mapping means \
                     that the key is on another machine.",
-            needs_restart: false,
-            read: |field, draft| draft.key = field.placed(keyless::key),
-            show: |certificate| if_file(certificate, || keyless::show(&certificate.key)),
-        },
-        Key {
-            name: "ocsp",
-            value: "path",
-            preset: Preset::Means("no staple"),
-            about: "An OCSP response in DER to staple (RFC 6066). The gateway does not renew the file; the response \
+            |field, draft| draft.key = field.placed(keyless::key),
+            |certificate| if_file(certificate, || keyless::show(&certificate.key)),
+        ),
+        Key::new(
+            "ocsp",
+            "path",
+            Preset::Means("no staple"),
+            "An OCSP response in DER to staple (RFC 6066). The gateway does not renew the file; the response \
                     is sent in every full handshake with a client that requests it.",
-            needs_restart: false,
-            read: |field, draft| draft.ocsp = field.placed(Field::file_source),
-            show: |certificate| certificate.ocsp.as_ref().map(source).into(),
-        },
-        Key {
-            name: "acme",
-            value: "mapping",
-            preset: Preset::Means("none"),
-            about: "In place of the other keys: the certificate is ordered from a certificate authority, and renewed.",
-            needs_restart: false,
-            read: |field, draft| {
+            |field, draft| draft.ocsp = field.placed(Field::file_source),
+            |certificate| certificate.ocsp.as_ref().map(source).into(),
+        ),
+        Key::new(
+            "acme",
+            "mapping",
+            Preset::Means("none"),
+            "In place of the other keys: the certificate is ordered from a certificate authority, and renewed.",
+            |field, draft| {
                 draft.orders = acme_order::orders(field).map(|orders| (orders, field.place()));
             },
-            show: |certificate| acme_order::show_order(certificate.order.as_ref()),
-        },
+            |certificate| acme_order::show_order(certificate.order.as_ref()),
+        ),
     ],
 };
 

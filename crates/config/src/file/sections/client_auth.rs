@@ -17,39 +17,36 @@ pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
     about: "Whether clients present certificates. Verifying one costs CPU in every full handshake, in \
             addition to the gateway's own private-key operation.",
     keys: &[
-        Key {
-            name: "mode",
-            value: "`off`, `optional` or `required`",
-            preset: Preset::Required,
-            about: "`optional` requests a certificate, and one that is sent must verify; with `required` a handshake \
+        Key::new(
+            "mode",
+            "`off`, `optional` or `required`",
+            Preset::Required,
+            "`optional` requests a certificate, and one that is sent must verify; with `required` a handshake \
                     without a valid one fails.",
-            needs_restart: false,
-            read: |field, draft| draft.mode = field.parse(word),
-            show: |client_auth| name(Asked::from(client_auth)).into(),
-        },
-        Key {
-            name: "ca",
-            value: "path, or PEM text",
-            preset: Preset::Means("none"),
-            about: "The CA certificates in PEM that clients' certificates must chain to. Each is a trust anchor by \
+            |field, draft| draft.mode = field.parse(word),
+            |client_auth| name(Asked::from(client_auth)).into(),
+        ),
+        Key::new(
+            "ca",
+            "path, or PEM text",
+            Preset::Means("none"),
+            "The CA certificates in PEM that clients' certificates must chain to. Each is a trust anchor by \
                     itself: with an intermediate CA alone, only its own clients are accepted. Needed unless `mode` is \
                     `off`.",
-            needs_restart: false,
-            read: |field, draft| draft.ca = field.placed(Field::pem),
-            show: |client_auth| placed_source(check(client_auth).and_then(|check| check.ca.as_ref())),
-        },
-        Key {
-            name: "crl",
-            value: "path, or PEM text",
-            preset: Preset::Means("none"),
-            about: "Certificate revocation lists in PEM, of every CA that a client's certificate may chain through: \
+            |field, draft| draft.ca = field.placed(Field::pem),
+            |client_auth| placed_source(check(client_auth).and_then(|check| check.ca.as_ref())),
+        ),
+        Key::new(
+            "crl",
+            "path, or PEM text",
+            Preset::Means("none"),
+            "Certificate revocation lists in PEM, of every CA that a client's certificate may chain through: \
                     without a current list from its issuer, a certificate is refused. A changed list takes effect as \
                     soon as the file changes, even if it revokes no certificate: open HTTP connections end, and \
                     earlier sessions are not resumed.",
-            needs_restart: false,
-            read: |field, draft| draft.crl = field.placed(Field::pem),
-            show: |client_auth| placed_source(check(client_auth).and_then(|check| check.revoked.as_ref())),
-        },
+            |field, draft| draft.crl = field.placed(Field::pem),
+            |client_auth| placed_source(check(client_auth).and_then(|check| check.revoked.as_ref())),
+        ),
     ],
 };
 

@@ -20,57 +20,53 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
             already, are partial (206), have `Cache-Control: no-transform`, or go to HTTP/1.0 clients. Buffered data \
             is flushed when the server pauses, so that events and slow responses arrive without delay.",
     keys: &[
-        Key {
-            name: "algorithms",
-            value: "list of `zstd`, `br`, `gzip`",
-            preset: Preset::Is("[zstd, br, gzip]"),
-            about: "The algorithms to offer: among those that a client prefers equally, the first is used. Each \
+        Key::new(
+            "algorithms",
+            "list of `zstd`, `br`, `gzip`",
+            Preset::Is("[zstd, br, gzip]"),
+            "The algorithms to offer: among those that a client prefers equally, the first is used. Each \
                     response takes up to 1 MiB of memory while it is sent.",
-            needs_restart: false,
-            read: |field, compression| {
+            |field, compression| {
                 let codings: Vec<_> = field.items().iter().filter_map(|item| item.parse(word)).collect();
                 compression.codings = codings;
             },
-            show: |compression| list(compression.codings.iter().map(|coding| coding.name().into())),
-        },
-        Key {
-            name: "types",
-            value: "list of media types",
-            preset: Preset::Means(
+            |compression| list(compression.codings.iter().map(|coding| coding.name().into())),
+        ),
+        Key::new(
+            "types",
+            "list of media types",
+            Preset::Means(
                 "`text/*`, JavaScript, JSON, JSON-LD, web manifests, RSS, WebAssembly, XML and SVG",
             ),
-            about: "The media types to compress, such as `application/json`, or `text/*` for a whole group. \
+            "The media types to compress, such as `application/json`, or `text/*` for a whole group. \
                     Images, audio, video and archives are compressed already.",
-            needs_restart: false,
-            read: |field, compression| {
+            |field, compression| {
                 compression.types = field.items().iter().filter_map(|item| item.parse(media_type)).collect();
             },
-            show: |compression| list(compression.types.iter().map(|wanted| wanted.as_str().into())),
-        },
-        Key {
-            name: "minimum",
-            value: "size",
-            preset: Preset::Is("1KiB"),
-            about: "The shortest response to compress: shorter ones fit into a packet. Responses of unknown length are compressed.",
-            needs_restart: false,
-            read: |field, compression| {
+            |compression| list(compression.types.iter().map(|wanted| wanted.as_str().into())),
+        ),
+        Key::new(
+            "minimum",
+            "size",
+            Preset::Is("1KiB"),
+            "The shortest response to compress: shorter ones fit into a packet. Responses of unknown length are compressed.",
+            |field, compression| {
                 field.set(&mut compression.minimum, |text| size(text).map(|size| size as u64));
             },
-            show: |compression| show_size(compression.minimum as usize).into(),
-        },
-        Key {
-            name: "personal",
-            value: "`on` or `off`",
-            preset: Preset::Is("off"),
-            about: "Whether responses to requests with a cookie or `Authorization`, or from clients with a \
+            |compression| show_size(compression.minimum as usize).into(),
+        ),
+        Key::new(
+            "personal",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Whether responses to requests with a cookie or `Authorization`, or from clients with a \
                     certificate, are compressed too, whether or not they are code. If one of them contains a secret, \
                     such as a CSRF token, together with text that an attacker chooses, the secret can be inferred \
                     from the length (BREACH). When off, only code (CSS, JavaScript, WebAssembly, SVG, web manifests) \
                     and responses with `Cache-Control: public` are compressed among these.",
-            needs_restart: false,
-            read: |field, compression| field.set(&mut compression.personal, switch),
-            show: |compression| if compression.personal { "on" } else { "off" }.into(),
-        },
+            |field, compression| field.set(&mut compression.personal, switch),
+            |compression| if compression.personal { "on" } else { "off" }.into(),
+        ),
     ],
 };
 

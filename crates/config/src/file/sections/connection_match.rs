@@ -18,34 +18,31 @@ pub(super) const MATCH: Section<ChainMatch> = Section {
             the transport before the protocols; at each step the most specific value wins, as in Envoy's filter \
             chains.",
     keys: &[
-        Key {
-            name: "server_names",
-            value: "list of hosts",
-            preset: Preset::Means("any, or none"),
-            about: "The client's SNI: `example.com`, or `*.example.com` for all names below it, at any \
+        Key::new(
+            "server_names",
+            "list of hosts",
+            Preset::Means("any, or none"),
+            "The client's SNI: `example.com`, or `*.example.com` for all names below it, at any \
                     depth.",
-            needs_restart: false,
-            read: |field, accepts| accepts.server_names = server_names(field),
-            show: |accepts| texts(&accepts.server_names),
-        },
-        Key {
-            name: "transport",
-            value: "`tls` or `plain`",
-            preset: Preset::Means("both"),
-            about: "Whether the client begins with a TLS handshake.",
-            needs_restart: false,
-            read: |field, accepts| accepts.transport = field.parse(word),
-            show: |accepts| accepts.transport.map(name).into(),
-        },
-        Key {
-            name: "application_protocols",
-            value: "list of protocols",
-            preset: Preset::Means("any, or none"),
-            about: "ALPN protocols; the client must offer at least one of them.",
-            needs_restart: false,
-            read: |field, accepts| accepts.application_protocols = protocols(field),
-            show: |accepts| texts(&accepts.application_protocols),
-        },
+            |field, accepts| accepts.server_names = server_names(field),
+            |accepts| texts(&accepts.server_names),
+        ),
+        Key::new(
+            "transport",
+            "`tls` or `plain`",
+            Preset::Means("both"),
+            "Whether the client begins with a TLS handshake.",
+            |field, accepts| accepts.transport = field.parse(word),
+            |accepts| accepts.transport.map(name).into(),
+        ),
+        Key::new(
+            "application_protocols",
+            "list of protocols",
+            Preset::Means("any, or none"),
+            "ALPN protocols; the client must offer at least one of them.",
+            |field, accepts| accepts.application_protocols = protocols(field),
+            |accepts| texts(&accepts.application_protocols),
+        ),
     ],
 };
 

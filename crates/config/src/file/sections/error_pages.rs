@@ -18,59 +18,54 @@ pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
             and a route's before its listener's. A client whose `Accept` prefers a format other than that of the \
             pages (HTML or JSON) receives the gateway's own page in that format.",
     keys: &[
-        Key {
-            name: "status",
-            value: "`400` to `599`, `4xx`, `5xx`, or a list of them",
-            preset: Preset::Required,
-            about: "The error statuses to which the page applies.",
-            needs_restart: false,
-            read: |field, draft| {
+        Key::new(
+            "status",
+            "`400` to `599`, `4xx`, `5xx`, or a list of them",
+            Preset::Required,
+            "The error statuses to which the page applies.",
+            |field, draft| {
                 draft.statuses =
                     field.items_or_one().iter().filter_map(|item| item.parse(statuses)).collect();
             },
-            show: |page| page.statuses.iter().map(|statuses| show_statuses(*statuses)).collect(),
-        },
-        Key {
-            name: "file",
-            value: "path",
-            preset: Preset::Means("none"),
-            about: "A file of up to 1 MiB, which is held in memory and read again when it changes. A page has a `file` \
+            |page| page.statuses.iter().map(|statuses| show_statuses(*statuses)).collect(),
+        ),
+        Key::new(
+            "file",
+            "path",
+            Preset::Means("none"),
+            "A file of up to 1 MiB, which is held in memory and read again when it changes. A page has a `file` \
                     or a `body`.",
-            needs_restart: false,
-            read: |field, draft| draft.file = field.placed(Field::file_source),
-            show: |page| page.body.path().map(|_| source(&page.body)).into(),
-        },
-        Key {
-            name: "body",
-            value: "text",
-            preset: Preset::Means("none"),
-            about: "The content of the page.",
-            needs_restart: false,
-            read: |field, draft| draft.body = field.placed(|field| field.text().map(Source::inline)),
-            show: |page| match page.body.path() {
+            |field, draft| draft.file = field.placed(Field::file_source),
+            |page| page.body.path().map(|_| source(&page.body)).into(),
+        ),
+        Key::new(
+            "body",
+            "text",
+            Preset::Means("none"),
+            "The content of the page.",
+            |field, draft| draft.body = field.placed(|field| field.text().map(Source::inline)),
+            |page| match page.body.path() {
                 Some(_) => Value::Null,
                 None => page.body.read().map(|body| String::from_utf8_lossy(&body).into_owned()).ok().into(),
             },
-        },
-        Key {
-            name: "content_type",
-            value: "media type",
-            preset: Preset::Means("that of the file's extension: `.html`, `.json`, `.txt`; else HTML"),
-            about: "The `Content-Type` of the page.",
-            needs_restart: false,
-            read: |field, draft| draft.content_type = field.parse(values::header_value),
-            show: |page| page.content_type.as_str().into(),
-        },
-        Key {
-            name: "servers",
-            value: "`on` or `off`",
-            preset: Preset::Is("off"),
-            about: "Whether the page replaces errors of servers, too. Their bodies and the headers that describe them \
+        ),
+        Key::new(
+            "content_type",
+            "media type",
+            Preset::Means("that of the file's extension: `.html`, `.json`, `.txt`; else HTML"),
+            "The `Content-Type` of the page.",
+            |field, draft| draft.content_type = field.parse(values::header_value),
+            |page| page.content_type.as_str().into(),
+        ),
+        Key::new(
+            "servers",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Whether the page replaces errors of servers, too. Their bodies and the headers that describe them \
                     are then not forwarded.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.of_servers, switch),
-            show: |page| if page.of_servers { "on" } else { "off" }.into(),
-        },
+            |field, draft| field.set(&mut draft.of_servers, switch),
+            |page| if page.of_servers { "on" } else { "off" }.into(),
+        ),
     ],
 };
 

@@ -29,155 +29,140 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
     path: "",
     about: "The whole file is one mapping. Only `listeners` is required.",
     keys: &[
-        Key {
-            name: "listeners",
-            value: "list of listeners",
-            preset: Preset::Required,
-            about: "The sockets that accept TLS connections.",
-            needs_restart: false,
-            read: |field, gateway| gateway.listeners = listeners(field),
-            show: |gateway| gateway.listeners.iter().flat_map(listener::show).collect(),
-        },
-        Key {
-            name: "upstreams",
-            value: "mapping of names to upstreams",
-            preset: Preset::Means("none"),
-            about: "Groups of servers that routes point to. A name has letters, digits, `_`, `-` and `.`.",
-            needs_restart: false,
-            read: |field, gateway| gateway.upstreams = upstreams(field),
-            show: |gateway| show_upstreams(&gateway.upstreams),
-        },
-        Key {
-            name: "resolver",
-            value: "mapping",
-            preset: Preset::Means("its defaults"),
-            about: "The DNS servers that resolve the names of upstream servers.",
-            needs_restart: false,
-            read: |field, gateway| gateway.resolver = resolver::resolver(field),
-            show: |gateway| RESOLVER.show(&gateway.resolver),
-        },
-        Key {
-            name: "engine",
-            value: "mapping",
-            preset: Preset::Means("its defaults"),
-            about: "Batching and computation of private-key operations.",
-            needs_restart: true,
-            read: |field, gateway| _ = ENGINE.read(field, &mut gateway.engine),
-            show: |gateway| ENGINE.show(&gateway.engine),
-        },
-        Key {
-            name: "resumption",
-            value: "mapping, or `off`",
-            preset: Preset::Means("its defaults"),
-            about: "TLS session resumption, which saves returning clients a full handshake. `off` makes every \
+        Key::new(
+            "listeners",
+            "list of listeners",
+            Preset::Required,
+            "The sockets that accept TLS connections.",
+            |field, gateway| gateway.listeners = listeners(field),
+            |gateway| gateway.listeners.iter().flat_map(listener::show).collect(),
+        ),
+        Key::new(
+            "upstreams",
+            "mapping of names to upstreams",
+            Preset::Means("none"),
+            "Groups of servers that routes point to. A name has letters, digits, `_`, `-` and `.`.",
+            |field, gateway| gateway.upstreams = upstreams(field),
+            |gateway| show_upstreams(&gateway.upstreams),
+        ),
+        Key::new(
+            "resolver",
+            "mapping",
+            Preset::Means("its defaults"),
+            "The DNS servers that resolve the names of upstream servers.",
+            |field, gateway| gateway.resolver = resolver::resolver(field),
+            |gateway| RESOLVER.show(&gateway.resolver),
+        ),
+        Key::at_restart(
+            "engine",
+            "mapping",
+            Preset::Means("its defaults"),
+            "Batching and computation of private-key operations.",
+            |field, gateway| _ = ENGINE.read(field, &mut gateway.engine),
+            |gateway| ENGINE.show(&gateway.engine),
+        ),
+        Key::new(
+            "resumption",
+            "mapping, or `off`",
+            Preset::Means("its defaults"),
+            "TLS session resumption, which saves returning clients a full handshake. `off` makes every \
                     handshake a full one, with a private-key operation for each.",
-            needs_restart: false,
-            read: |field, gateway| gateway.resumption = resumption::resumption(field),
-            show: |gateway| RESUMPTION.show(&gateway.resumption),
-        },
-        Key {
-            name: "acme",
-            value: "mapping",
-            preset: Preset::Means("none"),
-            about: "The ACME account with a certificate authority, for certificates that are ordered and \
+            |field, gateway| gateway.resumption = resumption::resumption(field),
+            |gateway| RESUMPTION.show(&gateway.resumption),
+        ),
+        Key::new(
+            "acme",
+            "mapping",
+            Preset::Means("none"),
+            "The ACME account with a certificate authority, for certificates that are ordered and \
                     renewed.",
-            needs_restart: false,
-            read: |field, gateway| gateway.acme = acme::acme(field),
-            show: |gateway| acme::show(gateway.acme.as_ref()),
-        },
-        Key {
-            name: "sampling",
-            value: "mapping, `on` or `off`",
-            preset: Preset::Is("on"),
-            about: "Selects the handshakes that are measured message by message.",
-            needs_restart: false,
-            read: |field, gateway| gateway.sampling = sampling::sampling(field),
-            show: |gateway| or_off(gateway.sampling.as_ref(), |sampling| SAMPLING.show(sampling)),
-        },
-        Key {
-            name: "admin",
-            value: "mapping, an address, or `off`",
-            preset: Preset::Is("127.0.0.1:9901"),
-            about: "The dashboard, and the metrics and health pages.",
-            needs_restart: true,
-            read: |field, gateway| gateway.admin = admin::admin(field),
-            show: |gateway| or_off(gateway.admin.as_ref(), |admin| ADMIN.show(admin)),
-        },
-        Key {
-            name: "threads",
-            value: "count, or `auto`",
-            preset: Preset::Is("auto"),
-            about: "Event-loop threads; `auto` is one for each CPU. More threads than CPUs cost context switches; \
+            |field, gateway| gateway.acme = acme::acme(field),
+            |gateway| acme::show(gateway.acme.as_ref()),
+        ),
+        Key::new(
+            "sampling",
+            "mapping, `on` or `off`",
+            Preset::Is("on"),
+            "Selects the handshakes that are measured message by message.",
+            |field, gateway| gateway.sampling = sampling::sampling(field),
+            |gateway| or_off(gateway.sampling.as_ref(), |sampling| SAMPLING.show(sampling)),
+        ),
+        Key::at_restart(
+            "admin",
+            "mapping, an address, or `off`",
+            Preset::Is("127.0.0.1:9901"),
+            "The dashboard, and the metrics and health pages.",
+            |field, gateway| gateway.admin = admin::admin(field),
+            |gateway| or_off(gateway.admin.as_ref(), |admin| ADMIN.show(admin)),
+        ),
+        Key::at_restart(
+            "threads",
+            "count, or `auto`",
+            Preset::Is("auto"),
+            "Event-loop threads; `auto` is one for each CPU. More threads than CPUs cost context switches; \
                     each thread keeps its own pool of upstream connections.",
-            needs_restart: true,
-            read: |field, gateway| field.set(&mut gateway.threads, values::threads),
-            show: |gateway| threads(gateway.threads),
-        },
-        Key {
-            name: "lame_duck",
-            value: "duration",
-            preset: Preset::Is("5s"),
-            about: "Time for which connections are still accepted after SIGTERM, while `/ready` of the admin address \
+            |field, gateway| field.set(&mut gateway.threads, values::threads),
+            |gateway| threads(gateway.threads),
+        ),
+        Key::new(
+            "lame_duck",
+            "duration",
+            Preset::Is("5s"),
+            "Time for which connections are still accepted after SIGTERM, while `/ready` of the admin address \
                     fails, so that load balancers can send clients elsewhere first. A longer time delays the stop; a \
                     time shorter than the load balancer's reaction time causes refused connections. SIGINT and a \
                     second signal do not wait.",
-            needs_restart: false,
-            read: |field, gateway| field.set(&mut gateway.lame_duck, values::duration),
-            show: |gateway| time(gateway.lame_duck),
-        },
-        Key {
-            name: "drain_timeout",
-            value: "duration",
-            preset: Preset::Is("30s"),
-            about: "Time that a stopping gateway waits for open connections before it closes them. A single client \
+            |field, gateway| field.set(&mut gateway.lame_duck, values::duration),
+            |gateway| time(gateway.lame_duck),
+        ),
+        Key::new(
+            "drain_timeout",
+            "duration",
+            Preset::Is("30s"),
+            "Time that a stopping gateway waits for open connections before it closes them. A single client \
                     that stays connected can delay the stop by this time.",
-            needs_restart: false,
-            read: |field, gateway| field.set(&mut gateway.drain_timeout, values::duration),
-            show: |gateway| time(gateway.drain_timeout),
-        },
-        Key {
-            name: "access_log",
-            value: "`off`, `stdout` or a path",
-            preset: Preset::Is("off"),
-            about: "Destination of the access log, with one line for each finished request. Costs the formatting \
+            |field, gateway| field.set(&mut gateway.drain_timeout, values::duration),
+            |gateway| time(gateway.drain_timeout),
+        ),
+        Key::new(
+            "access_log",
+            "`off`, `stdout` or a path",
+            Preset::Is("off"),
+            "Destination of the access log, with one line for each finished request. Costs the formatting \
                     of that line.",
-            needs_restart: false,
-            read: |field, gateway| gateway.access_log = access_log(field),
-            show: |gateway| show_access_log(&gateway.access_log),
-        },
-        Key {
-            name: "access_log_fields",
-            value: "list of fields",
-            preset: Preset::Means("`[default]`: all but `query` and `user_agent`"),
-            about: "The fields of each line of the access log: `default`, `client`, `user` (of `basic_auth`), \
+            |field, gateway| gateway.access_log = access_log(field),
+            |gateway| show_access_log(&gateway.access_log),
+        ),
+        Key::new(
+            "access_log_fields",
+            "list of fields",
+            Preset::Means("`[default]`: all but `query` and `user_agent`"),
+            "The fields of each line of the access log: `default`, `client`, `user` (of `basic_auth`), \
                     `method`, `host`, `path`, `query`, `user_agent`, `request_id`, `protocol`, `status`, `bytes`, \
                     `request_us`, `upstream`, `upstream_server`, `upstream_us` (until the header of its response), \
                     `error`, `tls_version`, `cipher`, `sni`, `resumed`, `handshake_us`, `key_wait_us`, `key_us`, \
                     `batch`; for TCP also `bytes_in` and `connection_us`. Queries may contain passwords and tokens. \
                     Fields without a value are left out.",
-            needs_restart: false,
-            read: |field, gateway| gateway.access_log_fields = access_log_fields(field),
-            show: |gateway| show_access_log_fields(gateway.access_log_fields),
-        },
-        Key {
-            name: "request_ids",
-            value: "`on` or `off`",
-            preset: Preset::Is("off"),
-            about: "Whether servers receive an `X-Request-Id` with every request: the one from a trusted proxy, or \
+            |field, gateway| gateway.access_log_fields = access_log_fields(field),
+            |gateway| show_access_log_fields(gateway.access_log_fields),
+        ),
+        Key::new(
+            "request_ids",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Whether servers receive an `X-Request-Id` with every request: the one from a trusted proxy, or \
                     else a random UUID, which replaces the client's. The access log has it as `request_id`.",
-            needs_restart: false,
-            read: |field, gateway| field.set(&mut gateway.request_ids, switch),
-            show: |gateway| gateway.request_ids.into(),
-        },
-        Key {
-            name: "tracing",
-            value: "mapping, an endpoint, or `off`",
-            preset: Preset::Is("off"),
-            about: "Tracing of requests, and the OpenTelemetry collector that receives the spans.",
-            needs_restart: false,
-            read: |field, gateway| gateway.tracing = tracing::tracing(field),
-            show: |gateway| or_off(gateway.tracing.as_ref(), |tracing| TRACING.show(tracing)),
-        },
+            |field, gateway| field.set(&mut gateway.request_ids, switch),
+            |gateway| gateway.request_ids.into(),
+        ),
+        Key::new(
+            "tracing",
+            "mapping, an endpoint, or `off`",
+            Preset::Is("off"),
+            "Tracing of requests, and the OpenTelemetry collector that receives the spans.",
+            |field, gateway| gateway.tracing = tracing::tracing(field),
+            |gateway| or_off(gateway.tracing.as_ref(), |tracing| TRACING.show(tracing)),
+        ),
     ],
 };
 

@@ -20,67 +20,61 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
     about: "A change to the headers of a response, or, in `request_headers`, of a request that is forwarded: one of \
             `set`, `append`, `add_if_absent`, `replace` and `remove`.",
     keys: &[
-        Key {
-            name: "set",
-            value: "name of a header",
-            preset: Preset::Means("none"),
-            about: "Sets the header to this value, in place of all its values. In requests, the same name with `_` in \
+        Key::new(
+            "set",
+            "name of a header",
+            Preset::Means("none"),
+            "Sets the header to this value, in place of all its values. In requests, the same name with `_` in \
                     place of `-`, which some servers treat as equal, is removed.",
-            needs_restart: false,
-            read: |field, draft| draft.take(field, HeaderChange::Set),
-            show: |change| named(change, |change| matches!(change, HeaderChange::Set(..))),
-        },
-        Key {
-            name: "append",
-            value: "name of a header",
-            preset: Preset::Means("none"),
-            about: "Adds a value to the header.",
-            needs_restart: false,
-            read: |field, draft| draft.take(field, HeaderChange::Append),
-            show: |change| named(change, |change| matches!(change, HeaderChange::Append(..))),
-        },
-        Key {
-            name: "add_if_absent",
-            value: "name of a header",
-            preset: Preset::Means("none"),
-            about: "Adds the header with this value if it is absent.",
-            needs_restart: false,
-            read: |field, draft| draft.take(field, HeaderChange::AddIfAbsent),
-            show: |change| named(change, |change| matches!(change, HeaderChange::AddIfAbsent(..))),
-        },
-        Key {
-            name: "replace",
-            value: "name of a header",
-            preset: Preset::Means("none"),
-            about: "Sets the header to this value if it is present.",
-            needs_restart: false,
-            read: |field, draft| draft.take(field, HeaderChange::Replace),
-            show: |change| named(change, |change| matches!(change, HeaderChange::Replace(..))),
-        },
-        Key {
-            name: "remove",
-            value: "name of a header",
-            preset: Preset::Means("none"),
-            about: "Removes the header.",
-            needs_restart: false,
-            read: |field, draft| draft.take(field, |name, _| HeaderChange::Remove(name)),
-            show: |change| named(change, |change| matches!(change, HeaderChange::Remove(_))),
-        },
-        Key {
-            name: "value",
-            value: "text",
-            preset: Preset::Means("required except for `remove`"),
-            about: "The value, with variables in braces: `{client}` (address and port), `{client_ip}`, `{local}`, \
+            |field, draft| draft.take(field, HeaderChange::Set),
+            |change| named(change, |change| matches!(change, HeaderChange::Set(..))),
+        ),
+        Key::new(
+            "append",
+            "name of a header",
+            Preset::Means("none"),
+            "Adds a value to the header.",
+            |field, draft| draft.take(field, HeaderChange::Append),
+            |change| named(change, |change| matches!(change, HeaderChange::Append(..))),
+        ),
+        Key::new(
+            "add_if_absent",
+            "name of a header",
+            Preset::Means("none"),
+            "Adds the header with this value if it is absent.",
+            |field, draft| draft.take(field, HeaderChange::AddIfAbsent),
+            |change| named(change, |change| matches!(change, HeaderChange::AddIfAbsent(..))),
+        ),
+        Key::new(
+            "replace",
+            "name of a header",
+            Preset::Means("none"),
+            "Sets the header to this value if it is present.",
+            |field, draft| draft.take(field, HeaderChange::Replace),
+            |change| named(change, |change| matches!(change, HeaderChange::Replace(..))),
+        ),
+        Key::new(
+            "remove",
+            "name of a header",
+            Preset::Means("none"),
+            "Removes the header.",
+            |field, draft| draft.take(field, |name, _| HeaderChange::Remove(name)),
+            |change| named(change, |change| matches!(change, HeaderChange::Remove(_))),
+        ),
+        Key::new(
+            "value",
+            "text",
+            Preset::Means("required except for `remove`"),
+            "The value, with variables in braces: `{client}` (address and port), `{client_ip}`, `{local}`, \
                     `{local_ip}`, `{protocol}` (`HTTP/2`), `{scheme}`, `{server_name}` (the SNI), `{tls_version}`, \
                     `{upstream}`, `{request:NAME}` (a header of the request), and in responses `{response:NAME}`; of \
                     the client's certificate `{client_certificate_subject}` (as RFC 2253 writes it), \
                     `{client_certificate_uri}` and `{client_certificate_dns}` (the first of each) and \
                     `{client_certificate_sha256}`. `{{` is a literal brace. If the result is empty, the header is \
                     not added, and `set` removes the one that the client has sent.",
-            needs_restart: false,
-            read: |field, draft| draft.value = field.parse(header_text),
-            show: |change| show_value(change),
-        },
+            |field, draft| draft.value = field.parse(header_text),
+            |change| show_value(change),
+        ),
     ],
 };
 

@@ -16,68 +16,62 @@ pub(super) const HEALTH: Section<Health> = Section {
     path: "upstreams.<name>.health",
     about: "Active health checks. `on` checks with the defaults; each check is a new connection to the server.",
     keys: &[
-        Key {
-            name: "path",
-            value: "path",
-            preset: Preset::Means("no request: a connection is enough"),
-            about: "A server is healthy if it responds to a `GET` of this path with 200; without it, if a connection \
+        Key::new(
+            "path",
+            "path",
+            Preset::Means("no request: a connection is enough"),
+            "A server is healthy if it responds to a `GET` of this path with 200; without it, if a connection \
                     can be opened.",
-            needs_restart: false,
-            read: |field, health| field.set(&mut health.probe, |text| path(text).map(HealthProbe::Http)),
-            show: |health| show_probe(&health.probe),
-        },
-        Key {
-            name: "grpc",
-            value: "`on`, or name of a service",
-            preset: Preset::Is("off"),
-            about: "In place of `path`: a server is healthy if its gRPC health service (`grpc.health.v1.Health/Check`) \
+            |field, health| field.set(&mut health.probe, |text| path(text).map(HealthProbe::Http)),
+            |health| show_probe(&health.probe),
+        ),
+        Key::new(
+            "grpc",
+            "`on`, or name of a service",
+            Preset::Is("off"),
+            "In place of `path`: a server is healthy if its gRPC health service (`grpc.health.v1.Health/Check`) \
                     reports `SERVING` for this service, or, with `on`, for the whole server. For upstreams with \
                     `protocol: http2`, or `auto` and `tls`.",
-            needs_restart: false,
-            read: |field, health| {
+            |field, health| {
                 if let Some(probe) = field.text().and_then(grpc) {
                     health.probe = probe;
                 }
             },
-            show: |health| show_service(&health.probe),
-        },
-        Key {
-            name: "interval",
-            value: "duration",
-            preset: Preset::Is("5s"),
-            about: "Time between two checks of the same server. Shorter intervals detect failures sooner, and \
+            |health| show_service(&health.probe),
+        ),
+        Key::new(
+            "interval",
+            "duration",
+            Preset::Is("5s"),
+            "Time between two checks of the same server. Shorter intervals detect failures sooner, and \
                     load the servers more.",
-            needs_restart: false,
-            read: |field, health| field.set(&mut health.interval, timeout),
-            show: |health| time(health.interval),
-        },
-        Key {
-            name: "timeout",
-            value: "duration",
-            preset: Preset::Is("1s"),
-            about: "Time after which a check fails.",
-            needs_restart: false,
-            read: |field, health| field.set(&mut health.timeout, timeout),
-            show: |health| time(health.timeout),
-        },
-        Key {
-            name: "healthy",
-            value: "count",
-            preset: Preset::Is("1"),
-            about: "Consecutive successes after which a server is healthy again.",
-            needs_restart: false,
-            read: |field, health| field.set(&mut health.healthy, count),
-            show: |health| health.healthy.get().into(),
-        },
-        Key {
-            name: "unhealthy",
-            value: "count",
-            preset: Preset::Is("2"),
-            about: "Consecutive failures after which a server is unhealthy.",
-            needs_restart: false,
-            read: |field, health| field.set(&mut health.unhealthy, count),
-            show: |health| health.unhealthy.get().into(),
-        },
+            |field, health| field.set(&mut health.interval, timeout),
+            |health| time(health.interval),
+        ),
+        Key::new(
+            "timeout",
+            "duration",
+            Preset::Is("1s"),
+            "Time after which a check fails.",
+            |field, health| field.set(&mut health.timeout, timeout),
+            |health| time(health.timeout),
+        ),
+        Key::new(
+            "healthy",
+            "count",
+            Preset::Is("1"),
+            "Consecutive successes after which a server is healthy again.",
+            |field, health| field.set(&mut health.healthy, count),
+            |health| health.healthy.get().into(),
+        ),
+        Key::new(
+            "unhealthy",
+            "count",
+            Preset::Is("2"),
+            "Consecutive failures after which a server is unhealthy.",
+            |field, health| field.set(&mut health.unhealthy, count),
+            |health| health.unhealthy.get().into(),
+        ),
     ],
 };
 

@@ -14,15 +14,14 @@ pub(in crate::file) const EMPTY_POLICY: [&str; 2] = ["the file is empty", "it ne
 pub(super) const KEY_POLICY: Section<Policy> = Section {
     path: "",
     about: "The keys and operations that each client may use, and its limits.",
-    keys: &[Key {
-        name: "clients",
-        value: "list of mappings",
-        preset: Preset::Required,
-        about: "The clients that are served. Others are refused, even if the client CA vouches for them.",
-        needs_restart: false,
-        read: |field, policy| policy.rules = Some(rules(field)),
-        show: not_shown,
-    }],
+    keys: &[Key::new(
+        "clients",
+        "list of mappings",
+        Preset::Required,
+        "The clients that are served. Others are refused, even if the client CA vouches for them.",
+        |field, policy| policy.rules = Some(rules(field)),
+        not_shown,
+    )],
 };
 
 pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
@@ -30,72 +29,66 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
     about: "Permissions of a group of clients. If several entries match a client, all of them apply; its \
             limits are those of the first.",
     keys: &[
-        Key {
-            name: "client",
-            value: "name, with at most one `*`",
-            preset: Preset::Required,
-            about: "A subject alternative name of the client's certificate: a DNS name, a URI such as a SPIFFE id, a \
+        Key::new(
+            "client",
+            "name, with at most one `*`",
+            Preset::Required,
+            "A subject alternative name of the client's certificate: a DNS name, a URI such as a SPIFFE id, a \
                     mail or an IP address; without any, its common name. Clients on Unix sockets are `uid:33`. The \
                     kind of a name is inferred from its form, or given by a prefix: `dns:`, `uri:`, `email:`, `ip:`, \
                     `cn:`, `uid:`; names of other kinds do not match. `*` matches every client with a certificate, \
                     and no Unix user.",
-            needs_restart: false,
-            read: |field, draft| draft.client = field.parse(ClientPattern::new),
-            show: not_shown,
-        },
-        Key {
-            name: "keys",
-            value: "list of names, each with at most one `*`",
-            preset: Preset::Is("[\"*\"]"),
-            about: "File names without their endings, or key identifiers in hexadecimal; for generated keys, also the \
+            |field, draft| draft.client = field.parse(ClientPattern::new),
+            not_shown,
+        ),
+        Key::new(
+            "keys",
+            "list of names, each with at most one `*`",
+            Preset::Is("[\"*\"]"),
+            "File names without their endings, or key identifiers in hexadecimal; for generated keys, also the \
                     certificate they were generated for, such as `www.example.com.ecdsa-p256`. Other keys are hidden \
                     from the client.",
-            needs_restart: false,
-            read: |field, draft| draft.keys = parsed(field, Pattern::new),
-            show: not_shown,
-        },
-        Key {
-            name: "operations",
-            value: "list of `sign`, `decrypt` and `generate`",
-            preset: Preset::Is("[sign]"),
-            about: "`decrypt` is for RSA key exchange in TLS 1.2. A client with this permission can decrypt recorded \
+            |field, draft| draft.keys = parsed(field, Pattern::new),
+            not_shown,
+        ),
+        Key::new(
+            "operations",
+            "list of `sign`, `decrypt` and `generate`",
+            Preset::Is("[sign]"),
+            "`decrypt` is for RSA key exchange in TLS 1.2. A client with this permission can decrypt recorded \
                     connections of that kind, and can misuse the key server as an oracle (Bleichenbacher): grant it \
                     only where it is needed. `generate` generates keys here for [certificates that are \
                     ordered](../guide/acme.md#keys-on-a-key-server), with names that `keys` covers, and removes \
                     these keys; others cannot be removed. Using them needs `sign` as well.",
-            needs_restart: false,
-            read: |field, draft| draft.operations = parsed(field, word),
-            show: not_shown,
-        },
-        Key {
-            name: "rate",
-            value: "count",
-            preset: Preset::Means("no limit"),
-            about: "Operations per second, for all connections of one client together; more are refused.",
-            needs_restart: false,
-            read: |field, draft| draft.limits.rate = field.parse(count),
-            show: not_shown,
-        },
-        Key {
-            name: "in_flight",
-            value: "count",
-            preset: Preset::Is("4096"),
-            about: "Operations in flight; more wait on the client's side.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.limits.in_flight, most),
-            show: not_shown,
-        },
-        Key {
-            name: "generated_keys",
-            value: "count",
-            preset: Preset::Is("100"),
-            about: "Generated keys that exist at the same time for one client; more are refused. A certificate \
+            |field, draft| draft.operations = parsed(field, word),
+            not_shown,
+        ),
+        Key::new(
+            "rate",
+            "count",
+            Preset::Means("no limit"),
+            "Operations per second, for all connections of one client together; more are refused.",
+            |field, draft| draft.limits.rate = field.parse(count),
+            not_shown,
+        ),
+        Key::new(
+            "in_flight",
+            "count",
+            Preset::Is("4096"),
+            "Operations in flight; more wait on the client's side.",
+            |field, draft| field.set(&mut draft.limits.in_flight, most),
+            not_shown,
+        ),
+        Key::new(
+            "generated_keys",
+            "count",
+            Preset::Is("100"),
+            "Generated keys that exist at the same time for one client; more are refused. A certificate \
                     that is renewed has two, and three while it is ordered. The key server has at most 10,000 for \
                     all clients.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.limits.generated_keys, most),
-            show: not_shown,
-        },
+            |field, draft| field.set(&mut draft.limits.generated_keys, most),
+            not_shown,
+        ),
     ],
 };
 

@@ -18,16 +18,15 @@ use serde_json::Value;
 pub(super) const KEY: Section<Option<Keyless>, Keyless> = Section {
     path: "listeners[].certificates[].key",
     about: "A private key that is not on this machine.",
-    keys: &[Key {
-        name: "keyless",
-        value: "mapping",
-        preset: Preset::Required,
-        about: "The key is on key servers (`quadrille keyserver`, or others that implement the protocol); only \
+    keys: &[Key::new(
+        "keyless",
+        "mapping",
+        Preset::Required,
+        "The key is on key servers (`quadrille keyserver`, or others that implement the protocol); only \
                 the certificate is here.",
-        needs_restart: false,
-        read: |field, key| *key = keyless(field),
-        show: |keyless| KEYLESS.show(keyless),
-    }],
+        |field, key| *key = keyless(field),
+        |keyless| KEYLESS.show(keyless),
+    )],
 };
 
 pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
@@ -36,107 +35,97 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             result is checked with the certificate's public key; a server that returns a wrong result is not used for \
             a minute or more.",
     keys: &[
-        Key {
-            name: "servers",
-            value: "list of `host:port` or `unix:/path`",
-            preset: Preset::Required,
-            about: "The key servers, which should all hold the same keys. Every operation goes to the one that is \
+        Key::new(
+            "servers",
+            "list of `host:port` or `unix:/path`",
+            Preset::Required,
+            "The key servers, which should all hold the same keys. Every operation goes to the one that is \
                     expected to respond first, and to another if that fails. The default port is 2407.",
-            needs_restart: false,
-            read: |field, draft| draft.keyless.servers = servers(field),
-            show: |keyless| keyless.servers.iter().map(ToString::to_string).collect(),
-        },
-        Key {
-            name: "ca",
-            value: "path, or PEM text",
-            preset: Preset::Means("none"),
-            about: "The CA certificates in PEM that the servers' certificates must chain to. Needed unless all servers \
+            |field, draft| draft.keyless.servers = servers(field),
+            |keyless| keyless.servers.iter().map(ToString::to_string).collect(),
+        ),
+        Key::new(
+            "ca",
+            "path, or PEM text",
+            Preset::Means("none"),
+            "The CA certificates in PEM that the servers' certificates must chain to. Needed unless all servers \
                     are Unix sockets.",
-            needs_restart: false,
-            read: |field, draft| draft.ca = field.placed(Field::pem),
-            show: |keyless| show_tls(keyless, |tls| &tls.ca),
-        },
-        Key {
-            name: "certificate",
-            value: "path, or PEM text",
-            preset: Preset::Means("none"),
-            about: "The gateway's own certificate in PEM, which identifies it to the servers. Needed with \
+            |field, draft| draft.ca = field.placed(Field::pem),
+            |keyless| show_tls(keyless, |tls| &tls.ca),
+        ),
+        Key::new(
+            "certificate",
+            "path, or PEM text",
+            Preset::Means("none"),
+            "The gateway's own certificate in PEM, which identifies it to the servers. Needed with \
                     `ca`.",
-            needs_restart: false,
-            read: |field, draft| draft.certificate = field.placed(Field::pem),
-            show: |keyless| show_tls(keyless, |tls| &tls.certificate),
-        },
-        Key {
-            name: "key",
-            value: "path, or PEM text",
-            preset: Preset::Means("none"),
-            about: "The key of `certificate` in PEM, not encrypted. It authenticates to the key servers and is not \
+            |field, draft| draft.certificate = field.placed(Field::pem),
+            |keyless| show_tls(keyless, |tls| &tls.certificate),
+        ),
+        Key::new(
+            "key",
+            "path, or PEM text",
+            Preset::Means("none"),
+            "The key of `certificate` in PEM, not encrypted. It authenticates to the key servers and is not \
                     the site's key. Needed with `ca`.",
-            needs_restart: false,
-            read: |field, draft| draft.key = field.placed(Field::pem),
-            show: |keyless| show_tls(keyless, |tls| &tls.key),
-        },
-        Key {
-            name: "protocol",
-            value: "`auto`, `batched` or `compatible`",
-            preset: Preset::Is("auto"),
-            about: "`batched` is Quadrille's own mode, over TLS 1.3, with many operations in a frame; `compatible` is \
+            |field, draft| draft.key = field.placed(Field::pem),
+            |keyless| show_tls(keyless, |tls| &tls.key),
+        ),
+        Key::new(
+            "protocol",
+            "`auto`, `batched` or `compatible`",
+            Preset::Is("auto"),
+            "`batched` is Quadrille's own mode, over TLS 1.3, with many operations in a frame; `compatible` is \
                     the protocol of other keyless servers, with 1 KiB for each operation. `auto` uses `batched` where \
                     the server supports it.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.keyless.protocol, word),
-            show: |keyless| name(keyless.protocol).into(),
-        },
-        Key {
-            name: "padding",
-            value: "`on` or `off`",
-            preset: Preset::Is("off"),
-            about: "Pad frames of `batched` to multiples of 1 KiB, so that their lengths reveal less. `compatible` \
+            |field, draft| field.set(&mut draft.keyless.protocol, word),
+            |keyless| name(keyless.protocol).into(),
+        ),
+        Key::new(
+            "padding",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Pad frames of `batched` to multiples of 1 KiB, so that their lengths reveal less. `compatible` \
                     always pads.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.keyless.padding, switch),
-            show: |keyless| keyless.padding.into(),
-        },
-        Key {
-            name: "timeout",
-            value: "duration",
-            preset: Preset::Is("5s"),
-            about: "Time after which an operation without a result fails, and its handshake with it. It limits the \
+            |field, draft| field.set(&mut draft.keyless.padding, switch),
+            |keyless| keyless.padding.into(),
+        ),
+        Key::new(
+            "timeout",
+            "duration",
+            Preset::Is("5s"),
+            "Time after which an operation without a result fails, and its handshake with it. It limits the \
                     wait of handshakes while no server is reachable.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.keyless.timeout, timeout),
-            show: |keyless| time(keyless.timeout),
-        },
-        Key {
-            name: "hedge",
-            value: "`on` or `off`",
-            preset: Preset::Is("on"),
-            about: "Send an operation to a second server as well when it takes longer than the 99th percentile. \
+            |field, draft| field.set(&mut draft.keyless.timeout, timeout),
+            |keyless| time(keyless.timeout),
+        ),
+        Key::new(
+            "hedge",
+            "`on` or `off`",
+            Preset::Is("on"),
+            "Send an operation to a second server as well when it takes longer than the 99th percentile. \
                     Costs at most a tenth more operations.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.keyless.hedge, switch),
-            show: |keyless| keyless.hedge.into(),
-        },
-        Key {
-            name: "use",
-            value: "`always` or `overflow`",
-            preset: Preset::Is("always"),
-            about: "`overflow` computes locally, with `fallback`, and sends to the servers only signatures that \
+            |field, draft| field.set(&mut draft.keyless.hedge, switch),
+            |keyless| keyless.hedge.into(),
+        ),
+        Key::new(
+            "use",
+            "`always` or `overflow`",
+            Preset::Is("always"),
+            "`overflow` computes locally, with `fallback`, and sends to the servers only signatures that \
                     would wait longer here than there.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.keyless.usage, word),
-            show: |keyless| name(keyless.usage).into(),
-        },
-        Key {
-            name: "fallback",
-            value: "path, or PEM text",
-            preset: Preset::Means("none"),
-            about: "The private key itself, used only while no server is reachable, or with `use: overflow`. It gives \
+            |field, draft| field.set(&mut draft.keyless.usage, word),
+            |keyless| name(keyless.usage).into(),
+        ),
+        Key::new(
+            "fallback",
+            "path, or PEM text",
+            Preset::Means("none"),
+            "The private key itself, used only while no server is reachable, or with `use: overflow`. It gives \
                     up the protection of keyless operation: the key is on the gateway again.",
-            needs_restart: false,
-            read: |field, draft| draft.keyless.fallback = field.pem(),
-            show: |keyless| keyless.fallback.as_ref().map(source).into(),
-        },
+            |field, draft| draft.keyless.fallback = field.pem(),
+            |keyless| keyless.fallback.as_ref().map(source).into(),
+        ),
     ],
 };
 

@@ -15,24 +15,22 @@ pub(super) const CLIENTS: Section<Clients> = Section {
     about: "Access control by client address. In `http` mode other clients receive a 403 response, and the client is \
             the one behind `trusted_proxies`; in `tcp` mode their connections are closed after the handshake.",
     keys: &[
-        Key {
-            name: "allow",
-            value: "list of networks",
-            preset: Preset::Means("all clients"),
-            about: "The only clients allowed, such as `10.0.0.0/8` or `2001:db8::1`.",
-            needs_restart: false,
-            read: |field, clients| clients.allow = networks(field),
-            show: |clients| show_networks(&clients.allow),
-        },
-        Key {
-            name: "deny",
-            value: "list of networks",
-            preset: Preset::Means("none"),
-            about: "Clients denied, even if `allow` contains them.",
-            needs_restart: false,
-            read: |field, clients| clients.deny = networks(field),
-            show: |clients| show_networks(&clients.deny),
-        },
+        Key::new(
+            "allow",
+            "list of networks",
+            Preset::Means("all clients"),
+            "The only clients allowed, such as `10.0.0.0/8` or `2001:db8::1`.",
+            |field, clients| clients.allow = networks(field),
+            |clients| show_networks(&clients.allow),
+        ),
+        Key::new(
+            "deny",
+            "list of networks",
+            Preset::Means("none"),
+            "Clients denied, even if `allow` contains them.",
+            |field, clients| clients.deny = networks(field),
+            |clients| show_networks(&clients.deny),
+        ),
     ],
 };
 

@@ -27,58 +27,53 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
     about: "Timeouts, after which slow clients are disconnected. Longer times allow slower clients, and let idle \
             ones hold memory for longer.",
     keys: &[
-        Key {
-            name: "handshake",
-            value: "duration",
-            preset: Preset::Is("10s"),
-            about: "Time from accepting a connection to the end of its TLS handshake, a PROXY header included.",
-            needs_restart: false,
-            read: |field, timeouts| field.set(&mut timeouts.handshake, timeout),
-            show: |timeouts| time(timeouts.handshake),
-        },
-        Key {
-            name: "handshake_deadline",
-            value: "duration, or `off`",
-            preset: Preset::Is("3s"),
-            about: "Time from accepting a connection after which its client is assumed to have left. A handshake that \
+        Key::new(
+            "handshake",
+            "duration",
+            Preset::Is("10s"),
+            "Time from accepting a connection to the end of its TLS handshake, a PROXY header included.",
+            |field, timeouts| field.set(&mut timeouts.handshake, timeout),
+            |timeouts| time(timeouts.handshake),
+        ),
+        Key::new(
+            "handshake_deadline",
+            "duration, or `off`",
+            Preset::Is("3s"),
+            "Time from accepting a connection after which its client is assumed to have left. A handshake that \
                     cannot finish by then is refused at its ClientHello, before it costs CPU. Under overload, \
                     handshakes of clients that have not connected recently, and of networks and names that have used \
                     more than their share of CPU, are refused too. With `off`, all of them wait.",
-            needs_restart: false,
-            read: |field, timeouts| field.set(&mut timeouts.handshake_deadline, timeout_or_off),
-            show: |timeouts| or_off(timeouts.handshake_deadline.as_ref(), |deadline| time(*deadline)),
-        },
-        Key {
-            name: "header",
-            value: "duration",
-            preset: Preset::Is("30s"),
-            about: "Time from the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the \
+            |field, timeouts| field.set(&mut timeouts.handshake_deadline, timeout_or_off),
+            |timeouts| or_off(timeouts.handshake_deadline.as_ref(), |deadline| time(*deadline)),
+        ),
+        Key::new(
+            "header",
+            "duration",
+            Preset::Is("30s"),
+            "Time from the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the \
                     end of the preface.",
-            needs_restart: false,
-            read: |field, timeouts| field.set(&mut timeouts.header, timeout),
-            show: |timeouts| time(timeouts.header),
-        },
-        Key {
-            name: "request",
-            value: "duration",
-            preset: Preset::Means("none"),
-            about: "Time from the end of a request's header to the end of its body; beyond it, the response is \
+            |field, timeouts| field.set(&mut timeouts.header, timeout),
+            |timeouts| time(timeouts.header),
+        ),
+        Key::new(
+            "request",
+            "duration",
+            Preset::Means("none"),
+            "Time from the end of a request's header to the end of its body; beyond it, the response is \
                     408. Without it, an upload may take as long as data arrives.",
-            needs_restart: false,
-            read: |field, timeouts| timeouts.request = field.parse(timeout),
-            show: |timeouts| timeouts.request.map(time).into(),
-        },
-        Key {
-            name: "idle",
-            value: "duration",
-            preset: Preset::Is("75s"),
-            about: "Idle time between requests on a connection, between two pieces of a request's body, and while a \
+            |field, timeouts| timeouts.request = field.parse(timeout),
+            |timeouts| timeouts.request.map(time).into(),
+        ),
+        Key::new(
+            "idle",
+            "duration",
+            Preset::Is("75s"),
+            "Idle time between requests on a connection, between two pieces of a request's body, and while a \
                     client accepts no data of a response; in `tcp` mode, without a byte in either direction, or \
                     while one side accepts no data. A client that returns later needs a new handshake.",
-            needs_restart: false,
-            read: |field, timeouts| field.set(&mut timeouts.idle, timeout),
-            show: |timeouts| time(timeouts.idle),
-        },
+            |field, timeouts| field.set(&mut timeouts.idle, timeout),
+            |timeouts| time(timeouts.idle),
+        ),
     ],
 };
 
@@ -86,73 +81,67 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
     path: "listeners[].limits",
     about: "Limits of one listener; connections and handshakes are counted over all threads.",
     keys: &[
-        Key {
-            name: "connections",
-            value: "count",
-            preset: Preset::Is("100000"),
-            about: "Maximum number of open connections. Each costs memory even when idle, and a file descriptor, with a second one while \
+        Key::new(
+            "connections",
+            "count",
+            Preset::Is("100000"),
+            "Maximum number of open connections. Each costs memory even when idle, and a file descriptor, with a second one while \
                     an upstream serves it.",
-            needs_restart: false,
-            read: |field, limits| field.set(&mut limits.socket.connections, at_least_one),
-            show: |limits| limits.socket.connections.into(),
-        },
-        Key {
-            name: "handshakes",
-            value: "count",
-            preset: Preset::Is("20000"),
-            about: "Maximum number of handshakes in flight. Each holds its buffers and may wait in the engine's \
+            |field, limits| field.set(&mut limits.socket.connections, at_least_one),
+            |limits| limits.socket.connections.into(),
+        ),
+        Key::new(
+            "handshakes",
+            "count",
+            Preset::Is("20000"),
+            "Maximum number of handshakes in flight. Each holds its buffers and may wait in the engine's \
                     queue, so more of them means more memory and a longer wait under overload, not more handshakes a \
                     second.",
-            needs_restart: false,
-            read: |field, limits| field.set(&mut limits.socket.handshakes, at_least_one),
-            show: |limits| limits.socket.handshakes.into(),
-        },
-        Key {
-            name: "header",
-            value: "size",
-            preset: Preset::Is("64KiB"),
-            about: "Maximum size of a request's header with its URL, in any version of HTTP. A larger one receives a \
+            |field, limits| field.set(&mut limits.socket.handshakes, at_least_one),
+            |limits| limits.socket.handshakes.into(),
+        ),
+        Key::new(
+            "header",
+            "size",
+            Preset::Is("64KiB"),
+            "Maximum size of a request's header with its URL, in any version of HTTP. A larger one receives a \
                     431 response. Each connection may hold this amount of memory while the header arrives.",
-            needs_restart: false,
-            read: |field, limits| field.set(&mut limits.requests.header, header_limit),
-            show: |limits| limits.shown(|requests| show_size(requests.header).into()),
-        },
-        Key {
-            name: "headers",
-            value: "count",
-            preset: Preset::Is("100"),
-            about: "Maximum number of fields in a request's header. A request with more receives a 431 response. \
+            |field, limits| field.set(&mut limits.requests.header, header_limit),
+            |limits| limits.shown(|requests| show_size(requests.header).into()),
+        ),
+        Key::new(
+            "headers",
+            "count",
+            Preset::Is("100"),
+            "Maximum number of fields in a request's header. A request with more receives a 431 response. \
                     Cookies count as one field, even if a client of HTTP/2 or HTTP/3 splits them into several.",
-            needs_restart: false,
-            read: |field, limits| field.set(&mut limits.requests.fields, header_count),
-            show: |limits| limits.shown(|requests| requests.fields.get().into()),
-        },
-        Key {
-            name: "url",
-            value: "size",
-            preset: Preset::Means("the limit of the header"),
-            about: "Maximum length of a request's path and query. A longer one receives a 414 response.",
-            needs_restart: false,
-            read: |field, limits| limits.requests.url = field.parse(url_limit),
-            show: |limits| limits.shown(|requests| requests.url.map(show_size).into()),
-        },
-        Key {
-            name: "body",
-            value: "size, or `off`",
-            preset: Preset::Is("off"),
-            about: "Maximum size of a request body, on routes that have no `limits` of their own. A request that \
+            |field, limits| field.set(&mut limits.requests.fields, header_count),
+            |limits| limits.shown(|requests| requests.fields.get().into()),
+        ),
+        Key::new(
+            "url",
+            "size",
+            Preset::Means("the limit of the header"),
+            "Maximum length of a request's path and query. A longer one receives a 414 response.",
+            |field, limits| limits.requests.url = field.parse(url_limit),
+            |limits| limits.shown(|requests| requests.url.map(show_size).into()),
+        ),
+        Key::new(
+            "body",
+            "size, or `off`",
+            Preset::Is("off"),
+            "Maximum size of a request body, on routes that have no `limits` of their own. A request that \
                     declares a larger one receives a 413 response before any of it goes upstream. A body of \
                     undeclared length is cut off at the limit: the response is 413 if none has begun; otherwise the \
                     stream, or with HTTP/1.1 the connection, is reset. All messages that a client sends in a gRPC \
                     stream are one body.",
-            needs_restart: false,
-            read: |field, limits| {
+            |field, limits| {
                 if let Some(limit) = field.parse(body_limit) {
                     limits.requests.body = limit;
                 }
             },
-            show: |limits| limits.shown(|requests| show_size_or_off(requests.body).into()),
-        },
+            |limits| limits.shown(|requests| show_size_or_off(requests.body).into()),
+        ),
     ],
 };
 

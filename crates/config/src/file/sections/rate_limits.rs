@@ -21,68 +21,62 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             HTTP. A request must pass all limits of its listener, and then all of its route; a limit still counts a \
             request that another limit refuses.",
     keys: &[
-        Key {
-            name: "rate",
-            value: "requests and time",
-            preset: Preset::Required,
-            about: "`10/s`, `600/m`, `5/10s`: capacity returns evenly, one request at a time.",
-            needs_restart: false,
-            read: |field, draft| draft.rate = field.parse(rate),
-            show: |limit| show_rate(limit.rate).into(),
-        },
-        Key {
-            name: "burst",
-            value: "count",
-            preset: Preset::Means("the number in `rate`"),
-            about: "Maximum number of requests that may arrive at once after a pause.",
-            needs_restart: false,
-            read: |field, draft| draft.burst = field.parse(weight),
-            show: |limit| limit.burst.get().into(),
-        },
-        Key {
-            name: "by",
-            value: "`client`, `header NAME` or `all`",
-            preset: Preset::Is("client"),
-            about: "The key that has a limit of its own: a network of clients (the clients behind `trusted_proxies`) \
+        Key::new(
+            "rate",
+            "requests and time",
+            Preset::Required,
+            "`10/s`, `600/m`, `5/10s`: capacity returns evenly, one request at a time.",
+            |field, draft| draft.rate = field.parse(rate),
+            |limit| show_rate(limit.rate).into(),
+        ),
+        Key::new(
+            "burst",
+            "count",
+            Preset::Means("the number in `rate`"),
+            "Maximum number of requests that may arrive at once after a pause.",
+            |field, draft| draft.burst = field.parse(weight),
+            |limit| limit.burst.get().into(),
+        ),
+        Key::new(
+            "by",
+            "`client`, `header NAME` or `all`",
+            Preset::Is("client"),
+            "The key that has a limit of its own: a network of clients (the clients behind `trusted_proxies`) \
                     or a value of a header; with `all`, all requests share one limit. Requests without the header \
                     share one too. Clients that can choose the header's value evade its limit: add a limit by \
                     `client`.",
-            needs_restart: false,
-            read: |field, draft| draft.by = field.parse(by),
-            show: |limit| match &limit.by {
+            |field, draft| draft.by = field.parse(by),
+            |limit| match &limit.by {
                 RateLimitBy::Header(name) => format!("header {name}").into(),
                 other => other.kind().into(),
             },
-        },
-        Key {
-            name: "ipv4_prefix",
-            value: "bits",
-            preset: Preset::Is("24"),
-            about: "Prefix length of an IPv4 address that identifies a client: `32` is each address.",
-            needs_restart: false,
-            read: |field, draft| draft.ipv4_prefix = field.parse(|text| bits(text, 32)),
-            show: |limit| prefixes(limit).map(|(ipv4, _)| ipv4).into(),
-        },
-        Key {
-            name: "ipv6_prefix",
-            value: "bits",
-            preset: Preset::Is("56"),
-            about: "Prefix length for IPv6, where one household has a `/56` or a `/64` of addresses.",
-            needs_restart: false,
-            read: |field, draft| draft.ipv6_prefix = field.parse(|text| bits(text, 128)),
-            show: |limit| prefixes(limit).map(|(_, ipv6)| ipv6).into(),
-        },
-        Key {
-            name: "keys",
-            value: "count",
-            preset: Preset::Is("65536"),
-            about: "Maximum number of clients or values tracked at a time, in 17 bytes each, allocated at the start. \
+        ),
+        Key::new(
+            "ipv4_prefix",
+            "bits",
+            Preset::Is("24"),
+            "Prefix length of an IPv4 address that identifies a client: `32` is each address.",
+            |field, draft| draft.ipv4_prefix = field.parse(|text| bits(text, 32)),
+            |limit| prefixes(limit).map(|(ipv4, _)| ipv4).into(),
+        ),
+        Key::new(
+            "ipv6_prefix",
+            "bits",
+            Preset::Is("56"),
+            "Prefix length for IPv6, where one household has a `/56` or a `/64` of addresses.",
+            |field, draft| draft.ipv6_prefix = field.parse(|text| bits(text, 128)),
+            |limit| prefixes(limit).map(|(_, ipv6)| ipv6).into(),
+        ),
+        Key::new(
+            "keys",
+            "count",
+            Preset::Is("65536"),
+            "Maximum number of clients or values tracked at a time, in 17 bytes each, allocated at the start. \
                     Beyond that, the least active one is evicted, and starts again: a flood of addresses does not \
                     reset the limits of active clients.",
-            needs_restart: false,
-            read: |field, draft| draft.keys = field.parse(keys),
-            show: |limit| (limit.by != RateLimitBy::All).then_some(limit.keys.get()).into(),
-        },
+            |field, draft| draft.keys = field.parse(keys),
+            |limit| (limit.by != RateLimitBy::All).then_some(limit.keys.get()).into(),
+        ),
     ],
 };
 

@@ -17,29 +17,27 @@ pub(super) const RESOLVER: Section<Resolver> = Section {
     path: "resolver",
     about: "The DNS servers that resolve the names of upstream servers.",
     keys: &[
-        Key {
-            name: "servers",
-            value: "list of IP addresses, with a port or without",
-            preset: Preset::Means("the system's"),
-            about: "DNS servers, queried over UDP, and over TCP where a response is too long for that. The system's \
+        Key::new(
+            "servers",
+            "list of IP addresses, with a port or without",
+            Preset::Means("the system's"),
+            "DNS servers, queried over UDP, and over TCP where a response is too long for that. The system's \
                     are those of `/etc/resolv.conf`; names that they cannot resolve are then looked up as \
                     configured in `/etc/nsswitch.conf`. `/etc/hosts` comes first in any case.",
-            needs_restart: false,
-            read: |field, resolver| {
+            |field, resolver| {
                 resolver.servers = field.items().iter().filter_map(|item| item.parse(server)).collect();
             },
-            show: |resolver| list(resolver.servers.iter().map(|server| server.to_string().into())),
-        },
-        Key {
-            name: "timeout",
-            value: "duration",
-            preset: Preset::Is("5s"),
-            about: "The time after which a lookup fails. A start and a reload wait at most this long for all names \
+            |resolver| list(resolver.servers.iter().map(|server| server.to_string().into())),
+        ),
+        Key::new(
+            "timeout",
+            "duration",
+            Preset::Is("5s"),
+            "The time after which a lookup fails. A start and a reload wait at most this long for all names \
                     together.",
-            needs_restart: false,
-            read: |field, resolver| field.set(&mut resolver.timeout, timeout),
-            show: |resolver| time(resolver.timeout),
-        },
+            |field, resolver| field.set(&mut resolver.timeout, timeout),
+            |resolver| time(resolver.timeout),
+        ),
     ],
 };
 

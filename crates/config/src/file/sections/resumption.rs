@@ -18,116 +18,106 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
             operation. Several gateways behind one load balancer resume each other's sessions if they share \
             ticket keys and Redis; the [guide](../guide/fleet-resumption.md) shows how.",
     keys: &[
-        Key {
-            name: "tickets",
-            value: "`off`, `local`, `fleet`, a path, or a list of paths",
-            preset: Preset::Is("local"),
-            about: "Session tickets: the client stores the session, encrypted. TLS 1.3 has no other kind. The ticket \
+        Key::new(
+            "tickets",
+            "`off`, `local`, `fleet`, a path, or a list of paths",
+            Preset::Is("local"),
+            "Session tickets: the client stores the session, encrypted. TLS 1.3 has no other kind. The ticket \
                     key belongs to this process (`local`), is shared through Redis (`fleet`), or is read from files of \
                     48 or 80 bytes in nginx's format: the first encrypts, the others decrypt. Costs no memory here, \
                     and one ticket in each handshake.",
-            needs_restart: false,
-            read: |field, resumption| resumption.tickets = tickets(field).unwrap_or(TicketKeys::Local),
-            show: |resumption| show_tickets(&resumption.tickets),
-        },
-        Key {
-            name: "cache",
-            value: "`off`, `memory`, or an address of Redis",
-            preset: Preset::Is("memory"),
-            about: "Storage of sessions for clients of TLS 1.2 and below without tickets: in this process, or for all \
+            |field, resumption| resumption.tickets = tickets(field).unwrap_or(TicketKeys::Local),
+            |resumption| show_tickets(&resumption.tickets),
+        ),
+        Key::new(
+            "cache",
+            "`off`, `memory`, or an address of Redis",
+            Preset::Is("memory"),
+            "Storage of sessions for clients of TLS 1.2 and below without tickets: in this process, or for all \
                     gateways in `redis://user:password@host:port/database`, `rediss://...` (TLS) or \
                     `redis+cluster://host:port,host:port`. Redis costs a lookup in each handshake that resumes, \
                     unless this process has the session too.",
-            needs_restart: false,
-            read: |field, resumption| {
+            |field, resumption| {
                 field.set(&mut resumption.cache, |text| values::session_cache(text, field.place()));
             },
-            show: |resumption| show_cache(&resumption.cache),
-        },
-        Key {
-            name: "cache_size",
-            value: "count",
-            preset: Preset::Is("20480"),
-            about: "Maximum number of sessions that this process caches, at under 1 KiB each, plus the client's \
+            |resumption| show_cache(&resumption.cache),
+        ),
+        Key::new(
+            "cache_size",
+            "count",
+            Preset::Is("20480"),
+            "Maximum number of sessions that this process caches, at under 1 KiB each, plus the client's \
                     certificate if there is one. The least used are evicted first. With 0, which needs Redis, it \
                     caches none, and looks up each session.",
-            needs_restart: false,
-            read: |field, resumption| field.set(&mut resumption.cache_size, count_or_zero),
-            show: |resumption| resumption.cache_size.into(),
-        },
-        Key {
-            name: "lifetime",
-            value: "duration, at most `7d`",
-            preset: Preset::Is("12h"),
-            about: "Time for which a session may be resumed. A longer time saves more full handshakes; but a holder \
+            |field, resumption| field.set(&mut resumption.cache_size, count_or_zero),
+            |resumption| resumption.cache_size.into(),
+        ),
+        Key::new(
+            "lifetime",
+            "duration, at most `7d`",
+            Preset::Is("12h"),
+            "Time for which a session may be resumed. A longer time saves more full handshakes; but a holder \
                     of the ticket key can decrypt more recorded traffic of TLS 1.2.",
-            needs_restart: false,
-            read: |field, resumption| field.set(&mut resumption.lifetime, values::session_lifetime),
-            show: |resumption| time(resumption.lifetime),
-        },
-        Key {
-            name: "rotation",
-            value: "duration, at least `1s`",
-            preset: Preset::Is("12h"),
-            about: "Time for which a ticket key encrypts, if it is `local` or the fleet's: a ticket is accepted for \
+            |field, resumption| field.set(&mut resumption.lifetime, values::session_lifetime),
+            |resumption| time(resumption.lifetime),
+        ),
+        Key::new(
+            "rotation",
+            "duration, at least `1s`",
+            Preset::Is("12h"),
+            "Time for which a ticket key encrypts, if it is `local` or the fleet's: a ticket is accepted for \
                     at least this time. A shorter time limits the sessions that a stolen key can decrypt. In a fleet, \
                     clocks may differ by a minute with rotations of `5m` and more.",
-            needs_restart: false,
-            read: |field, resumption| field.set(&mut resumption.rotation, values::rotation),
-            show: |resumption| time(resumption.rotation),
-        },
-        Key {
-            name: "early_data",
-            value: "`on` or `off`",
-            preset: Preset::Is("off"),
-            about: "Returning TLS 1.3 clients may send requests before the handshake is complete (0-RTT): one round \
+            |field, resumption| field.set(&mut resumption.rotation, values::rotation),
+            |resumption| time(resumption.rotation),
+        ),
+        Key::new(
+            "early_data",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Returning TLS 1.3 clients may send requests before the handshake is complete (0-RTT): one round \
                     trip less, without forward secrecy. Accepted only for `GET`, `HEAD`, `OPTIONS` and `TRACE` \
                     (other methods receive a 425 response), marked `Early-Data: 1` for the upstream, once for each \
                     ticket, and not on listeners that request client certificates. See the \
                     [guide](../guide/fleet-resumption.md#0-rtt).",
-            needs_restart: false,
-            read: |field, resumption| field.set(&mut resumption.early_data, switch),
-            show: |resumption| name(resumption.early_data).into(),
-        },
-        Key {
-            name: "lookup_timeout",
-            value: "duration",
-            preset: Preset::Is("20ms"),
-            about: "Time that a handshake waits for Redis before it becomes a full one. After several timeouts, \
+            |field, resumption| field.set(&mut resumption.early_data, switch),
+            |resumption| name(resumption.early_data).into(),
+        ),
+        Key::new(
+            "lookup_timeout",
+            "duration",
+            Preset::Is("20ms"),
+            "Time that a handshake waits for Redis before it becomes a full one. After several timeouts, \
                     Redis is not used for some time.",
-            needs_restart: false,
-            read: |field, resumption| field.set(&mut resumption.lookup_timeout, timeout),
-            show: |resumption| time(resumption.lookup_timeout),
-        },
-        Key {
-            name: "fleet_secret",
-            value: "path",
-            preset: Preset::Means("none"),
-            about: "A file that all gateways of a fleet share and that is never sent to Redis: sessions and \
+            |field, resumption| field.set(&mut resumption.lookup_timeout, timeout),
+            |resumption| time(resumption.lookup_timeout),
+        ),
+        Key::new(
+            "fleet_secret",
+            "path",
+            Preset::Means("none"),
+            "A file that all gateways of a fleet share and that is never sent to Redis: sessions and \
                     ticket keys are sealed with it before they are sent. Create it with `quadrille tickets \
                     generate FILE`.",
-            needs_restart: false,
-            read: |field, resumption| resumption.fleet_secret = field.placed(Field::file_source),
-            show: |resumption| placed_source(resumption.fleet_secret.as_ref()),
-        },
-        Key {
-            name: "redis_password",
-            value: "path",
-            preset: Preset::Means("the one in the address"),
-            about: "A file with the password, which then need not be in the configuration.",
-            needs_restart: false,
-            read: |field, resumption| resumption.redis_password = field.placed(Field::file_source),
-            show: |resumption| placed_source(resumption.redis_password.as_ref()),
-        },
-        Key {
-            name: "redis_ca",
-            value: "path",
-            preset: Preset::Means("the system's CAs"),
-            about: "CA bundle (PEM) that the certificate of `rediss://` must verify against.",
-            needs_restart: false,
-            read: |field, resumption| resumption.redis_ca = field.placed(Field::file),
-            show: |resumption| resumption.redis_ca.as_ref().map(|(ca, _)| ca.display().to_string()).into(),
-        },
+            |field, resumption| resumption.fleet_secret = field.placed(Field::file_source),
+            |resumption| placed_source(resumption.fleet_secret.as_ref()),
+        ),
+        Key::new(
+            "redis_password",
+            "path",
+            Preset::Means("the one in the address"),
+            "A file with the password, which then need not be in the configuration.",
+            |field, resumption| resumption.redis_password = field.placed(Field::file_source),
+            |resumption| placed_source(resumption.redis_password.as_ref()),
+        ),
+        Key::new(
+            "redis_ca",
+            "path",
+            Preset::Means("the system's CAs"),
+            "CA bundle (PEM) that the certificate of `rediss://` must verify against.",
+            |field, resumption| resumption.redis_ca = field.placed(Field::file),
+            |resumption| resumption.redis_ca.as_ref().map(|(ca, _)| ca.display().to_string()).into(),
+        ),
     ],
 };
 

@@ -12,24 +12,23 @@ pub(super) const ROUTE_LIMITS: Section<RouteBodyLimit> = Section {
     path: "listeners[].routes[].limits",
     about: "Maximum size of matching requests. Headers and URLs are limited by the listener, which reads them before \
             it selects the route.",
-    keys: &[Key {
-        name: "body",
-        value: "size, or `off`",
-        preset: Preset::Means("the listener's"),
-        about: "Maximum size of a request body, in place of the listener's `limits.body`. `off` accepts any size, \
+    keys: &[Key::new(
+        "body",
+        "size, or `off`",
+        Preset::Means("the listener's"),
+        "Maximum size of a request body, in place of the listener's `limits.body`. `off` accepts any size, \
                 as gRPC streams need.",
-        needs_restart: false,
-        read: |field, limit| {
+        |field, limit| {
             if let Some(read) = field.parse(body_limit) {
                 *limit = read.map_or(RouteBodyLimit::Unlimited, RouteBodyLimit::Bytes);
             }
         },
-        show: |limit| match limit {
+        |limit| match limit {
             RouteBodyLimit::OfChain => Value::Null,
             RouteBodyLimit::Unlimited => show_size_or_off(None).into(),
             RouteBodyLimit::Bytes(bytes) => show_size_or_off(Some(*bytes)).into(),
         },
-    }],
+    )],
 };
 
 pub(super) fn limits(field: &Field<'_>) -> RouteBodyLimit {

@@ -17,24 +17,22 @@ pub(super) const MIRROR: Section<Mirror> = Section {
             responses are discarded. Copies never delay the original requests: data that the upstream is too slow \
             to accept is not copied. Not for WebSocket.",
     keys: &[
-        Key {
-            name: "upstream",
-            value: "name of an upstream",
-            preset: Preset::Required,
-            about: "The upstream that receives copies.",
-            needs_restart: false,
-            read: |field, mirror| mirror.upstream = field.upstream_name().unwrap_or_default(),
-            show: |mirror| mirror.upstream.as_str().into(),
-        },
-        Key {
-            name: "percent",
-            value: "percentage, up to 100",
-            preset: Preset::Is("100"),
-            about: "The share of requests that is copied, chosen at random; `0.01` is one in ten thousand.",
-            needs_restart: false,
-            read: |field, mirror| field.set(&mut mirror.parts, fraction::percentage),
-            show: |mirror| fraction::show(mirror.parts).into(),
-        },
+        Key::new(
+            "upstream",
+            "name of an upstream",
+            Preset::Required,
+            "The upstream that receives copies.",
+            |field, mirror| mirror.upstream = field.upstream_name().unwrap_or_default(),
+            |mirror| mirror.upstream.as_str().into(),
+        ),
+        Key::new(
+            "percent",
+            "percentage, up to 100",
+            Preset::Is("100"),
+            "The share of requests that is copied, chosen at random; `0.01` is one in ten thousand.",
+            |field, mirror| field.set(&mut mirror.parts, fraction::percentage),
+            |mirror| fraction::show(mirror.parts).into(),
+        ),
     ],
 };
 

@@ -19,47 +19,43 @@ pub(super) const RETRY: Section<RetryPolicy> = Section {
     about: "Retries of failed requests, in place of the upstream's `retries`. A request can be retried while its \
             body, of up to 64 KiB, is still buffered.",
     keys: &[
-        Key {
-            name: "on",
-            value: "list of `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, `conflict`, statuses",
-            preset: Preset::Required,
-            about: "The failures that are retried. In this order: no connection; refused by HTTP/2; no response; 502 \
+        Key::new(
+            "on",
+            "list of `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, `conflict`, statuses",
+            Preset::Required,
+            "The failures that are retried. In this order: no connection; refused by HTTP/2; no response; 502 \
                     to 504 or no response; 500 and above or no response; 409; these statuses.",
-            needs_restart: false,
-            read: |field, retry| failures(field, &mut retry.on),
-            show: |retry| show_failures(&retry.on),
-        },
-        Key {
-            name: "retries",
-            value: "count",
-            preset: Preset::Is("1"),
-            about: "Maximum number of attempts after the first, each after an increasing pause. More \
+            |field, retry| failures(field, &mut retry.on),
+            |retry| show_failures(&retry.on),
+        ),
+        Key::new(
+            "retries",
+            "count",
+            Preset::Is("1"),
+            "Maximum number of attempts after the first, each after an increasing pause. More \
                     attempts make an overload worse.",
-            needs_restart: false,
-            read: |field, retry| {
+            |field, retry| {
                 field.set(&mut retry.retries, |text| values::weight(text).map(NonZeroU32::get));
             },
-            show: |retry| retry.retries.into(),
-        },
-        Key {
-            name: "per_try_timeout",
-            value: "duration",
-            preset: Preset::Means("none of its own"),
-            about: "Time limit of one attempt, until the header of the response.",
-            needs_restart: false,
-            read: |field, retry| retry.per_try_timeout = field.parse(values::timeout),
-            show: |retry| retry.per_try_timeout.map(time).into(),
-        },
-        Key {
-            name: "idempotent_only",
-            value: "`on` or `off`",
-            preset: Preset::Is("on"),
-            about: "Repeat a request that a server may have received only if its method is idempotent (RFC 9110). \
+            |retry| retry.retries.into(),
+        ),
+        Key::new(
+            "per_try_timeout",
+            "duration",
+            Preset::Means("none of its own"),
+            "Time limit of one attempt, until the header of the response.",
+            |field, retry| retry.per_try_timeout = field.parse(values::timeout),
+            |retry| retry.per_try_timeout.map(time).into(),
+        ),
+        Key::new(
+            "idempotent_only",
+            "`on` or `off`",
+            Preset::Is("on"),
+            "Repeat a request that a server may have received only if its method is idempotent (RFC 9110). \
                     With `off`, a server may process a request twice.",
-            needs_restart: false,
-            read: |field, retry| field.set(&mut retry.idempotent_only, switch),
-            show: |retry| retry.idempotent_only.into(),
-        },
+            |field, retry| field.set(&mut retry.idempotent_only, switch),
+            |retry| retry.idempotent_only.into(),
+        ),
     ],
 };
 

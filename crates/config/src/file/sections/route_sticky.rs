@@ -18,67 +18,62 @@ pub(super) const STICKY: Section<StickyDraft, HashPolicy> = Section {
             `header`, `query` and `client_ip`; several items are combined. Requests without any of them go to any \
             server. For upstreams with `balance: hash`.",
     keys: &[
-        Key {
-            name: "cookie",
-            value: "name",
-            preset: Preset::Means("none"),
-            about: "The value of this cookie.",
-            needs_restart: false,
-            read: |field, draft| draft.cookie = field.parse(cookie_name),
-            show: |policy| match &policy.on {
+        Key::new(
+            "cookie",
+            "name",
+            Preset::Means("none"),
+            "The value of this cookie.",
+            |field, draft| draft.cookie = field.parse(cookie_name),
+            |policy| match &policy.on {
                 HashOn::Cookie { name, .. } => name.as_str().into(),
                 _ => Value::Null,
             },
-        },
-        Key {
-            name: "lifetime",
-            value: "duration, or `0s`",
-            preset: Preset::Means("none is set"),
-            about: "Lifetime of the cookie that is set in responses to requests without it; `0s`: until the browser \
+        ),
+        Key::new(
+            "lifetime",
+            "duration, or `0s`",
+            Preset::Means("none is set"),
+            "Lifetime of the cookie that is set in responses to requests without it; `0s`: until the browser \
                     is closed. Its value is random, and reveals nothing about the server.",
-            needs_restart: false,
-            read: |field, draft| draft.lifetime = field.parse(duration),
-            show: |policy| match &policy.on {
+            |field, draft| draft.lifetime = field.parse(duration),
+            |policy| match &policy.on {
                 HashOn::Cookie { lifetime, .. } => lifetime.map(time).into(),
                 _ => Value::Null,
             },
-        },
-        Key {
-            name: "path",
-            value: "path",
-            preset: Preset::Is("/"),
-            about: "The `Path` of the cookie that is set.",
-            needs_restart: false,
-            read: |field, draft| draft.path = field.parse(path),
-            show: |policy| match &policy.on {
+        ),
+        Key::new(
+            "path",
+            "path",
+            Preset::Is("/"),
+            "The `Path` of the cookie that is set.",
+            |field, draft| draft.path = field.parse(path),
+            |policy| match &policy.on {
                 HashOn::Cookie { path, .. } => path.as_deref().into(),
                 _ => Value::Null,
             },
-        },
-        Key {
-            name: "header",
-            value: "name",
-            preset: Preset::Means("none"),
-            about: "The values of this header.",
-            needs_restart: false,
-            read: |field, draft| draft.on.extend(field.parse(header_name).map(HashOn::Header)),
-            show: |policy| match &policy.on {
+        ),
+        Key::new(
+            "header",
+            "name",
+            Preset::Means("none"),
+            "The values of this header.",
+            |field, draft| draft.on.extend(field.parse(header_name).map(HashOn::Header)),
+            |policy| match &policy.on {
                 HashOn::Header(name) => name.as_str().into(),
                 _ => Value::Null,
             },
-        },
-        Key {
-            name: "query",
-            value: "name",
-            preset: Preset::Means("none"),
-            about: "The value of this parameter of the query.",
-            needs_restart: false,
-            read: |field, draft| draft.on.extend(field.text().map(str::to_owned).map(HashOn::Query)),
-            show: |policy| match &policy.on {
+        ),
+        Key::new(
+            "query",
+            "name",
+            Preset::Means("none"),
+            "The value of this parameter of the query.",
+            |field, draft| draft.on.extend(field.text().map(str::to_owned).map(HashOn::Query)),
+            |policy| match &policy.on {
                 HashOn::Query(name) => name.as_str().into(),
                 _ => Value::Null,
             },
-        },
+        ),
     ],
 };
 

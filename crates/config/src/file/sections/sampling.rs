@@ -13,25 +13,23 @@ pub(super) const SAMPLING: Section<Sampling> = Section {
     about: "Selects the handshakes that are measured message by message, for the CPU times in the metrics and on the \
             dashboard. Other handshakes cost nothing.",
     keys: &[
-        Key {
-            name: "one_in",
-            value: "count",
-            preset: Preset::Is("64"),
-            about: "Measures one handshake in this number, starting with the first, on each event loop. \
+        Key::new(
+            "one_in",
+            "count",
+            Preset::Is("64"),
+            "Measures one handshake in this number, starting with the first, on each event loop. \
                     Measuring a handshake costs some 20 to 40 us of CPU; `1` measures all of them.",
-            needs_restart: false,
-            read: |field, sampling| field.set(&mut sampling.one_in, count),
-            show: |sampling| sampling.one_in.get().into(),
-        },
-        Key {
-            name: "per_second",
-            value: "count",
-            preset: Preset::Is("100"),
-            about: "Maximum number of measured handshakes per second, on each event loop.",
-            needs_restart: false,
-            read: |field, sampling| field.set(&mut sampling.per_second, count),
-            show: |sampling| sampling.per_second.get().into(),
-        },
+            |field, sampling| field.set(&mut sampling.one_in, count),
+            |sampling| sampling.one_in.get().into(),
+        ),
+        Key::new(
+            "per_second",
+            "count",
+            Preset::Is("100"),
+            "Maximum number of measured handshakes per second, on each event loop.",
+            |field, sampling| field.set(&mut sampling.per_second, count),
+            |sampling| sampling.per_second.get().into(),
+        ),
     ],
 };
 

@@ -20,110 +20,100 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
     path: "listeners[].tls",
     about: "TLS parameters that are offered in the handshake.",
     keys: &[
-        Key {
-            name: "min",
-            value: "`1.0`, `1.1`, `1.2` or `1.3`",
-            preset: Preset::Is("1.2"),
-            about: "The lowest TLS version. 1.0 and 1.1 are deprecated (RFC 8996): use them only for clients that \
+        Key::new(
+            "min",
+            "`1.0`, `1.1`, `1.2` or `1.3`",
+            Preset::Is("1.2"),
+            "The lowest TLS version. 1.0 and 1.1 are deprecated (RFC 8996): use them only for clients that \
                     support nothing newer. 1.3 excludes old clients, and saves all others a round trip.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.policy.min, word),
-            show: |policy| name(policy.min).into(),
-        },
-        Key {
-            name: "max",
-            value: "`1.0`, `1.1`, `1.2` or `1.3`",
-            preset: Preset::Is("1.3"),
-            about: "The highest TLS version.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.policy.max, word),
-            show: |policy| name(policy.max).into(),
-        },
-        Key {
-            name: "groups",
-            value: "list of groups",
-            preset: Preset::Is("[X25519MLKEM768, X25519, P-256, P-384]"),
-            about: "Key-exchange groups, most preferred first; `P-521` exists too. `X25519MLKEM768` is post-quantum, \
+            |field, draft| field.set(&mut draft.policy.min, word),
+            |policy| name(policy.min).into(),
+        ),
+        Key::new(
+            "max",
+            "`1.0`, `1.1`, `1.2` or `1.3`",
+            Preset::Is("1.3"),
+            "The highest TLS version.",
+            |field, draft| field.set(&mut draft.policy.max, word),
+            |policy| name(policy.max).into(),
+        ),
+        Key::new(
+            "groups",
+            "list of groups",
+            Preset::Is("[X25519MLKEM768, X25519, P-256, P-384]"),
+            "Key-exchange groups, most preferred first; `P-521` exists too. `X25519MLKEM768` is post-quantum, \
                     works in TLS 1.3 only, and adds about 2 KiB to the handshake.",
-            needs_restart: false,
-            read: |field, draft| draft.policy.groups = groups(field, draft.policy.max),
-            show: |policy| policy.groups.iter().map(|group| name(*group)).collect(),
-        },
-        Key {
-            name: "cipher_suites",
-            value: "list of suites",
-            preset: Preset::Means(
+            |field, draft| draft.policy.groups = groups(field, draft.policy.max),
+            |policy| policy.groups.iter().map(|group| name(*group)).collect(),
+        ),
+        Key::new(
+            "cipher_suites",
+            "list of suites",
+            Preset::Means(
                 "AEADs with ECDHE, in the client's order, and those that `cbc` and `static_rsa` add",
             ),
-            about: "Suites of TLS 1.2 and below, most preferred first, by OpenSSL's names \
+            "Suites of TLS 1.2 and below, most preferred first, by OpenSSL's names \
                     (`ECDHE-ECDSA-AES128-GCM-SHA256`) or IANA's (`TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256`), in \
                     place of all others. Include suites for every kind of certificate: clients of an RSA certificate \
                     need `ECDHE-RSA-...`. TLS 1.3 has three suites, which are always offered.",
-            needs_restart: false,
-            read: |field, draft| draft.policy.ciphers = cipher_suites(field),
-            show: |policy| list(policy.ciphers.iter().map(|suite| suite.as_str().into())),
-        },
-        Key {
-            name: "alpn",
-            value: "list of protocols",
-            preset: Preset::Means("`[h2, http/1.1]`; in `tcp` mode none"),
-            about: "ALPN protocols, most preferred first. In `http` mode `h2` and `http/1.1` can be listed; in `tcp` \
+            |field, draft| draft.policy.ciphers = cipher_suites(field),
+            |policy| list(policy.ciphers.iter().map(|suite| suite.as_str().into())),
+        ),
+        Key::new(
+            "alpn",
+            "list of protocols",
+            Preset::Means("`[h2, http/1.1]`; in `tcp` mode none"),
+            "ALPN protocols, most preferred first. In `http` mode `h2` and `http/1.1` can be listed; in `tcp` \
                     mode list the protocols of the upstream.",
-            needs_restart: false,
-            read: |field, draft| draft.policy.alpn = protocols(field, draft.mode),
-            show: |policy| policy.alpn.clone().into(),
-        },
-        Key {
-            name: "cbc",
-            value: "`on` or `off`",
-            preset: Preset::Means("`off`; with a `min` below `1.2` always `on`"),
-            about: "Offer cipher suites of TLS 1.2 and below that encrypt by CBC and authenticate by SHA-1, last. New \
+            |field, draft| draft.policy.alpn = protocols(field, draft.mode),
+            |policy| policy.alpn.clone().into(),
+        ),
+        Key::new(
+            "cbc",
+            "`on` or `off`",
+            Preset::Means("`off`; with a `min` below `1.2` always `on`"),
+            "Offer cipher suites of TLS 1.2 and below that encrypt by CBC and authenticate by SHA-1, last. New \
                     attacks on them are still found (Lucky 13, GOLDENDOODLE), and scanners report them. Only for \
                     clients that support nothing else. TLS 1.0 and 1.1 have no others.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.policy.cbc, switch),
-            show: |policy| policy.cbc.into(),
-        },
-        Key {
-            name: "static_rsa",
-            value: "`on` or `off`",
-            preset: Preset::Is("off"),
-            about: "Offer RSA key exchange in TLS 1.2 and below, last. It has no forward secrecy: a later holder of \
+            |field, draft| field.set(&mut draft.policy.cbc, switch),
+            |policy| policy.cbc.into(),
+        ),
+        Key::new(
+            "static_rsa",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Offer RSA key exchange in TLS 1.2 and below, last. It has no forward secrecy: a later holder of \
                     the key can decrypt recorded traffic. Only for clients that support nothing else.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.policy.static_rsa, switch),
-            show: |policy| policy.static_rsa.into(),
-        },
-        Key {
-            name: "allow_weak_keys",
-            value: "`on` or `off`",
-            preset: Preset::Is("off"),
-            about: "Accept certificates with RSA keys below 2048 bits. Such keys can be broken; browsers refuse them.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.policy.allow_weak_keys, switch),
-            show: |policy| policy.allow_weak_keys.into(),
-        },
-        Key {
-            name: "ocsp_stapling",
-            value: "`on`, `off` or `must_staple`",
-            preset: Preset::Is("must_staple"),
-            about: "The certificates for which the gateway fetches a response from their authority's OCSP responder (RFC 6960), and staples it in full handshakes with clients that request it: all that name a responder, \
+            |field, draft| field.set(&mut draft.policy.static_rsa, switch),
+            |policy| policy.static_rsa.into(),
+        ),
+        Key::new(
+            "allow_weak_keys",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Accept certificates with RSA keys below 2048 bits. Such keys can be broken; browsers refuse them.",
+            |field, draft| field.set(&mut draft.policy.allow_weak_keys, switch),
+            |policy| policy.allow_weak_keys.into(),
+        ),
+        Key::new(
+            "ocsp_stapling",
+            "`on`, `off` or `must_staple`",
+            Preset::Is("must_staple"),
+            "The certificates for which the gateway fetches a response from their authority's OCSP responder (RFC 6960), and staples it in full handshakes with clients that request it: all that name a responder, \
                     none, or those that clients refuse without a staple (RFC 7633). The responder is queried over \
                     `http://`, and the chain must contain the issuer's certificate. A certificate with `ocsp` uses \
                     that file instead.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.policy.ocsp_stapling, word),
-            show: |policy| name(policy.ocsp_stapling).into(),
-        },
-        Key {
-            name: "client_auth",
-            value: "mapping, or `off`",
-            preset: Preset::Is("off"),
-            about: "Whether clients must, may or need not present certificates.",
-            needs_restart: false,
-            read: |field, draft| draft.policy.client_auth = client_auth::client_auth(field),
-            show: |policy| client_auth::show(&policy.client_auth),
-        },
+            |field, draft| field.set(&mut draft.policy.ocsp_stapling, word),
+            |policy| name(policy.ocsp_stapling).into(),
+        ),
+        Key::new(
+            "client_auth",
+            "mapping, or `off`",
+            Preset::Is("off"),
+            "Whether clients must, may or need not present certificates.",
+            |field, draft| draft.policy.client_auth = client_auth::client_auth(field),
+            |policy| client_auth::show(&policy.client_auth),
+        ),
     ],
 };
 

@@ -20,76 +20,69 @@ pub(super) const TRACING: Section<Draft, Tracing> = Section {
             request that is not recorded costs one header; a recorded one costs some microseconds, and about 1 KiB of \
             memory until its spans are sent.",
     keys: &[
-        Key {
-            name: "endpoint",
-            value: "`http://host:port` or `https://host:port`",
-            preset: Preset::Required,
-            about: "The collector, in plain text or over TLS. With `protocol: http` a path may follow; without one it is \
+        Key::new(
+            "endpoint",
+            "`http://host:port` or `https://host:port`",
+            Preset::Required,
+            "The collector, in plain text or over TLS. With `protocol: http` a path may follow; without one it is \
                     `/v1/traces`.",
-            needs_restart: false,
-            read: |field, draft| draft.endpoint = field.parse(endpoint),
-            show: |tracing| show_endpoint(&tracing.collector).into(),
-        },
-        Key {
-            name: "protocol",
-            value: "`grpc` or `http`",
-            preset: Preset::Is("grpc"),
-            about: "The protocol that carries the spans: OTLP by gRPC (collectors have it on port 4317), or \
+            |field, draft| draft.endpoint = field.parse(endpoint),
+            |tracing| show_endpoint(&tracing.collector).into(),
+        ),
+        Key::new(
+            "protocol",
+            "`grpc` or `http`",
+            Preset::Is("grpc"),
+            "The protocol that carries the spans: OTLP by gRPC (collectors have it on port 4317), or \
                     OTLP by HTTP (port 4318).",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.tracing.collector.protocol, word),
-            show: |tracing| name(tracing.collector.protocol).into(),
-        },
-        Key {
-            name: "tls",
-            value: "mapping",
-            preset: Preset::Means("the system's CA bundle"),
-            about: "Verification of an `https` endpoint, and the certificate that is presented to it: `ca`, \
+            |field, draft| field.set(&mut draft.tracing.collector.protocol, word),
+            |tracing| name(tracing.collector.protocol).into(),
+        ),
+        Key::new(
+            "tls",
+            "mapping",
+            Preset::Means("the system's CA bundle"),
+            "Verification of an `https` endpoint, and the certificate that is presented to it: `ca`, \
                     `certificate` and the other keys of [`upstreams.<name>.tls`](#upstreamsnametls).",
-            needs_restart: false,
-            read: |field, draft| draft.tls = upstream_tls::tls(field),
-            show: |tracing| show_tls(&tracing.collector),
-        },
-        Key {
-            name: "headers",
-            value: "mapping of names to values",
-            preset: Preset::Means("none"),
-            about: "Headers that are sent to the collector with every message, such as the key of an account. The \
+            |field, draft| draft.tls = upstream_tls::tls(field),
+            |tracing| show_tls(&tracing.collector),
+        ),
+        Key::new(
+            "headers",
+            "mapping of names to values",
+            Preset::Means("none"),
+            "Headers that are sent to the collector with every message, such as the key of an account. The \
                     values are secrets: no page and no log shows them. They take precedence over \
                     `OTEL_EXPORTER_OTLP_HEADERS` of the environment.",
-            needs_restart: false,
-            read: |field, draft| draft.tracing.collector.headers = headers(field),
-            show: |tracing| show_headers(&tracing.collector),
-        },
-        Key {
-            name: "percent",
-            value: "percentage, up to 100",
-            preset: Preset::Is("1"),
-            about: "The percentage of traces beginning here that are recorded, chosen at random. Continued traces \
+            |field, draft| draft.tracing.collector.headers = headers(field),
+            |tracing| show_headers(&tracing.collector),
+        ),
+        Key::new(
+            "percent",
+            "percentage, up to 100",
+            Preset::Is("1"),
+            "The percentage of traces beginning here that are recorded, chosen at random. Continued traces \
                     are recorded if the parent is sampled.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.tracing.parts, fraction::percentage),
-            show: |tracing| fraction::show(tracing.parts).into(),
-        },
-        Key {
-            name: "parents",
-            value: "`trusted_proxies`, `all` or `off`",
-            preset: Preset::Is("trusted_proxies"),
-            about: "The clients from which a `traceparent` is continued; for others it is replaced. With `all`, \
+            |field, draft| field.set(&mut draft.tracing.parts, fraction::percentage),
+            |tracing| fraction::show(tracing.parts).into(),
+        ),
+        Key::new(
+            "parents",
+            "`trusted_proxies`, `all` or `off`",
+            Preset::Is("trusted_proxies"),
+            "The clients from which a `traceparent` is continued; for others it is replaced. With `all`, \
                     clients decide what is recorded.",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.tracing.parents, word),
-            show: |tracing| name(tracing.parents).into(),
-        },
-        Key {
-            name: "service",
-            value: "text",
-            preset: Preset::Is("quadrille"),
-            about: "The name of this gateway at the collector (`service.name`).",
-            needs_restart: false,
-            read: |field, draft| field.set(&mut draft.tracing.collector.service, service),
-            show: |tracing| tracing.collector.service.as_str().into(),
-        },
+            |field, draft| field.set(&mut draft.tracing.parents, word),
+            |tracing| name(tracing.parents).into(),
+        ),
+        Key::new(
+            "service",
+            "text",
+            Preset::Is("quadrille"),
+            "The name of this gateway at the collector (`service.name`).",
+            |field, draft| field.set(&mut draft.tracing.collector.service, service),
+            |tracing| tracing.collector.service.as_str().into(),
+        ),
     ],
 };
 

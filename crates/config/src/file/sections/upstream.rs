@@ -23,134 +23,122 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
     path: "upstreams.<name>",
     about: "A named group of servers that routes point to.",
     keys: &[
-        Key {
-            name: "servers",
-            value: "list of `host:port` or mappings",
-            preset: Preset::Required,
-            about: "The servers. A name is resolved at start, on reloads, and at the times that \
+        Key::new(
+            "servers",
+            "list of `host:port` or mappings",
+            Preset::Required,
+            "The servers. A name is resolved at start, on reloads, and at the times that \
                     `dns_refresh` sets.",
-            needs_restart: false,
-            read: |field, upstream| upstream.servers = servers(field),
-            show: |upstream| upstream.servers.iter().map(|server| SERVER.show(server)).collect(),
-        },
-        Key {
-            name: "dns_refresh",
-            value: "`ttl`, duration, or `off`",
-            preset: Preset::Is("ttl"),
-            about: "The time at which names of servers are resolved again: after the time to live of their records \
+            |field, upstream| upstream.servers = servers(field),
+            |upstream| upstream.servers.iter().map(|server| SERVER.show(server)).collect(),
+        ),
+        Key::new(
+            "dns_refresh",
+            "`ttl`, duration, or `off`",
+            Preset::Is("ttl"),
+            "The time at which names of servers are resolved again: after the time to live of their records \
                     (at most 10 min) or at an interval, and not more often than every second; with `off`, on reloads \
                     only. If that fails, they keep their addresses; connections to a removed address are not used \
                     for new requests.",
-            needs_restart: false,
-            read: |field, upstream| field.set(&mut upstream.dns_refresh, resolver::refresh),
-            show: |upstream| resolver::show_refresh(upstream.dns_refresh),
-        },
-        Key {
-            name: "balance",
-            value: "`round_robin`, `random`, `least_request`, `client_ip` or `hash`",
-            preset: Preset::Is("round_robin"),
-            about: "Load-balancing policy; all respect weights. `client_ip` keeps a client on one server by \
+            |field, upstream| field.set(&mut upstream.dns_refresh, resolver::refresh),
+            |upstream| resolver::show_refresh(upstream.dns_refresh),
+        ),
+        Key::new(
+            "balance",
+            "`round_robin`, `random`, `least_request`, `client_ip` or `hash`",
+            Preset::Is("round_robin"),
+            "Load-balancing policy; all respect weights. `client_ip` keeps a client on one server by \
                     consistent hashing, and distributes load less evenly; `hash` does so by the properties that \
                     the route's `sticky` names.",
-            needs_restart: false,
-            read: |field, upstream| field.set(&mut upstream.balance, word),
-            show: |upstream| name(upstream.balance).into(),
-        },
-        Key {
-            name: "health",
-            value: "mapping, `on` or `off`",
-            preset: Preset::Is("off"),
-            about: "Active health checks. With `off`, every server is assumed to be healthy, and a failed server \
+            |field, upstream| field.set(&mut upstream.balance, word),
+            |upstream| name(upstream.balance).into(),
+        ),
+        Key::new(
+            "health",
+            "mapping, `on` or `off`",
+            Preset::Is("off"),
+            "Active health checks. With `off`, every server is assumed to be healthy, and a failed server \
                     costs a failed attempt for each request that is sent to it.",
-            needs_restart: false,
-            read: |field, upstream| upstream.health = health::health(field),
-            show: |upstream| or_off(upstream.health.as_ref(), |health| HEALTH.show(health)),
-        },
-        Key {
-            name: "outlier_detection",
-            value: "mapping, `on` or `off`",
-            preset: Preset::Is("off"),
-            about: "Ejects servers that fail, detected from their responses to requests.",
-            needs_restart: false,
-            read: |field, upstream| upstream.outlier_detection = outlier_detection::outlier_detection(field),
-            show: |upstream| {
+            |field, upstream| upstream.health = health::health(field),
+            |upstream| or_off(upstream.health.as_ref(), |health| HEALTH.show(health)),
+        ),
+        Key::new(
+            "outlier_detection",
+            "mapping, `on` or `off`",
+            Preset::Is("off"),
+            "Ejects servers that fail, detected from their responses to requests.",
+            |field, upstream| upstream.outlier_detection = outlier_detection::outlier_detection(field),
+            |upstream| {
                 or_off(upstream.outlier_detection.as_ref(), |outliers| OUTLIER_DETECTION.show(outliers))
             },
-        },
-        Key {
-            name: "limits",
-            value: "mapping",
-            preset: Preset::Means("none"),
-            about: "Maximum number of concurrent requests and connections.",
-            needs_restart: false,
-            read: |field, upstream| _ = UPSTREAM_LIMITS.read(field, &mut upstream.limits),
-            show: |upstream| {
+        ),
+        Key::new(
+            "limits",
+            "mapping",
+            Preset::Means("none"),
+            "Maximum number of concurrent requests and connections.",
+            |field, upstream| _ = UPSTREAM_LIMITS.read(field, &mut upstream.limits),
+            |upstream| {
                 (upstream.limits != UpstreamLimits::default())
                     .then(|| UPSTREAM_LIMITS.show(&upstream.limits))
                     .into()
             },
-        },
-        Key {
-            name: "tls",
-            value: "mapping, `on` or `off`",
-            preset: Preset::Is("off"),
-            about: "TLS to the servers. Costs a handshake for each new connection; the pool reduces their \
+        ),
+        Key::new(
+            "tls",
+            "mapping, `on` or `off`",
+            Preset::Is("off"),
+            "TLS to the servers. Costs a handshake for each new connection; the pool reduces their \
                     number.",
-            needs_restart: false,
-            read: |field, upstream| upstream.tls = upstream_tls::tls(field),
-            show: |upstream| or_off(upstream.tls.as_ref(), |tls| UPSTREAM_TLS.show(tls)),
-        },
-        Key {
-            name: "protocol",
-            value: "`auto`, `http1`, `http2` or `of_request`",
-            preset: Preset::Is("auto"),
-            about: "The HTTP version used with the servers. `auto` uses what ALPN selects, and HTTP/1.1 in plain \
+            |field, upstream| upstream.tls = upstream_tls::tls(field),
+            |upstream| or_off(upstream.tls.as_ref(), |tls| UPSTREAM_TLS.show(tls)),
+        ),
+        Key::new(
+            "protocol",
+            "`auto`, `http1`, `http2` or `of_request`",
+            Preset::Is("auto"),
+            "The HTTP version used with the servers. `auto` uses what ALPN selects, and HTTP/1.1 in plain \
                     text; `http2` in plain text needs servers that accept it with prior knowledge; `of_request` is \
                     `http1` for requests received over HTTP/1.1, and `http2` for others. Not in `tcp` mode.",
-            needs_restart: false,
-            read: |field, upstream| field.set(&mut upstream.protocol, word),
-            show: |upstream| name(upstream.protocol).into(),
-        },
-        Key {
-            name: "proxy_protocol",
-            value: "`off`, `v1` or `v2`",
-            preset: Preset::Is("off"),
-            about: "Announce the client's address to the server. Such connections belong to one client, so the pool \
+            |field, upstream| field.set(&mut upstream.protocol, word),
+            |upstream| name(upstream.protocol).into(),
+        ),
+        Key::new(
+            "proxy_protocol",
+            "`off`, `v1` or `v2`",
+            Preset::Is("off"),
+            "Announce the client's address to the server. Such connections belong to one client, so the pool \
                     cannot share them between clients.",
-            needs_restart: false,
-            read: |field, upstream| field.set(&mut upstream.proxy_protocol, word),
-            show: |upstream| name(upstream.proxy_protocol).into(),
-        },
-        Key {
-            name: "retries",
-            value: "count, or `0`",
-            preset: Preset::Is("1"),
-            about: "Maximum number of times that a request is sent again, on another connection or to another server, \
+            |field, upstream| field.set(&mut upstream.proxy_protocol, word),
+            |upstream| name(upstream.proxy_protocol).into(),
+        ),
+        Key::new(
+            "retries",
+            "count, or `0`",
+            Preset::Is("1"),
+            "Maximum number of times that a request is sent again, on another connection or to another server, \
                     if no connection could be opened, if the server refused it by HTTP/2, or, for idempotent methods, \
                     if a connection from the pool was closed. Retries add load while servers fail.",
-            needs_restart: false,
-            read: |field, upstream| field.set(&mut upstream.retries, count_or_zero),
-            show: |upstream| upstream.retries.into(),
-        },
-        Key {
-            name: "pool",
-            value: "count",
-            preset: Preset::Is("128"),
-            about: "Maximum number of HTTP/1.1 connections to each server, for each event-loop thread, that stay open between requests. While all of them are in use, a request waits up to 3 ms for one of them, and then opens another. \
+            |field, upstream| field.set(&mut upstream.retries, count_or_zero),
+            |upstream| upstream.retries.into(),
+        ),
+        Key::new(
+            "pool",
+            "count",
+            Preset::Is("128"),
+            "Maximum number of HTTP/1.1 connections to each server, for each event-loop thread, that stay open between requests. While all of them are in use, a request waits up to 3 ms for one of them, and then opens another. \
                     Each costs memory and a file descriptor here and on the server.",
-            needs_restart: false,
-            read: |field, upstream| field.set(&mut upstream.pool, count),
-            show: |upstream| upstream.pool.get().into(),
-        },
-        Key {
-            name: "timeouts",
-            value: "mapping",
-            preset: Preset::Means("its defaults"),
-            about: "Timeouts of slow servers.",
-            needs_restart: false,
-            read: |field, upstream| _ = UPSTREAM_TIMEOUTS.read(field, &mut upstream.timeouts),
-            show: |upstream| UPSTREAM_TIMEOUTS.show(&upstream.timeouts),
-        },
+            |field, upstream| field.set(&mut upstream.pool, count),
+            |upstream| upstream.pool.get().into(),
+        ),
+        Key::new(
+            "timeouts",
+            "mapping",
+            Preset::Means("its defaults"),
+            "Timeouts of slow servers.",
+            |field, upstream| _ = UPSTREAM_TIMEOUTS.read(field, &mut upstream.timeouts),
+            |upstream| UPSTREAM_TIMEOUTS.show(&upstream.timeouts),
+        ),
     ],
 };
 
@@ -158,27 +146,25 @@ pub(super) const SERVER: Section<Server> = Section {
     path: "upstreams.<name>.servers[]",
     about: "One server. `host:port` or `unix:/path` alone is short for a mapping with that `address`.",
     keys: &[
-        Key {
-            name: "address",
-            value: "`host:port` or `unix:/path`",
-            preset: Preset::Required,
-            about: "A name or an IP address; IPv6 in brackets and quotes, `\"[::1]:8080\"`. A name with several \
+        Key::new(
+            "address",
+            "`host:port` or `unix:/path`",
+            Preset::Required,
+            "A name or an IP address; IPv6 in brackets and quotes, `\"[::1]:8080\"`. A name with several \
                     addresses counts as several servers. `unix:/run/app.sock` is a Unix socket, and `unix:@name` an \
                     abstract one; for TLS, the name of a server on a Unix socket is `localhost` unless \
                     `server_name` is set.",
-            needs_restart: false,
-            read: |field, server| field.set(&mut server.address, server_address),
-            show: |server| server.address.as_str().into(),
-        },
-        Key {
-            name: "weight",
-            value: "count",
-            preset: Preset::Is("1"),
-            about: "The share of the requests, relative to the other servers.",
-            needs_restart: false,
-            read: |field, server| field.set(&mut server.weight, count),
-            show: |server| server.weight.get().into(),
-        },
+            |field, server| field.set(&mut server.address, server_address),
+            |server| server.address.as_str().into(),
+        ),
+        Key::new(
+            "weight",
+            "count",
+            Preset::Is("1"),
+            "The share of the requests, relative to the other servers.",
+            |field, server| field.set(&mut server.weight, count),
+            |server| server.weight.get().into(),
+        ),
     ],
 };
 
@@ -186,43 +172,39 @@ pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
     path: "upstreams.<name>.timeouts",
     about: "Timeouts of slow servers. Longer times let more requests accumulate at a server that hangs.",
     keys: &[
-        Key {
-            name: "connect",
-            value: "duration",
-            preset: Preset::Is("5s"),
-            about: "Time limit of the TCP and the TLS handshake together.",
-            needs_restart: false,
-            read: |field, timeouts| field.set(&mut timeouts.connect, timeout),
-            show: |timeouts| time(timeouts.connect),
-        },
-        Key {
-            name: "read",
-            value: "duration",
-            preset: Preset::Is("60s"),
-            about: "Time limit without a byte from the server while a response is due.",
-            needs_restart: false,
-            read: |field, timeouts| field.set(&mut timeouts.read, timeout),
-            show: |timeouts| time(timeouts.read),
-        },
-        Key {
-            name: "write",
-            value: "duration",
-            preset: Preset::Is("60s"),
-            about: "Time limit while the server accepts no byte of the request.",
-            needs_restart: false,
-            read: |field, timeouts| field.set(&mut timeouts.write, timeout),
-            show: |timeouts| time(timeouts.write),
-        },
-        Key {
-            name: "idle",
-            value: "duration",
-            preset: Preset::Is("60s"),
-            about: "Time that an idle connection stays in the pool. Set it below the server's own idle timeout, \
+        Key::new(
+            "connect",
+            "duration",
+            Preset::Is("5s"),
+            "Time limit of the TCP and the TLS handshake together.",
+            |field, timeouts| field.set(&mut timeouts.connect, timeout),
+            |timeouts| time(timeouts.connect),
+        ),
+        Key::new(
+            "read",
+            "duration",
+            Preset::Is("60s"),
+            "Time limit without a byte from the server while a response is due.",
+            |field, timeouts| field.set(&mut timeouts.read, timeout),
+            |timeouts| time(timeouts.read),
+        ),
+        Key::new(
+            "write",
+            "duration",
+            Preset::Is("60s"),
+            "Time limit while the server accepts no byte of the request.",
+            |field, timeouts| field.set(&mut timeouts.write, timeout),
+            |timeouts| time(timeouts.write),
+        ),
+        Key::new(
+            "idle",
+            "duration",
+            Preset::Is("60s"),
+            "Time that an idle connection stays in the pool. Set it below the server's own idle timeout, \
                     or requests are sent on connections that the server is closing.",
-            needs_restart: false,
-            read: |field, timeouts| field.set(&mut timeouts.idle, timeout),
-            show: |timeouts| time(timeouts.idle),
-        },
+            |field, timeouts| field.set(&mut timeouts.idle, timeout),
+            |timeouts| time(timeouts.idle),
+        ),
     ],
 };
 

@@ -12,44 +12,40 @@ pub(super) const UPSTREAM_LIMITS: Section<UpstreamLimits> = Section {
     about: "Limits on the load of all servers of this upstream together, from all event loops. Requests beyond them \
             receive a 503 response at once, so that slow servers do not accumulate requests whose clients have left.",
     keys: &[
-        Key {
-            name: "connections",
-            value: "count",
-            preset: Preset::Means("no limit"),
-            about: "Maximum number of connections in `tcp` mode. In `http` mode, maximum number of active requests that are known to need a connection each: WebSockets, and all requests if the upstream has `protocol: http1`, or neither TLS nor \
+        Key::new(
+            "connections",
+            "count",
+            Preset::Means("no limit"),
+            "Maximum number of connections in `tcp` mode. In `http` mode, maximum number of active requests that are known to need a connection each: WebSockets, and all requests if the upstream has `protocol: http1`, or neither TLS nor \
                     `protocol: http2`. Idle connections of the `pool` do not count.",
-            needs_restart: false,
-            read: |field, limits| limits.connections = field.parse(count),
-            show: |limits| limits.connections.map(NonZeroUsize::get).into(),
-        },
-        Key {
-            name: "pending",
-            value: "count, or `0`",
-            preset: Preset::Means("no limit"),
-            about: "Maximum number of requests that wait for one of these `connections`, in order of arrival. \
+            |field, limits| limits.connections = field.parse(count),
+            |limits| limits.connections.map(NonZeroUsize::get).into(),
+        ),
+        Key::new(
+            "pending",
+            "count, or `0`",
+            Preset::Means("no limit"),
+            "Maximum number of requests that wait for one of these `connections`, in order of arrival. \
                     Connections in `tcp` mode do not wait.",
-            needs_restart: false,
-            read: |field, limits| limits.pending = field.parse(count_or_zero),
-            show: |limits| limits.pending.into(),
-        },
-        Key {
-            name: "requests",
-            value: "count",
-            preset: Preset::Means("no limit"),
-            about: "Maximum number of active requests, including those that wait.",
-            needs_restart: false,
-            read: |field, limits| limits.requests = field.parse(count),
-            show: |limits| limits.requests.map(NonZeroUsize::get).into(),
-        },
-        Key {
-            name: "retries",
-            value: "count, or `0`",
-            preset: Preset::Means("no limit"),
-            about: "Maximum number of active retries. A request that fails at this limit is not retried, so that \
+            |field, limits| limits.pending = field.parse(count_or_zero),
+            |limits| limits.pending.into(),
+        ),
+        Key::new(
+            "requests",
+            "count",
+            Preset::Means("no limit"),
+            "Maximum number of active requests, including those that wait.",
+            |field, limits| limits.requests = field.parse(count),
+            |limits| limits.requests.map(NonZeroUsize::get).into(),
+        ),
+        Key::new(
+            "retries",
+            "count, or `0`",
+            Preset::Means("no limit"),
+            "Maximum number of active retries. A request that fails at this limit is not retried, so that \
                     retries do not multiply the load of overloaded servers.",
-            needs_restart: false,
-            read: |field, limits| limits.retries = field.parse(count_or_zero),
-            show: |limits| limits.retries.into(),
-        },
+            |field, limits| limits.retries = field.parse(count_or_zero),
+            |limits| limits.retries.into(),
+        ),
     ],
 };

@@ -20,83 +20,75 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
     path: "upstreams.<name>.tls",
     about: "TLS to the servers. `on` verifies their certificates against the system's CA bundle.",
     keys: &[
-        Key {
-            name: "server_name",
-            value: "host",
-            preset: Preset::Means("the host of the server's address, `localhost` for a Unix socket"),
-            about: "The name sent as SNI; the server's certificate must be valid for it.",
-            needs_restart: false,
-            read: |field, tls| tls.server_name = field.parse(values::host),
-            show: |tls| tls.server_name.as_deref().into(),
-        },
-        Key {
-            name: "ca",
-            value: "path, or PEM text",
-            preset: Preset::Means("the system's CA bundle"),
-            about: "The CA certificates in PEM that the servers' certificates must chain to.",
-            needs_restart: false,
-            read: |field, tls| (tls.ca, tls.ca_place) = (field.pem(), Some(field.place())),
-            show: |tls| tls.ca.as_ref().map(source).into(),
-        },
-        Key {
-            name: "certificate",
-            value: "mapping with `chain` and `key`",
-            preset: Preset::Means("none"),
-            about: "The certificate presented to servers that request one: PEM, as in \
+        Key::new(
+            "server_name",
+            "host",
+            Preset::Means("the host of the server's address, `localhost` for a Unix socket"),
+            "The name sent as SNI; the server's certificate must be valid for it.",
+            |field, tls| tls.server_name = field.parse(values::host),
+            |tls| tls.server_name.as_deref().into(),
+        ),
+        Key::new(
+            "ca",
+            "path, or PEM text",
+            Preset::Means("the system's CA bundle"),
+            "The CA certificates in PEM that the servers' certificates must chain to.",
+            |field, tls| (tls.ca, tls.ca_place) = (field.pem(), Some(field.place())),
+            |tls| tls.ca.as_ref().map(source).into(),
+        ),
+        Key::new(
+            "certificate",
+            "mapping with `chain` and `key`",
+            Preset::Means("none"),
+            "The certificate presented to servers that request one: PEM, as in \
                     [`listeners[].certificates[]`](#listenerscertificates), with its key on this machine. The key is \
                     used on the event loop, in full handshakes; connections that resume a session do not need it.",
-            needs_restart: false,
-            read: |field, tls| tls.certificate = client_certificate(field).map(Arc::new),
-            show: |tls| tls.certificate.as_ref().map(|certificate| CERTIFICATE.show(certificate)).into(),
-        },
-        Key {
-            name: "min",
-            value: "`1.0`, `1.1`, `1.2` or `1.3`",
-            preset: Preset::Is("1.2"),
-            about: "The lowest TLS version used with the servers.",
-            needs_restart: false,
-            read: |field, tls| field.set(&mut tls.parameters.min, word),
-            show: |tls| name(tls.parameters.min).into(),
-        },
-        Key {
-            name: "max",
-            value: "`1.0`, `1.1`, `1.2` or `1.3`",
-            preset: Preset::Is("1.3"),
-            about: "The highest TLS version used with the servers.",
-            needs_restart: false,
-            read: |field, tls| field.set(&mut tls.parameters.max, word),
-            show: |tls| name(tls.parameters.max).into(),
-        },
-        Key {
-            name: "groups",
-            value: "list of groups",
-            preset: Preset::Is("[X25519MLKEM768, X25519, P-256, P-384]"),
-            about: "Key-exchange groups that are offered, most preferred first; `P-521` exists too. Key shares of the \
+            |field, tls| tls.certificate = client_certificate(field).map(Arc::new),
+            |tls| tls.certificate.as_ref().map(|certificate| CERTIFICATE.show(certificate)).into(),
+        ),
+        Key::new(
+            "min",
+            "`1.0`, `1.1`, `1.2` or `1.3`",
+            Preset::Is("1.2"),
+            "The lowest TLS version used with the servers.",
+            |field, tls| field.set(&mut tls.parameters.min, word),
+            |tls| name(tls.parameters.min).into(),
+        ),
+        Key::new(
+            "max",
+            "`1.0`, `1.1`, `1.2` or `1.3`",
+            Preset::Is("1.3"),
+            "The highest TLS version used with the servers.",
+            |field, tls| field.set(&mut tls.parameters.max, word),
+            |tls| name(tls.parameters.max).into(),
+        ),
+        Key::new(
+            "groups",
+            "list of groups",
+            Preset::Is("[X25519MLKEM768, X25519, P-256, P-384]"),
+            "Key-exchange groups that are offered, most preferred first; `P-521` exists too. Key shares of the \
                     first and, after `X25519MLKEM768`, of the next are sent at once.",
-            needs_restart: false,
-            read: |field, tls| tls.parameters.groups = groups(field, tls.parameters.max),
-            show: |tls| tls.parameters.groups.iter().map(|group| name(*group)).collect(),
-        },
-        Key {
-            name: "cipher_suites",
-            value: "list of suites",
-            preset: Preset::Means("those that BoringSSL offers, except 3DES"),
-            about: "Suites of TLS 1.2 and below that are offered, as in \
+            |field, tls| tls.parameters.groups = groups(field, tls.parameters.max),
+            |tls| tls.parameters.groups.iter().map(|group| name(*group)).collect(),
+        ),
+        Key::new(
+            "cipher_suites",
+            "list of suites",
+            Preset::Means("those that BoringSSL offers, except 3DES"),
+            "Suites of TLS 1.2 and below that are offered, as in \
                     [`listeners[].tls`](#listenerstls). Those of TLS 1.3 are always offered.",
-            needs_restart: false,
-            read: |field, tls| tls.parameters.ciphers = cipher_suites(field),
-            show: |tls| list(tls.parameters.ciphers.iter().map(|suite| suite.as_str().into())),
-        },
-        Key {
-            name: "verify",
-            value: "`on` or `off`",
-            preset: Preset::Is("on"),
-            about: "Check the servers' certificates. With `off`, any party on the network path can \
+            |field, tls| tls.parameters.ciphers = cipher_suites(field),
+            |tls| list(tls.parameters.ciphers.iter().map(|suite| suite.as_str().into())),
+        ),
+        Key::new(
+            "verify",
+            "`on` or `off`",
+            Preset::Is("on"),
+            "Check the servers' certificates. With `off`, any party on the network path can \
                     impersonate them.",
-            needs_restart: false,
-            read: |field, tls| field.set(&mut tls.verify, switch),
-            show: |tls| tls.verify.into(),
-        },
+            |field, tls| field.set(&mut tls.verify, switch),
+            |tls| tls.verify.into(),
+        ),
     ],
 };
 

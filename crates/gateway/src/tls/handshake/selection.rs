@@ -42,6 +42,9 @@ pub(crate) enum Alert {
 
 /// Sends an alert that ends the handshake. Called in BoringSSL's callbacks only.
 pub(crate) fn send_alert(ssl: &SslRef, alert: Alert) {
+    if let (Alert::UnrecognizedName, Some(state)) = (alert, HandshakeState::attached(ssl)) {
+        let _ = state.unknown_name.set(());
+    }
     // SAFETY: the connection is live and in its handshake, where BoringSSL sends alerts itself.
     unsafe { ffi::SSL_send_fatal_alert(ssl.as_ptr(), alert as u8) };
     // The result of sending is irrelevant, and must not remain in the thread's error queue.
