@@ -22,6 +22,7 @@ mod configuration_source;
 mod connection;
 mod fraction;
 mod handover;
+mod header_list;
 mod host_map;
 mod http;
 mod keyserver;

@@ -62,7 +62,7 @@ pub(crate) fn of(status: u16, words: &'static str, headers: &HeaderMap) -> Respo
 /// 12.5.1).
 pub(crate) fn wanted(headers: &HeaderMap) -> Form {
     let mut best = (0, Form::Text);
-    for (range, quality) in qualities(headers, &header::ACCEPT) {
+    for (range, quality) in qualities(headers, header::ACCEPT) {
         let form = match range.to_ascii_lowercase().as_str() {
             "text/html" | "application/xhtml+xml" => Form::Html,
             "application/json" | "application/problem+json" => Form::Json,

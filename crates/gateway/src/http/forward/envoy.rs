@@ -2,11 +2,14 @@
 //! Envoy.
 
 use super::destination::Destination;
-use crate::http::request::{
-    Request,
-    envoy_headers::{
-        ATTEMPT_COUNT, DURATION, EXPECTED, FOR_US, MAX_RETRIES, RETRIED_STATUSES, RETRY_ON, TIMEOUT,
-        TIMEOUT_IS_EMPTY, TRY_TIMEOUT, Use,
+use crate::{
+    header_list,
+    http::request::{
+        Request,
+        envoy_headers::{
+            ATTEMPT_COUNT, DURATION, EXPECTED, FOR_US, MAX_RETRIES, RETRIED_STATUSES, RETRY_ON, TIMEOUT,
+            TIMEOUT_IS_EMPTY, TRY_TIMEOUT, Use,
+        },
     },
 };
 use http::{HeaderMap, HeaderName, HeaderValue, uri::PathAndQuery};
@@ -50,16 +53,12 @@ pub(crate) fn as_asked(request: &Request, to: &Forward) -> Option<Box<Forward>> 
 }
 
 fn retry(headers: &HeaderMap, policy: &mut RetryPolicy) {
-    let words = |name: &HeaderName| {
-        let text = headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect::<Vec<_>>()
-    };
     let statuses: Vec<u16> =
-        words(&RETRIED_STATUSES).iter().filter_map(|status| status.parse().ok()).collect();
+        header_list::members(headers, RETRIED_STATUSES).filter_map(|status| status.parse().ok()).collect();
     if !policy.on.statuses.is_empty() {
         policy.on.statuses.extend(&statuses);
     }
-    for word in words(&RETRY_ON) {
+    for word in header_list::members(headers, RETRY_ON) {
         policy.on.add(word, &statuses);
     }
     if policy.on != RetryOn::default()

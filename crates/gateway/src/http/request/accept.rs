@@ -1,14 +1,14 @@
 //! `Accept` and `Accept-Encoding` negotiation (q-values, RFC 9110 section 12.4.2).
 
+use crate::header_list;
 use http::{HeaderMap, HeaderName};
 
 /// Iterates over the elements of a header such as `Accept`, without parameters, each with its q-value in thousandths.
 pub(crate) fn qualities<'a>(
     headers: &'a HeaderMap,
-    name: &HeaderName,
+    name: HeaderName,
 ) -> impl Iterator<Item = (&'a str, u16)> + use<'a> {
-    let lines = headers.get_all(name).into_iter().map(|line| line.to_str().unwrap_or_default());
-    lines.flat_map(|line| line.split(',')).filter_map(|range| {
+    header_list::members(headers, name).filter_map(|range| {
         let mut parts = range.split(';').map(str::trim);
         let named = parts.next().filter(|named| !named.is_empty())?;
         let weight = |part: &'a str| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));

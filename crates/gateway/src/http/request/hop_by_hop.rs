@@ -1,5 +1,6 @@
 //! Hop-by-hop headers (RFC 9110 section 7.6.1).
 
+use crate::header_list;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -38,7 +39,7 @@ pub(crate) fn remove_always(headers: &mut HeaderMap) {
     }
     let [_, te, ..] = present;
     // Trailers pass, and gRPC requires this header.
-    let trailers = te && tokens(headers, &header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
+    let trailers = te && header_list::has(headers, header::TE, "trailers");
     for (name, _) in NAMES.iter().zip(present).filter(|(_, present)| *present) {
         headers.remove(name);
     }
@@ -52,7 +53,7 @@ pub(crate) fn remove_named(headers: &mut HeaderMap) {
     if !headers.contains_key(header::CONNECTION) {
         return;
     }
-    let named: Vec<HeaderName> = tokens(headers, &header::CONNECTION)
+    let named: Vec<HeaderName> = header_list::members(headers, header::CONNECTION)
         // These options do not name headers, and mostly there are no others.
         .filter(|token| !["keep-alive", "close"].iter().any(|option| token.eq_ignore_ascii_case(option)))
         .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
@@ -68,14 +69,8 @@ pub(crate) fn remove_named(headers: &mut HeaderMap) {
 /// Returns whether an HTTP/1.1 request opens a WebSocket (RFC 6455 section 4.1).
 pub(crate) fn asks_for_websocket(headers: &HeaderMap) -> bool {
     headers.contains_key(header::UPGRADE)
-        && tokens(headers, &header::UPGRADE).any(|token| token.eq_ignore_ascii_case("websocket"))
-        && tokens(headers, &header::CONNECTION).any(|token| token.eq_ignore_ascii_case("upgrade"))
-}
-
-/// Iterates over the members of a list header.
-fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
-    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(str::trim)
+        && header_list::has(headers, header::UPGRADE, "websocket")
+        && header_list::has(headers, header::CONNECTION, "upgrade")
 }
 
 #[cfg(test)]

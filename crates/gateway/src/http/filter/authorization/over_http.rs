@@ -2,6 +2,7 @@
 
 use super::verdict::{Changes, Verdict};
 use crate::{
+    header_list,
     http::{
         filter::service_call::{CallError, direct, is_fixed},
         request::Request,
@@ -76,8 +77,7 @@ pub(super) fn verdict(
         response: pairs().filter(|(name, _)| listed(&service.client_headers_on_success, name)).collect(),
         ..Changes::default()
     };
-    let removed = headers.get_all(TO_REMOVE).iter().filter_map(|value| value.to_str().ok());
-    let names = removed.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok());
+    let names = header_list::members(headers, TO_REMOVE).filter_map(|name| name.parse().ok());
     changes.remove = names.filter(|name| !is_fixed(name)).collect();
     Ok(Verdict::Allowed(changes))
 }

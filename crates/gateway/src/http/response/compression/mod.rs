@@ -7,7 +7,7 @@ mod negotiation;
 pub(crate) use compressed_body::CompressedBody;
 pub(crate) use encoder::Encoder;
 
-use crate::{connection::Connection, http::request::Request};
+use crate::{connection::Connection, header_list, http::request::Request};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header, response};
 use quadrille_config::model::{Compression, ContentCoding};
 
@@ -71,7 +71,7 @@ fn is_fixed(headers: &HeaderMap) -> bool {
     coded > 0
         || headers.contains_key(header::CONTENT_RANGE)
         || content_type(headers).is_some_and(is_grpc)
-        || says(headers, header::CACHE_CONTROL, "no-transform")
+        || header_list::has(headers, header::CACHE_CONTROL, "no-transform")
 }
 
 /// Returns whether the media type is `application/grpc`, also with a suffix such as `+proto` or `-web`.
@@ -108,18 +108,15 @@ fn holds_no_secret(headers: &HeaderMap) -> bool {
         "image/svg+xml",
     ];
     let own = content_type(headers).unwrap_or_default();
-    CODE.iter().any(|code| own.eq_ignore_ascii_case(code)) || says(headers, header::CACHE_CONTROL, "public")
-}
-
-/// Returns whether a list header contains this token.
-fn says(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
-    let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).any(|said| said.trim().eq_ignore_ascii_case(word))
+    CODE.iter().any(|code| own.eq_ignore_ascii_case(code))
+        || header_list::has(headers, header::CACHE_CONTROL, "public")
 }
 
 /// Makes caches distinguish responses by `Accept-Encoding`.
 fn depend_on_client(headers: &mut HeaderMap) {
-    if !says(headers, header::VARY, "accept-encoding") && !says(headers, header::VARY, "*") {
+    if !header_list::has(headers, header::VARY, "accept-encoding")
+        && !header_list::has(headers, header::VARY, "*")
+    {
         headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     }
 }

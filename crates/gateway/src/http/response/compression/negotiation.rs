@@ -8,7 +8,7 @@ use quadrille_config::model::ContentCoding;
 /// accepts none or prefers the unchanged body.
 pub(super) fn choose(codings: &[ContentCoding], headers: &HeaderMap) -> Option<ContentCoding> {
     let accepted = |wanted: &str| {
-        let all = || qualities(headers, &header::ACCEPT_ENCODING);
+        let all = || qualities(headers, header::ACCEPT_ENCODING);
         let named = |wanted: &str| all().find(|(named, _)| named.eq_ignore_ascii_case(wanted));
         named(wanted).map(|(_, quality)| quality).ok_or_else(|| named("*").map_or(0, |(_, quality)| quality))
     };

@@ -113,7 +113,8 @@ fn stays_open(headers: &HeaderMap, version: Version) -> bool {
     }
 }
 
-/// Returns the members of a list. A value that is not text yields an unknown member.
+/// Returns the members of a list that frames a body: also empty ones, which are invalid there. A value that is not text
+/// yields an unknown member.
 fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let values = headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or("?"));
     values.flat_map(|value| value.split(',')).map(str::trim)
