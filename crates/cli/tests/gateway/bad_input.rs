@@ -121,9 +121,9 @@ fn chains_that_cannot_be_used() {
     check(good.key.clone(), &["no certificate"]);
     let pem = std::fs::read_to_string(&good.chain).expect("a certificate");
     let half = pem.lines().take(4).collect::<Vec<_>>().join("\n");
-    check(written(&certificates, "half.pem", half.as_bytes()), &["malformed"]);
+    check(written(&certificates, "half.pem", half.as_bytes()), &["damaged"]);
     let broken = pem.replacen("MII", "AAA", 1);
-    check(written(&certificates, "broken.pem", broken.as_bytes()), &["malformed"]);
+    check(written(&certificates, "broken.pem", broken.as_bytes()), &["damaged"]);
     let leaf_last = [std::fs::read_to_string(certificates.ca()).expect("the CA"), pem].concat();
     let path = written(&certificates, "leaf-last.pem", leaf_last.as_bytes());
     let pair = Pair { chain: path.clone(), ..good.clone() };
