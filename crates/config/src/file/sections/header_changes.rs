@@ -73,7 +73,7 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
                     `{client_certificate_sha256}`. `{{` is a literal brace. If the result is empty, the header is \
                     not added, and `set` removes the one that the client has sent.",
             |field, draft| draft.value = field.parse(header_text),
-            |change| show_value(change),
+            show_value,
         ),
     ],
 };

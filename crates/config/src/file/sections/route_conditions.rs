@@ -73,7 +73,7 @@ pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
             Preset::Means("`on`"),
             "Whether the header must be present, or absent.",
             |field, draft| draft.present = field.parse(switch),
-            |header| show_present(header),
+            show_present,
         ),
         Key::new(
             "ignore_case",
