@@ -4,7 +4,11 @@ use quadrille_structure::{
     english::{self, Place},
     files, root, text,
 };
-use std::{path::Path, process::Command};
+use std::{
+    io::{self, Write},
+    path::Path,
+    process::Command,
+};
 
 /// Texts that others wrote, lists of the refused words, and recorded inputs.
 const EXEMPT: &[&str] = &[
@@ -83,7 +87,7 @@ fn subjects_of_commits_are_imperatives() {
         .current_dir(root())
         .output();
     let Some(log) = log.ok().filter(|log| log.status.success()) else {
-        eprintln!("SKIPPED: the subjects of commits: this copy has no history");
+        let _ = writeln!(io::stderr(), "SKIPPED: the subjects of commits: this copy has no history");
         return;
     };
     let log = String::from_utf8(log.stdout).expect("subjects are UTF-8");
