@@ -40,9 +40,9 @@ impl Setting {
         curl(&self.gateway, &self.certificates, &["--http1.1"], &format!("/[1-{requests}]"))
     }
 
-    /// Returns the sorted statuses of this many concurrent requests. The server responds once this many were
-    /// rejected.
-    fn at_a_time(&self, clients: usize, refused: usize, server: &HeldServer) -> Vec<u16> {
+    /// Returns the sorted statuses of this many concurrent requests. The server responds once it holds `held` of
+    /// them and `refused` of them were rejected.
+    fn at_a_time(&self, clients: usize, held: usize, refused: usize, server: &HeldServer) -> Vec<u16> {
         let address = self.gateway.address(0);
         let client = || {
             let connector = Connector::new(&self.certificates);
@@ -53,6 +53,7 @@ impl Setting {
             eventually("too few are refused", || {
                 clients.iter().filter(|client| client.is_finished()).count() >= refused
             });
+            server.wait_for(held);
             server.release();
             clients.into_iter().map(|client| client.join().expect("a client")).collect()
         });
@@ -92,6 +93,13 @@ impl HeldServer {
             }
         });
         Self { address, held }
+    }
+
+    /// Waits until this many requests have arrived and have no response.
+    fn wait_for(&self, requests: usize) {
+        eventually("too few requests reach the server", || {
+            self.held.state.lock().expect("no panic").now == requests
+        });
     }
 
     fn release(&self) {
@@ -217,16 +225,16 @@ fn a_server_that_cannot_be_reached_is_left_out() {
 fn requests_beyond_the_limit_are_answered_at_once() {
     let server = HeldServer::start();
     let setting = Setting::new(&[server.address.to_string()], "limits: {requests: 3}");
-    assert_eq!(setting.at_a_time(8, 5, &server), [200, 200, 200, 503, 503, 503, 503, 503]);
+    assert_eq!(setting.at_a_time(8, 3, 5, &server), [200, 200, 200, 503, 503, 503, 503, 503]);
     assert_eq!(server.most(), 3);
-    assert_eq!(setting.at_a_time(1, 0, &server), [200], "after the other requests have ended");
+    assert_eq!(setting.at_a_time(1, 0, 0, &server), [200], "after the other requests have ended");
 }
 
 #[test]
 fn requests_wait_for_a_connection_and_no_more_than_may() {
     let server = HeldServer::start();
     let setting = Setting::new(&[server.address.to_string()], "limits: {connections: 2, pending: 3}");
-    assert_eq!(setting.at_a_time(8, 3, &server), [200, 200, 200, 200, 200, 503, 503, 503]);
+    assert_eq!(setting.at_a_time(8, 2, 3, &server), [200, 200, 200, 200, 200, 503, 503, 503]);
     assert_eq!(server.most(), 2, "five requests, at most two concurrently");
 }
 
