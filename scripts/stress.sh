@@ -3,7 +3,8 @@
 #
 #   stress.sh [--times N] [--busy-only|--one-core-only] [ARGUMENT of cargo-nextest ...]
 #
-# Without arguments for cargo-nextest it runs the end-to-end tests. Prints a line for each run, and at the end each test that
+# Without arguments for cargo-nextest it runs the end-to-end tests. Tests run eight at once per core, so that they compete with each
+# other too. Prints a line for each run, and at the end each test that
 # failed at least once, with its log. Fails if there is one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -58,7 +59,8 @@ run() {
     [[ $1 != busy ]] || begin_loops
     # The first core that this process may use.
     [[ $1 != one-core ]] || pin=(taskset --cpu-list "$(taskset --cpu-list --pid $$ | grep --only-matching ': [0-9]*' | tr -d ': ')")
-    "${pin[@]}" cargo nextest run "${flags[@]}" --workspace --status-level fail --failure-output never "${selection[@]}" >"$log" 2>&1
+    "${pin[@]}" env NEXTEST_TEST_THREADS=$((8 * $(nproc))) cargo nextest run "${flags[@]}" --workspace --status-level fail \
+        --failure-output never "${selection[@]}" >"$log" 2>&1
     local status=$?
     end_loops
     cp target/nextest/default/junit.xml "$results/$1-$2.xml" 2>/dev/null || cat "$log"
