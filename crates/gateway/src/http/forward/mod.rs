@@ -143,17 +143,21 @@ impl Forwarding<'_> {
             upstream.counters.connect_failures.add();
         }
         let policy = to.retry.as_ref().unwrap_or(upstream.default_retry());
-        let decision = retry::decide(
-            policy,
-            &Failed {
-                failure,
-                attempts: self.attempts.tried.len(),
-                idempotent: request.method.is_idempotent(),
-                websocket: request.websocket,
-                out_of_time: self.attempts.is_out_of_time(),
-                repeatable: self.attempts.body.is_complete(),
-            },
-        );
+        // Most responses end here: only a listed failure costs a look at the clock and at the body.
+        let decision = match retry::is_listed(&policy.on, failure) {
+            false => Decision::Stop("the retry policy does not list the failure"),
+            true => retry::decide(
+                policy,
+                &Failed {
+                    failure,
+                    attempts: self.attempts.tried.len(),
+                    idempotent: request.method.is_idempotent(),
+                    websocket: request.websocket,
+                    out_of_time: self.attempts.is_out_of_time(),
+                    repeatable: self.attempts.body.is_complete(),
+                },
+            ),
+        };
         let decision = match decision {
             Decision::Again(_) if !self.has_budget() => {
                 Decision::Stop("the upstream's retry budget is exhausted")

@@ -66,12 +66,10 @@ impl Failure {
     }
 }
 
-/// Decides whether a failed attempt is followed by another one.
+/// Decides whether an attempt with a failure that the policy lists is followed by another one.
 pub(super) fn decide(policy: &RetryPolicy, failed: &Failed) -> Decision {
     let failure = failed.failure;
-    if !is_listed(&policy.on, failure) {
-        Decision::Stop("the retry policy does not list the failure")
-    } else if failed.attempts > policy.retries as usize {
+    if failed.attempts > policy.retries as usize {
         Decision::Stop("no retries are left")
     } else if failed.out_of_time {
         Decision::Stop("the deadline has passed")
@@ -86,7 +84,8 @@ pub(super) fn decide(policy: &RetryPolicy, failed: &Failed) -> Decision {
     }
 }
 
-fn is_listed(on: &RetryOn, failure: Failure) -> bool {
+/// Returns whether these conditions include a failure.
+pub(super) fn is_listed(on: &RetryOn, failure: Failure) -> bool {
     let RetryOn {
         connect_failure,
         refused_stream,
@@ -139,7 +138,7 @@ mod tests {
     }
 
     fn retries(policy: &RetryPolicy, failed: &Failed) -> bool {
-        matches!(decide(policy, failed), Decision::Again(_))
+        is_listed(&policy.on, failed.failure) && matches!(decide(policy, failed), Decision::Again(_))
     }
 
     #[test]
