@@ -21,7 +21,7 @@ pub(crate) mod resumption_backend;
 mod stream;
 
 pub(crate) use context::{ChainTls, Identities};
-pub(crate) use handshake::selection::Alert;
+pub(crate) use handshake::alert::Alert;
 pub(crate) use handshake_state::{ClientRejection, HandshakeState, KeyFailure, ResumptionState};
 pub(crate) use quic::{
     quic_start::{Arrival, ChainFinder, QuicStart},

@@ -1,8 +1,9 @@
 //! TLS-ALPN-01 challenges (RFC 8737): handshakes by which a certificate authority validates a name.
 
 use super::{
-    key_method::{EngineKey, alert_internal_error},
-    selection::{Alert, Selection, send_alert},
+    alert::{Alert, send_alert},
+    key_method::EngineKey,
+    selection::Selection,
 };
 use crate::{
     admission::Cost,
@@ -65,7 +66,7 @@ fn answer(
     if let Some(visit) = HandshakeState::visit(hello.ssl()) {
         let cost = |_| Cost::Full { key_type: KeyType::EcdsaP256, queued: false };
         visit.arrive("", cost).map_err(|_| {
-            alert_internal_error(hello.ssl());
+            send_alert(hello.ssl(), Alert::InternalError);
             SelectCertError::ERROR
         })?;
     }

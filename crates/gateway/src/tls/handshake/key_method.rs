@@ -1,7 +1,10 @@
 //! BoringSSL's private-key callbacks, implemented by the engine: the handshake is suspended, the event loop
 //! continues.
 
-use super::client_disconnect::or_client_disconnect;
+use super::{
+    alert::{Alert, send_alert},
+    client_disconnect::or_client_disconnect,
+};
 use crate::{
     connection::KeyTiming,
     tls::{
@@ -14,15 +17,10 @@ use crate::{
         },
     },
 };
-use boring::{
-    error::ErrorStack,
-    ssl::{
-        AsyncPrivateKeyMethod, AsyncPrivateKeyMethodError, BoxPrivateKeyMethodFinish,
-        BoxPrivateKeyMethodFuture, NameType, SslRef, SslSignatureAlgorithm,
-    },
+use boring::ssl::{
+    AsyncPrivateKeyMethod, AsyncPrivateKeyMethodError, BoxPrivateKeyMethodFinish, BoxPrivateKeyMethodFuture,
+    NameType, SslRef, SslSignatureAlgorithm,
 };
-use boring_sys as ffi;
-use foreign_types::ForeignTypeRef;
 use quadrille_engine::{
     BatchFlusher, Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, Priority,
     SignatureScheme, Zeroizing,
@@ -242,19 +240,8 @@ fn fail(handshake: &HandshakeState, failure: KeyFailure) -> AsyncPrivateKeyMetho
 
 /// Sends an alert that the handshake has failed: BoringSSL sends none when a private-key operation fails.
 fn refuse(ssl: &SslRef, handshake: &HandshakeState, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
-    alert_internal_error(ssl);
+    send_alert(ssl, Alert::InternalError);
     fail(handshake, failure)
-}
-
-/// Sends the alert internal_error, as the failure is not the client's. Called in BoringSSL's callbacks only, where
-/// the connection can be written to.
-pub(crate) fn alert_internal_error(ssl: &SslRef) {
-    /// Code of the alert (RFC 8446 section 6.2).
-    const INTERNAL_ERROR: u8 = 80;
-    // SAFETY: the connection is live and in its handshake, where BoringSSL sends alerts itself.
-    unsafe { ffi::SSL_send_fatal_alert(ssl.as_ptr(), INTERNAL_ERROR) };
-    // The result of sending is irrelevant, and must not remain in the thread's error queue.
-    drop(ErrorStack::get());
 }
 
 fn hand_over(

@@ -5,9 +5,10 @@
 //! - `key_method`, `key_exchange`: the bridges to the engine; `client_disconnect`: clients that disconnect
 //!   meanwhile.
 //! - `client_authentication`: checks of client certificates; `early_data`: 0-RTT.
-//! - `acme_challenge`: handshakes by which a certificate authority validates a name.
+//! - `alert`: the end of a handshake; `acme_challenge`: handshakes by which a certificate authority validates a name.
 
 pub(crate) mod acme_challenge;
+pub(crate) mod alert;
 pub(super) mod before_selection;
 pub(super) mod client_authentication;
 pub(super) mod client_disconnect;

@@ -1,6 +1,6 @@
 //! Decisions made when the ClientHello has been read: whether the handshake continues, and with which certificate.
 
-use super::key_method::alert_internal_error;
+use super::alert::{Alert, send_alert};
 use crate::{
     admission::Cost,
     tls::{
@@ -12,12 +12,7 @@ use crate::{
         resumption::sessions,
     },
 };
-use boring::{
-    error::ErrorStack,
-    ssl::{ClientHello, ExtensionType, NameType, SelectCertError, SslContext, SslRef, SslVerifyMode},
-};
-use boring_sys as ffi;
-use foreign_types::ForeignTypeRef;
+use boring::ssl::{ClientHello, ExtensionType, NameType, SelectCertError, SslContext, SslVerifyMode};
 use quadrille_ocsp::{Staple, unix_now};
 use std::sync::Arc;
 
@@ -29,26 +24,6 @@ pub(crate) struct Selection {
     validation: bool,
     /// OCSP response to staple, if the client requests one.
     staple: Option<Arc<Staple>>,
-}
-
-/// Alert by which the gateway ends a handshake (RFC 8446 section 6.2).
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Alert {
-    /// There is no certificate or filter chain for the name.
-    UnrecognizedName = 112,
-    /// The chain of the name does not support the client's protocols.
-    NoApplicationProtocol = 120,
-}
-
-/// Sends an alert that ends the handshake. Called in BoringSSL's callbacks only.
-pub(crate) fn send_alert(ssl: &SslRef, alert: Alert) {
-    if let (Alert::UnrecognizedName, Some(state)) = (alert, HandshakeState::attached(ssl)) {
-        let _ = state.unknown_name.set(());
-    }
-    // SAFETY: the connection is live and in its handshake, where BoringSSL sends alerts itself.
-    unsafe { ffi::SSL_send_fatal_alert(ssl.as_ptr(), alert as u8) };
-    // The result of sending is irrelevant, and must not remain in the thread's error queue.
-    drop(ErrorStack::get());
 }
 
 impl Selection {
@@ -109,7 +84,7 @@ fn admit(
         false => Cost::Full { key_type: selected.entry.key_type, queued: selected.entry.queued },
     };
     visit.arrive(selected.name, cost).map_err(|_| {
-        alert_internal_error(hello.ssl());
+        send_alert(hello.ssl(), Alert::InternalError);
         SelectCertError::ERROR
     })
 }

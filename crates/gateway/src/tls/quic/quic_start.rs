@@ -6,7 +6,7 @@ use crate::{
     admission::Visit,
     tls::{
         contained, context,
-        handshake::selection::{Alert, send_alert},
+        handshake::alert::{Alert, send_alert},
         handshake_state::{HandshakeState, Peer},
         resumption_backend::ResumptionBackend,
     },
