@@ -31,6 +31,7 @@ mod process;
 mod quic;
 mod reload;
 mod server;
+mod sets;
 mod tcp;
 mod telemetry;
 mod tls;

@@ -7,7 +7,7 @@
 use super::{
     backlog::{Backlog, Pending},
     congestion::Congestion,
-    recent_clients::Acquaintances,
+    recent_clients::RecentClients,
     shares::Shares,
 };
 use quadrille_engine::KeyType;
@@ -56,7 +56,7 @@ const KNOWN: usize = 64 * 1024;
 pub(super) struct Controller {
     clients: Shares,
     names: Shares,
-    known: Acquaintances,
+    known: RecentClients,
     /// Last time without a standing queue.
     calm: Duration,
     backlog: Backlog,
@@ -150,7 +150,7 @@ impl Controller {
         Self {
             clients: Shares::new(CLIENTS),
             names: Shares::new(NAMES),
-            known: Acquaintances::new(KNOWN),
+            known: RecentClients::new(KNOWN),
             calm: Duration::ZERO,
             backlog: Backlog::new(compute_threads),
             keys: Congestion::new(KEY_TARGET, INTERVAL),
@@ -162,7 +162,7 @@ impl Controller {
 
     /// Decides on a handshake.
     pub(super) fn arrive(&mut self, arrival: &Arrival, now: Duration) -> Result<Admitted, Refusal> {
-        let (client, name) = (self.clients.ask(arrival.client, now), self.names.ask(arrival.name, now));
+        let (client, name) = (self.clients.count(arrival.client, now), self.names.count(arrival.name, now));
         let known = self.knows(arrival.client, now);
         let (urgent_wait, whole_wait) = self.backlog.waits(now);
         self.keys.observe(whole_wait, now);
@@ -216,18 +216,18 @@ impl Controller {
 
     /// Returns whether this client's handshakes run before those of unknown clients on their event loops.
     pub(super) fn goes_first(&mut self, client: u64, now: Duration) -> bool {
-        self.knows(client, now) && !self.clients.ask(client, now).is_over
+        self.knows(client, now) && !self.clients.count(client, now).is_over
     }
 
     /// Decides on a connection before any data of the client is read.
     pub(super) fn door(&mut self, client: u64, event_loop: usize, now: Duration) -> Door {
-        let standing = self.clients.ask(client, now);
+        let share = self.clients.count(client, now);
         let loop_delay = self.loop_delay(event_loop, false, now);
         let (loop_stands, keys_stand) = (self.loop_stands(event_loop, now), self.keys.is_on(now));
         if !loop_stands && !keys_stand {
             return Door::Open;
         }
-        if standing.is_over && standing.refused_in_a_row >= REFUSED_UNHEARD {
+        if share.is_over && share.rejections_in_a_row >= REFUSED_UNHEARD {
             self.press(event_loop, now);
             self.unheard = self.unheard.wrapping_add(1);
             return if self.unheard.is_multiple_of(HEARD_ONE_IN) { Door::Open } else { Door::Closed };
@@ -250,7 +250,7 @@ impl Controller {
     pub(super) fn refuse_at_door(&mut self, client: u64, event_loop: usize, now: Duration) -> Refusal {
         self.clients.adjust(true, now);
         self.names.adjust(true, now);
-        self.clients.refuse(client, now);
+        self.clients.count_rejection(client, now);
         self.press(event_loop, now);
         Refusal::Overload
     }
@@ -287,9 +287,9 @@ impl Controller {
     /// Records a successful handshake. While there is a standing queue, no client becomes known: otherwise a flood
     /// from many networks would soon consist of known clients.
     pub(super) fn complete(&mut self, client: u64, now: Duration) {
-        self.clients.welcome(client, now);
+        self.clients.reset_rejections(client, now);
         if self.knows(client, now) || !self.is_overloaded(now) {
-            self.known.meet(client, now);
+            self.known.record(client, now);
         }
     }
 
@@ -352,13 +352,13 @@ impl Controller {
         self.clients.take(arrival.client, cpu, now);
         // A client that offers to resume may still need a private-key operation, and be rejected then.
         if arrival.work != Work::Resumed {
-            self.clients.welcome(arrival.client, now);
+            self.clients.reset_rejections(arrival.client, now);
         }
         self.names.take(arrival.name, cpu, now);
     }
 
     fn refuse(&mut self, arrival: &Arrival, reason: Refusal, now: Duration) -> Refusal {
-        self.clients.refuse(arrival.client, now);
+        self.clients.count_rejection(arrival.client, now);
         self.press(arrival.event_loop, now);
         reason
     }

@@ -1,6 +1,7 @@
 //! Sliding-window CPU accounting per client network or server name, with a fair-share threshold. The table has a
 //! fixed size, independent of what clients send: when it is full, the entry with the lowest usage is evicted.
 
+use crate::sets::{Sets, find_or_evict};
 use std::time::Duration;
 
 /// Length of the sliding window.
@@ -17,9 +18,9 @@ const LEAST_SHARE: f64 = 1.0 / 64.0;
 
 /// Usage of all keys. Times are relative to an arbitrary epoch, CPU time is in seconds.
 pub(super) struct Shares {
-    sets: Vec<[Entry; WAYS]>,
+    sets: Sets<[Entry; WAYS]>,
     total: Sliding,
-    asking: [u32; 2],
+    active: [u32; 2],
     window: u32,
     /// Share as a multiple of the mean. It includes the capacity that keys with less demand leave unused.
     level: f64,
@@ -33,7 +34,7 @@ struct Entry {
     /// Window in which the key was seen last.
     window: u32,
     taken: Sliding,
-    refused_in_a_row: u8,
+    rejections_in_a_row: u8,
 }
 
 /// Sum over the last window.
@@ -44,33 +45,33 @@ struct Sliding {
     before: f32,
 }
 
-/// A key's standing: whether it exceeds its share, and how often it was rejected in a row.
+/// Use of its share by a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct ShareUse {
     /// Whether it has exceeded its share.
     pub(super) is_over: bool,
     /// Number of consecutive rejections.
-    pub(super) refused_in_a_row: u8,
+    pub(super) rejections_in_a_row: u8,
 }
 
 impl Shares {
     /// Creates a table for at least this number of keys.
     pub(super) fn new(entries: usize) -> Self {
-        let sets = vec![[Entry::default(); WAYS]; entries.div_ceil(WAYS).next_power_of_two()];
+        let sets = Sets::new(entries, WAYS);
         let adjusted = Duration::ZERO;
-        Self { sets, total: Sliding::default(), asking: [0; 2], window: 0, level: 2.0, adjusted }
+        Self { sets, total: Sliding::default(), active: [0; 2], window: 0, level: 2.0, adjusted }
     }
 
-    /// Counts the key as active in this window, and returns its standing.
-    pub(super) fn ask(&mut self, key: u64, now: Duration) -> Standing {
-        self.turn_to(window(now));
+    /// Counts the key as active in this window, and returns the use of its share.
+    pub(super) fn count(&mut self, key: u64, now: Duration) -> ShareUse {
+        self.advance_to(window(now));
         let window = self.window;
         let entry = self.entry(key, now);
-        let (taken, refused_in_a_row) = (entry.taken.sum(now), entry.refused_in_a_row);
+        let (taken, rejections_in_a_row) = (entry.taken.sum(now), entry.rejections_in_a_row);
         if std::mem::replace(&mut entry.window, window) != window {
-            self.asking[0] += 1;
+            self.active[0] += 1;
         }
-        Standing { is_over: taken > self.share(now), refused_in_a_row }
+        ShareUse { is_over: taken > self.share(now), rejections_in_a_row }
     }
 
     /// Adds the CPU time of an admitted handshake.
@@ -81,14 +82,14 @@ impl Shares {
     }
 
     /// Resets the count of consecutive rejections.
-    pub(super) fn welcome(&mut self, key: u64, now: Duration) {
-        self.entry(key, now).refused_in_a_row = 0;
+    pub(super) fn reset_rejections(&mut self, key: u64, now: Duration) {
+        self.entry(key, now).rejections_in_a_row = 0;
     }
 
     /// Counts a rejection.
-    pub(super) fn refuse(&mut self, key: u64, now: Duration) {
+    pub(super) fn count_rejection(&mut self, key: u64, now: Duration) {
         let entry = self.entry(key, now);
-        entry.refused_in_a_row = entry.refused_in_a_row.saturating_add(1);
+        entry.rejections_in_a_row = entry.rejections_in_a_row.saturating_add(1);
     }
 
     /// Moves the level between starving the queue and overloading the machine: max-min fairness, found by trial.
@@ -98,34 +99,29 @@ impl Shares {
         }
         self.adjusted = now;
         let factor = if too_much { 0.85 } else { 1.1 };
-        self.level = (self.level * factor).clamp(LEAST_LEVEL, self.askers().max(LEAST_LEVEL));
+        self.level = (self.level * factor).clamp(LEAST_LEVEL, self.active_keys().max(LEAST_LEVEL));
     }
 
     fn share(&self, now: Duration) -> f64 {
-        (self.level / self.askers()).max(LEAST_SHARE) * self.total.sum(now)
+        (self.level / self.active_keys()).max(LEAST_SHARE) * self.total.sum(now)
     }
 
-    fn askers(&self) -> f64 {
-        f64::from(self.asking[0].max(self.asking[1]).max(1))
+    fn active_keys(&self) -> f64 {
+        f64::from(self.active[0].max(self.active[1]).max(1))
     }
 
-    fn turn_to(&mut self, window: u32) {
+    fn advance_to(&mut self, window: u32) {
         match window.wrapping_sub(self.window) {
             0 => return,
-            1 => self.asking = [0, self.asking[0]],
-            _ => self.asking = [0; 2],
+            1 => self.active = [0, self.active[0]],
+            _ => self.active = [0; 2],
         }
         self.window = window;
     }
 
     fn entry(&mut self, key: u64, now: Duration) -> &mut Entry {
-        let mask = self.sets.len() - 1;
-        let set = &mut self.sets[(key >> 32) as usize & mask];
-        let least = |set: &[Entry; WAYS]| {
-            let taken = set.iter().map(|entry| entry.taken.sum(now)).enumerate();
-            taken.min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0, |(way, _)| way)
-        };
-        let way = set.iter().position(|entry| entry.key == key).unwrap_or_else(|| least(set));
+        let set = self.sets.of_mut(key);
+        let way = find_or_evict(set, |entry| entry.key == key, |entry| entry.taken.sum(now));
         if set[way].key != key {
             set[way] = Entry { key, window: u32::MAX, ..Entry::default() };
         }
@@ -173,7 +169,7 @@ mod tests {
     fn a_single_client_gets_all() {
         let mut shares = Shares::new(64);
         for tick in 0..5000 {
-            assert!(!shares.ask(1 << 40, at(tick)).is_over);
+            assert!(!shares.count(1 << 40, at(tick)).is_over);
             shares.take(1 << 40, 0.001, at(tick));
             shares.adjust(true, at(tick));
         }
@@ -185,13 +181,13 @@ mod tests {
         let (mut over, mut modest) = (0, 0);
         for tick in 0..5000 {
             let now = at(tick);
-            if shares.ask(1 << 40, now).is_over {
+            if shares.count(1 << 40, now).is_over {
                 over += 1;
             } else {
                 shares.take(1 << 40, 0.001, now);
             }
             if tick % 10 == 0 {
-                modest += usize::from(shares.ask(2 << 40, now).is_over);
+                modest += usize::from(shares.count(2 << 40, now).is_over);
                 shares.take(2 << 40, 0.001, now);
             }
             shares.adjust(true, now);
@@ -205,11 +201,11 @@ mod tests {
         let mut taken = 0.0;
         for tick in 0..10_000 {
             let now = at(tick);
-            shares.ask(2 << 40, now);
+            shares.count(2 << 40, now);
             if tick % 100 == 0 {
                 shares.take(2 << 40, 0.001, now);
             }
-            if !shares.ask(1 << 40, now).is_over {
+            if !shares.count(1 << 40, now).is_over {
                 shares.take(1 << 40, 0.001, now);
                 taken += 0.001;
             }
@@ -225,7 +221,7 @@ mod tests {
         for tick in 0..1000 {
             shares.take(heavy, 1.0, at(tick));
             for other in 0..16 {
-                shares.ask((tick * 16 + other + 1) << 30, at(tick));
+                shares.count((tick * 16 + other + 1) << 30, at(tick));
             }
         }
         assert!(shares.entry(heavy, at(1000)).taken.sum(at(1000)) > 900.0);
@@ -235,11 +231,11 @@ mod tests {
     #[test]
     fn consecutive_rejections_are_counted_until_reset() {
         let mut shares = Shares::new(16);
-        (0..300).for_each(|_| shares.refuse(7, at(1)));
-        assert_eq!(shares.ask(7, at(1)).refused_in_a_row, u8::MAX);
+        (0..300).for_each(|_| shares.count_rejection(7, at(1)));
+        assert_eq!(shares.count(7, at(1)).rejections_in_a_row, u8::MAX);
         shares.take(7, 0.0, at(1));
-        assert_eq!(shares.ask(7, at(1)).refused_in_a_row, u8::MAX);
-        shares.welcome(7, at(1));
-        assert_eq!(shares.ask(7, at(1)).refused_in_a_row, 0);
+        assert_eq!(shares.count(7, at(1)).rejections_in_a_row, u8::MAX);
+        shares.reset_rejections(7, at(1));
+        assert_eq!(shares.count(7, at(1)).rejections_in_a_row, 0);
     }
 }

@@ -1,5 +1,6 @@
 //! Usage by key, in memory of fixed size.
 
+use crate::sets::{Sets, find_or_evict};
 use governor::{nanos::Nanos, state::StateStore};
 use std::{
     num::NonZeroUsize,
@@ -12,9 +13,7 @@ const WAYS: usize = 8;
 /// Times at which the keys regain their whole burst. A key belongs to one set; if the set is full, it evicts the key
 /// that regains its burst first. A client with ever new addresses thus evicts keys with little usage, and never a key
 /// with high usage.
-pub(crate) struct Table {
-    sets: Box<[Mutex<[Entry; WAYS]>]>,
-}
+pub(crate) struct Table(Sets<Mutex<[Entry; WAYS]>>);
 
 /// A key, and the time at which it regains its burst; the key 0 means a free entry.
 #[derive(Clone, Copy, Default)]
@@ -26,8 +25,7 @@ struct Entry {
 impl Table {
     /// Creates a table for about this number of keys, which must be evenly distributed.
     pub(crate) fn new(keys: NonZeroUsize) -> Self {
-        let sets = keys.get().div_ceil(WAYS).next_power_of_two();
-        Self { sets: (0..sets).map(|_| Mutex::default()).collect() }
+        Self(Sets::new(keys.get(), WAYS))
     }
 }
 
@@ -38,12 +36,9 @@ impl StateStore for Table {
     where
         F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
     {
-        let at = (*key as usize) & (self.sets.len() - 1);
-        let mut set = self.sets[at].lock().unwrap_or_else(PoisonError::into_inner);
-        let known = set.iter().position(|entry| entry.key == *key);
-        let free = || (0..WAYS).min_by_key(|&way| set[way].due).unwrap_or_default();
-        let before = known.map(|way| Nanos::new(set[way].due));
-        let way = known.unwrap_or_else(free);
+        let mut set = self.0.of(*key).lock().unwrap_or_else(PoisonError::into_inner);
+        let way = find_or_evict(&*set, |entry| entry.key == *key, |entry| entry.due);
+        let before = (set[way].key == *key).then(|| Nanos::new(set[way].due));
         let (measured, due) = measure(before)?;
         set[way] = Entry { key: *key, due: due.as_u64() };
         Ok(measured)
@@ -63,7 +58,7 @@ mod tests {
     #[test]
     fn a_key_finds_what_it_left() {
         let table = Table::new(NonZeroUsize::new(1000).expect("a number"));
-        assert_eq!(table.sets.len(), 128);
+        assert_eq!(table.0.len(), 128);
         assert_eq!(put(&table, 5, 1), None);
         assert_eq!(put(&table, 6, 2), None);
         assert_eq!(put(&table, 5, 3), Some(1));
