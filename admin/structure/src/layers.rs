@@ -5,7 +5,7 @@ use crate::crates::Crate;
 /// The product's crates from the bottom up. A crate may depend on lower layers only, not on its neighbours. Planned
 /// crates have their place already.
 pub const LAYERS: &[&[&str]] = &[
-    &["quadrille-one-build", "quadrille-rsa-numbers"],
+    &["quadrille-one-build", "quadrille-rsa-numbers", "quadrille-unix-time"],
     &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-handshake-timing"],
     &["quadrille-config", "quadrille-engine"],
     &["quadrille-envoy"],
@@ -22,6 +22,7 @@ pub const TOOLS: &[&str] = &["admin", "bench", "fuzz"];
 /// Packages that must not be linked into a crate, not even indirectly. A final `*` matches any ending.
 pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-rsa-numbers", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
+    ("quadrille-unix-time", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     // Its portable tier is BoringSSL's scalar code.
     ("quadrille-kernels", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-kernels-cuda", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),

@@ -1,6 +1,6 @@
 //! The ACME account: created once, and kept in the state directory.
 
-use crate::{AcmeError, Issued, files, files::StateDirectory, https::Https, turn::Turn};
+use crate::{AcmeError, Issued, files, files::StateDirectory, https::Https, order_lock::OrderLock};
 use base64ct::{Base64UrlUnpadded, Encoding};
 use instant_acme::{
     Account, AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason, RevocationRequest,
@@ -14,7 +14,7 @@ pub(crate) async fn open(
     acme: &Acme,
     state: &StateDirectory,
     https: &Https,
-    turn: &Turn,
+    lock: &OrderLock,
 ) -> Result<Account, AcmeError> {
     if let Some(account) = kept(acme, state, https).await? {
         return Ok(account);
@@ -26,7 +26,7 @@ pub(crate) async fn open(
     let builder = Account::builder_with_http(Box::new(https.clone()));
     let (account, credentials) = builder.create(&new, acme.directory.clone(), external.as_ref()).await?;
     let json = Zeroizing::new(serde_json::to_vec(&credentials).map_err(|_| unreadable("the account"))?);
-    turn.store(&files::account(acme), &json).await?;
+    lock.store(&files::account(acme), &json).await?;
     tracing::info!(directory = acme.directory, "an account with the certificate authority has been created");
     Ok(account)
 }

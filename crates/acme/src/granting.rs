@@ -4,7 +4,7 @@ use crate::{
     AcmeError, OnDemand, Plan, StateDirectory, UnixTime, Wanted,
     ask::Asker,
     on_demand::{FILE, Granted},
-    turn::Turn,
+    order_lock::OrderLock,
 };
 use quadrille_config::model::{AcmeOnDemand, AcmeOrder};
 use std::sync::Arc;
@@ -97,10 +97,15 @@ impl Granting {
     }
 
     /// Stores a name that was allowed.
-    pub(crate) async fn grant(&mut self, name: &str, now: UnixTime, turn: &Turn) -> Result<(), AcmeError> {
+    pub(crate) async fn grant(
+        &mut self,
+        name: &str,
+        now: UnixTime,
+        lock: &OrderLock,
+    ) -> Result<(), AcmeError> {
         let mut granted = Granted::read(&self.state);
         granted.insert(name, now);
-        turn.store(FILE, &granted.to_json()?).await?;
+        lock.store(FILE, &granted.to_json()?).await?;
         tracing::info!(name, "a certificate is ordered on demand");
         self.on_demand.know(granted.clone());
         self.granted = granted;
@@ -109,13 +114,13 @@ impl Granting {
 
     /// Removes a granted name whose certificate cannot be issued. It may be requested again in a day. Returns whether
     /// it was removed.
-    pub(crate) async fn give_up(&mut self, wanted: &Wanted, now: UnixTime, turn: &Turn) -> bool {
+    pub(crate) async fn give_up(&mut self, wanted: &Wanted, now: UnixTime, lock: &OrderLock) -> bool {
         let [name] = &wanted.order.names[..] else { return false };
         let mut granted = Granted::read(&self.state);
         if !granted.remove(name) {
             return false;
         }
-        let kept = async { turn.store(FILE, &granted.to_json()?).await };
+        let kept = async { lock.store(FILE, &granted.to_json()?).await };
         if let Err(error) = kept.await {
             tracing::error!(%error, name, "a name whose certificate cannot be issued could not be removed");
             return false;

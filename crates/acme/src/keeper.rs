@@ -8,10 +8,9 @@ use crate::{
     https::Https,
     order::Ordering,
     order_key::OrderKey,
+    order_lock::OrderLock,
     progress::{self, Progress},
-    schedule,
-    turn::Turn,
-    unix_now,
+    schedule, unix_now,
 };
 use quadrille_keyless::wire::Ski;
 use std::{
@@ -113,11 +112,11 @@ impl Keeper {
         if names.is_empty() {
             return;
         }
-        let Ok(Some(turn)) = self.turn().await else { return };
-        if let Err(error) = turn.hold(turn.publish_files(&names)).await {
+        let Ok(Some(lock)) = self.take_lock().await else { return };
+        if let Err(error) = lock.hold(lock.publish_files(&names)).await {
             tracing::warn!(%error, "this gateway's certificates and account could not be shared with the fleet");
         }
-        turn.end().await;
+        lock.end().await;
     }
 
     /// Returns the configured certificates and those granted on demand.
@@ -135,9 +134,9 @@ impl Keeper {
                 Question::Answered(outcome) => outcome,
                 // The name stays pending while another member orders.
                 Question::MayBeOrdered(name) => {
-                    let Ok(Some(turn)) = self.turn().await else { return };
-                    let granted = self.granting.grant(&name, now, &turn).await;
-                    turn.end().await;
+                    let Ok(Some(lock)) = self.take_lock().await else { return };
+                    let granted = self.granting.grant(&name, now, &lock).await;
+                    lock.end().await;
                     match granted {
                         Ok(()) => {
                             self.tell_if_there(&name).await;
@@ -161,8 +160,8 @@ impl Keeper {
         }
     }
 
-    async fn turn(&self) -> Result<Option<Turn>, AcmeError> {
-        Turn::take(&self.state, &self.answers, self.fleet.as_ref()).await
+    async fn take_lock(&self) -> Result<Option<OrderLock>, AcmeError> {
+        OrderLock::take(&self.state, &self.answers, self.fleet.as_ref()).await
     }
 
     /// Reloads the progress file, which another process or gateway may have written.
@@ -262,8 +261,8 @@ impl Keeper {
     }
 
     async fn order(&mut self, wanted: &Wanted) {
-        let turn = match self.turn().await {
-            Ok(Some(turn)) => turn,
+        let lock = match self.take_lock().await {
+            Ok(Some(lock)) => lock,
             // Another member orders; its certificate is picked up at the next check.
             Ok(None) => return,
             Err(error) => return self.failed(wanted, &error, None).await,
@@ -274,25 +273,25 @@ impl Keeper {
         let now = unix_now();
         if !is_other && self.due(wanted, now) <= now {
             let before = Issued::read(&wanted.file);
-            match turn.hold(self.obtain(wanted, before.as_ref(), &turn)).await {
-                Ok(issued) => self.obtained(wanted, &issued, before.as_ref(), &turn).await,
-                Err(error) => self.failed(wanted, &error, Some(&turn)).await,
+            match lock.hold(self.obtain(wanted, before.as_ref(), &lock)).await {
+                Ok(issued) => self.obtained(wanted, &issued, before.as_ref(), &lock).await,
+                Err(error) => self.failed(wanted, &error, Some(&lock)).await,
             }
         }
-        turn.end().await;
+        lock.end().await;
     }
 
     async fn obtain(
         &mut self,
         wanted: &Wanted,
         before: Option<&Issued>,
-        turn: &Turn,
+        lock: &OrderLock,
     ) -> Result<Issued, AcmeError> {
         let obtaining = async {
             // Generated before the order, which costs the authority resources.
-            let key = self.key(wanted, turn).await?;
-            let account = account::open(&self.plan.acme, &self.state, &self.https, turn).await?;
-            let ordering = Ordering { acme: &self.plan.acme, account: &account, turn, wanted, key: &key };
+            let key = self.key(wanted, lock).await?;
+            let account = account::open(&self.plan.acme, &self.state, &self.https, lock).await?;
+            let ordering = Ordering { acme: &self.plan.acme, account: &account, lock, wanted, key: &key };
             ordering.obtain(before).await
         };
         let obtained = tokio::time::timeout(LONGEST, obtaining).await;
@@ -300,7 +299,7 @@ impl Keeper {
     }
 
     /// Returns a new key; on key servers, the one left by a previous order if there is one.
-    async fn key(&mut self, wanted: &Wanted, turn: &Turn) -> Result<OrderKey, AcmeError> {
+    async fn key(&mut self, wanted: &Wanted, lock: &OrderLock) -> Result<OrderKey, AcmeError> {
         let (id, order) = (wanted.id(), &wanted.order);
         if order.keyless.is_none() {
             return OrderKey::generate(order.key_type).await;
@@ -312,11 +311,11 @@ impl Keeper {
         }
         let key = OrderKey::generate_on(&client, order.key_type, &order.label()).await?;
         self.progress.set_pending_key(&id, Some(&key));
-        self.keep_progress(Some(turn)).await;
+        self.keep_progress(Some(lock)).await;
         Ok(OrderKey::Remote(key, client))
     }
 
-    /// Removes a key in a separate task: key servers may be slow, and the holder of the turn should not wait for
+    /// Removes a key in a separate task: key servers may be slow, and the holder of the lock should not wait for
     /// them.
     fn remove_key(&self, wanted: &Wanted, key: Ski) {
         let Some(client) = self.plan.client(&wanted.id()) else { return };
@@ -328,12 +327,18 @@ impl Keeper {
         });
     }
 
-    async fn obtained(&mut self, wanted: &Wanted, issued: &Issued, before: Option<&Issued>, turn: &Turn) {
+    async fn obtained(
+        &mut self,
+        wanted: &Wanted,
+        issued: &Issued,
+        before: Option<&Issued>,
+        lock: &OrderLock,
+    ) {
         let now = unix_now();
         let is_remote = wanted.order.keyless.is_some();
         let replaced = before.filter(|_| is_remote).and_then(Issued::key);
         let unneeded = self.progress.ordered(&wanted.id(), now, replaced);
-        self.keep_progress(Some(turn)).await;
+        self.keep_progress(Some(lock)).await;
         if let Some(key) = unneeded {
             self.remove_key(wanted, key);
         }
@@ -348,14 +353,14 @@ impl Keeper {
         let _ = self.events.send(Event::Installed).await;
     }
 
-    async fn failed(&mut self, wanted: &Wanted, error: &AcmeError, turn: Option<&Turn>) {
+    async fn failed(&mut self, wanted: &Wanted, error: &AcmeError, lock: Option<&OrderLock>) {
         if let AcmeError::Lease = error {
-            // Another member has the turn; there is no failure of this certificate to record for the others.
+            // Another member holds the lock; there is no failure of this certificate to record for the others.
             tracing::warn!(certificate = wanted.title(), %error, "no certificate could be ordered");
             return;
         }
-        if let (AcmeError::NoAccount(_), Some(turn)) = (error, turn)
-            && let Err(error) = turn.forget(&files::account(&self.plan.acme)).await
+        if let (AcmeError::NoAccount(_), Some(lock)) = (error, lock)
+            && let Err(error) = lock.forget(&files::account(&self.plan.acme)).await
         {
             tracing::error!(%error, "an account unknown to the authority could not be removed");
         }
@@ -370,21 +375,21 @@ impl Keeper {
             self.progress.set_pending_key(&id, None);
         }
         let is_given_up = failures.count >= GIVEN_UP && validity.is_none();
-        self.keep_progress(turn).await;
-        if let Some(turn) = turn.filter(|_| is_given_up)
-            && self.granting.give_up(wanted, now, turn).await
+        self.keep_progress(lock).await;
+        if let Some(lock) = lock.filter(|_| is_given_up)
+            && self.granting.give_up(wanted, now, lock).await
             && let Some(key) = self.progress.pending_key(&id)
         {
             self.progress.set_pending_key(&id, None);
-            self.keep_progress(Some(turn)).await;
+            self.keep_progress(Some(lock)).await;
             self.remove_key(wanted, key.ski());
         }
         let _ = self.events.send(Event::Failed).await;
     }
 
-    async fn keep_progress(&mut self, turn: Option<&Turn>) {
-        let Some(turn) = turn else { return };
-        let kept = async { turn.store(progress::FILE, &self.progress.to_json()?).await };
+    async fn keep_progress(&mut self, lock: Option<&OrderLock>) {
+        let Some(lock) = lock else { return };
+        let kept = async { lock.store(progress::FILE, &self.progress.to_json()?).await };
         if let Err(error) = kept.await {
             tracing::error!(%error, "the progress of orders could not be stored");
         }

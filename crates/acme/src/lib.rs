@@ -13,7 +13,7 @@
 //!
 //! - `runner`, `keeper`, `plan`, `schedule`: certificates that a configuration requires, and when each is due.
 //! - `order`, `account`, `https`, `issued`: one order, from the first request to the validated certificate.
-//! - `progress`, `files`: state that survives restarts; `turn`, `fleet`: the right to order, and copies for a
+//! - `progress`, `files`: state that survives restarts; `order_lock`, `fleet`: the right to order, and copies for a
 //!   fleet.
 //! - `answers`, `dns_records`, `dns_hook`: responses to challenges.
 //! - `on_demand`, `granting`, `ask`: names that clients request, and the decision of the operator's service.
@@ -38,11 +38,11 @@ mod on_demand;
 mod one_request;
 mod order;
 mod order_key;
+mod order_lock;
 mod plan;
 mod progress;
 mod runner;
 mod schedule;
-mod turn;
 
 pub use account::{Reason, revoke};
 pub use answers::{Answers, ChallengeKey, TlsAlpnCertificate};
@@ -53,16 +53,6 @@ pub use issued::Issued;
 pub use key_servers::KeyServers;
 pub use on_demand::{OnDemand, granted};
 pub use plan::{Plan, Wanted};
+pub use quadrille_unix_time::{UnixTime, unix_now};
 pub use runner::Runner;
 pub use schedule::{Validity, Window};
-
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// A point in time, in seconds since 1970.
-pub type UnixTime = i64;
-
-/// Returns the system time.
-pub fn unix_now() -> UnixTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-}

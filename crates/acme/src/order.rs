@@ -2,7 +2,7 @@
 
 use crate::{
     AcmeError, Issued, Wanted, answers::Answer, certificate_request, dns_records::Records,
-    fleet::certificate_name, order_key::OrderKey, turn::Turn,
+    fleet::certificate_name, order_key::OrderKey, order_lock::OrderLock,
 };
 use instant_acme::{
     Account, AuthorizationHandle, AuthorizationStatus, CertificateIdentifier, ChallengeHandle, ChallengeType,
@@ -23,7 +23,7 @@ const MOST_REFUSED: u32 = 5;
 pub(crate) struct Ordering<'a> {
     pub(crate) acme: &'a Acme,
     pub(crate) account: &'a Account,
-    pub(crate) turn: &'a Turn,
+    pub(crate) lock: &'a OrderLock,
     pub(crate) wanted: &'a Wanted,
     /// The new key.
     pub(crate) key: &'a OrderKey,
@@ -36,12 +36,12 @@ impl Ordering<'_> {
         let mut order = self.begin(replaces.and_then(Issued::identifier)).await?;
         let mut records = Records::new(self.acme.dns_hook.as_deref());
         let validated = self.validate(&mut order, &mut records).await;
-        let ended = self.turn.publish(&[]).await;
+        let ended = self.lock.publish(&[]).await;
         records.remove().await;
         validated.and(ended)?;
         let issued = self.issue(&mut order).await?;
         let file = issued.to_file(self.key.private())?;
-        self.turn.store(&certificate_name(&self.wanted.id()), &file).await?;
+        self.lock.store(&certificate_name(&self.wanted.id()), &file).await?;
         Ok(issued)
     }
 
@@ -84,7 +84,7 @@ impl Ordering<'_> {
         if pending.is_empty() {
             return Ok(());
         }
-        self.turn.publish(&answers).await?;
+        self.lock.publish(&answers).await?;
         let mut kinds = pending.into_iter();
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {

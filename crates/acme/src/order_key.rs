@@ -18,7 +18,7 @@ pub(crate) enum OrderKey {
 }
 
 impl OrderKey {
-    /// Generates a local key on another thread: RSA takes long enough to lose the turn.
+    /// Generates a local key on another thread: RSA takes long enough to lose the lock.
     pub(crate) async fn generate(key_type: AcmeKeyType) -> Result<Self, AcmeError> {
         let key_type = crate::key_servers::key_type(key_type);
         let failed = |problem: String| AcmeError::File(format!("the key could not be generated: {problem}"));

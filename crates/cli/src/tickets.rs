@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use quadrille_config::values;
 use quadrille_resumption::{
-    Fleet, FleetSecret, Redis, RedisAddress, RedisOptions, Ring, Schedule, TicketKey, UnixTime, unix_now,
+    Fleet, FleetSecret, Redis, RedisAddress, RedisOptions, Ring, Schedule, TicketKey, UnixTime,
 };
+use quadrille_unix_time::since_epoch;
 use std::{
     fs,
     io::{self, Write},
@@ -92,15 +93,15 @@ fn show(keys: &Keys) -> Result<(), String> {
         return Ok(());
     };
     let ring = block_on(fleet.published())?.map_err(|error| keys.blame(&error))?;
-    print(&ring, unix_now());
+    print(&ring, since_epoch());
     Ok(())
 }
 
 fn rotate(keys: &Keys) -> Result<(), String> {
     let Some(fleet) = keys.fleet()? else { return shift(&keys.files, &keys.read()?) };
     let schedule = Schedule { rotation: keys.ticket_rotation };
-    let ring = block_on(fleet.rotate(unix_now(), schedule))?.map_err(|error| keys.blame(&error))?;
-    print(&ring, unix_now());
+    let ring = block_on(fleet.rotate(since_epoch(), schedule))?.map_err(|error| keys.blame(&error))?;
+    print(&ring, since_epoch());
     Ok(())
 }
 

@@ -25,17 +25,7 @@ mod staple;
 
 pub use error::{Failure, Unaskable};
 pub use inquiry::{Inquiry, must_be_stapled};
+pub use quadrille_unix_time::{UnixTime, unix_now};
 pub use runner::Runner;
 pub use schedule::Validity;
 pub use staple::{Staple, State};
-
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Time in seconds since 1970.
-pub type UnixTime = i64;
-
-/// Returns the system time.
-pub fn unix_now() -> UnixTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-}

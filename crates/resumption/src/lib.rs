@@ -35,7 +35,7 @@ mod tickets;
 pub use breaker::Breaker;
 pub use error::FleetError;
 pub use fleet::Fleet;
-pub use keys::{KeyError, Ring, Schedule, Scheduled, TicketKey, UnixTime, unix_now};
+pub use keys::{KeyError, Ring, Schedule, Scheduled, TicketKey, UnixTime};
 pub use records::{Lease, Record, Records, SILENCE, Version};
 pub use redis::{Redis, RedisAddress, RedisOptions};
 pub use secret::{FleetSecret, SecretError};

@@ -2,9 +2,10 @@
 
 use crate::{
     Fleet,
-    keys::{Ring, Schedule, Scheduled, TicketKey, UnixTime, unix_now},
+    keys::{Ring, Schedule, Scheduled, TicketKey, UnixTime},
 };
 use arc_swap::ArcSwap;
+use quadrille_unix_time::since_epoch;
 use std::{
     sync::{Arc, Weak},
     time::Duration,
@@ -45,7 +46,7 @@ impl Tickets {
 
     /// Creates random keys known only to this process, rotated while [`run`](Self::run) runs.
     pub fn local(schedule: Schedule) -> Arc<Self> {
-        let now = unix_now();
+        let now = since_epoch();
         Self::new(Ring::provisional().begun(now).advanced(now, schedule), schedule, Source::Local)
     }
 
@@ -59,7 +60,7 @@ impl Tickets {
     /// fleet.
     pub async fn join(&self) {
         let Source::Fleet(fleet) = &self.source else { return };
-        match timeout(JOIN, fleet.agree(None, unix_now(), self.schedule)).await {
+        match timeout(JOIN, fleet.agree(None, since_epoch(), self.schedule)).await {
             Ok(Ok(ring)) => {
                 tracing::info!(%fleet, keys = ring.keys().len(), "joined the fleet's ticket keys");
                 self.ring.store(Arc::new(ring));
@@ -126,7 +127,7 @@ impl Tickets {
                 }
                 Source::Fleet(fleet) => {
                     let own = tickets.ring();
-                    match fleet.agree(Some(&own), unix_now(), tickets.schedule).await {
+                    match fleet.agree(Some(&own), since_epoch(), tickets.schedule).await {
                         Ok(ring) => {
                             if std::mem::take(&mut failing) {
                                 tracing::info!(%fleet, "the fleet's ticket keys are in use again");
@@ -150,7 +151,7 @@ impl Tickets {
     }
 
     fn advance(&self) {
-        let ring = self.ring.load().advanced(unix_now(), self.schedule);
+        let ring = self.ring.load().advanced(since_epoch(), self.schedule);
         if !ring.same(&self.ring.load()) {
             self.ring.store(Arc::new(ring));
         }

@@ -6,7 +6,6 @@ mod dump;
 mod sample;
 mod server_state;
 mod statistics;
-mod time;
 mod xds;
 
 use crate::xds_manager::XdsManager;
@@ -14,6 +13,7 @@ use address::socket_address;
 use async_trait::async_trait;
 use http::StatusCode;
 use quadrille_gateway::{AdminPages, AdminView, Control, ListenerDrain, Page, Statistics};
+use quadrille_unix_time::{DAY, rfc3339, unix_now};
 use regex::RegexBuilder;
 use serde_json::{Value, json};
 use server_state::ServerState;
@@ -166,19 +166,19 @@ fn listeners(counted: &Statistics) -> Value {
 }
 
 fn certificates(status: &Value) -> Value {
-    let now = time::now();
+    let now = unix_now();
     let one = |served: &Value| {
         let names = served["names"].as_array().cloned().unwrap_or_default();
         let names: Vec<_> = names.iter().map(|name| json!({ "dns": name })).collect();
         let seconds = |key: &str| served[key].as_i64().unwrap_or_default();
-        let left = (seconds("not_after") - now).max(0) / time::DAY;
+        let left = (seconds("not_after") - now).max(0) / DAY;
         json!({
             "ca_cert": [],
             "cert_chain": [{
                 "subject_alt_names": names,
                 "days_until_expiration": left.to_string(),
-                "valid_from": time::rfc3339(seconds("not_before")),
-                "expiration_time": time::rfc3339(seconds("not_after")),
+                "valid_from": rfc3339(seconds("not_before")),
+                "expiration_time": rfc3339(seconds("not_after")),
             }],
         })
     };

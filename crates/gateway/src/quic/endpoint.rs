@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{telemetry::metrics, tls::Arrival};
 use quadrille_handshake_timing::Marks;
-use quadrille_resumption::unix_now;
+use quadrille_unix_time::since_epoch;
 use quiche::{ConnectionId, Header, Type};
 use std::{cell::Cell, future::Future, io, os::unix::net, pin::pin, sync::Arc, time::Duration};
 use tokio::{
@@ -223,7 +223,7 @@ impl End {
     /// Handles the first datagram of a client.
     fn take_first(&self, header: &Header<'_>, datagram: &mut [u8], ends: Ends, host: &mut impl Host) {
         let token = header.token.as_deref().filter(|token| !token.is_empty());
-        let original = token.and_then(|token| self.tokens.open(unix_now().as_secs(), ends.client, token));
+        let original = token.and_then(|token| self.tokens.open(since_epoch().as_secs(), ends.client, token));
         if original.is_none() && host.asks_for_proof() {
             return self.ask_for_proof(header, ends);
         }
@@ -250,7 +250,7 @@ impl End {
     /// than the datagram received, so that two endpoints do not reset each other forever, and looks like any other
     /// datagram.
     fn reset(&self, header: &Header<'_>, received: usize, ends: Ends) {
-        let second = unix_now().as_secs();
+        let second = since_epoch().as_secs();
         let sent = match self.reset.get() {
             (before, sent) if before == second => sent,
             _ => 0,
@@ -282,7 +282,9 @@ impl End {
     /// Sends a Retry with a token (RFC 9000 section 8.1.2).
     fn ask_for_proof(&self, header: &Header<'_>, ends: Ends) {
         let mut out = [0; 512];
-        let Some(token) = self.tokens.seal(unix_now().as_secs(), ends.client, &header.dcid) else { return };
+        let Some(token) = self.tokens.seal(since_epoch().as_secs(), ends.client, &header.dcid) else {
+            return;
+        };
         let id: ConnectionId<'_> = self.ids.make(self.event_loop);
         let retry = quiche::retry(&header.scid, &header.dcid, &id, &token, header.version, &mut out);
         if let Ok(length) = retry {

@@ -23,7 +23,7 @@ static LAST: ArcSwapOption<LastReload> = ArcSwapOption::const_empty();
 pub(crate) fn note(problems: &[Diagnostic]) {
     let result = if problems.is_empty() { "ok" } else { "failed" };
     counter!("quadrille_reloads_total", "result" => result).increment(1);
-    let at = quadrille_resumption::unix_now().as_secs_f64();
+    let at = quadrille_unix_time::since_epoch().as_secs_f64();
     let problems = problems.iter().take(TOLD).map(ToString::to_string).collect();
     LAST.store(Some(Arc::new(LastReload { at, problems })));
 }

@@ -7,7 +7,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use quadrille_engine::{
     BatchReport, Batching, Engine, ExchangeOperation, ExchangeReport, KeyType, Observer, Overflow,
 };
-use quadrille_resumption::{SessionStore, Tickets, unix_now};
+use quadrille_resumption::{SessionStore, Tickets};
 use std::{
     cell::RefCell,
     collections::HashMap,
@@ -288,7 +288,7 @@ pub(crate) fn update_gauges(engine: &Engine, tickets: Option<&Tickets>, sessions
     }
     if let Some(tickets) = tickets {
         gauge!("quadrille_ticket_keys").set(tickets.ring().keys().len() as f64);
-        let (age, next) = tickets.ages(unix_now());
+        let (age, next) = tickets.ages(quadrille_unix_time::since_epoch());
         for (name, time) in
             [("quadrille_ticket_key_age_seconds", age), ("quadrille_ticket_key_next_rotation_seconds", next)]
         {

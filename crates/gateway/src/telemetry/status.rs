@@ -242,7 +242,7 @@ pub(crate) fn started() -> f64 {
 }
 
 fn unix_time() -> f64 {
-    quadrille_resumption::unix_now().as_secs_f64()
+    quadrille_unix_time::since_epoch().as_secs_f64()
 }
 
 fn certificate(status: &CertificateStatus) -> Value {

@@ -10,12 +10,7 @@ pub(crate) use document::{decode, encode};
 pub use ring::{Ring, Schedule, Scheduled};
 pub use ticket_key::{KeyError, TicketKey};
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Time since the Unix epoch, which machines agree on except for clock skew.
 pub type UnixTime = Duration;
-
-/// Returns the current time. A clock before 1970 counts as 1970.
-pub fn unix_now() -> UnixTime {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
-}

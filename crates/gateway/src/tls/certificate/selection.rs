@@ -3,9 +3,10 @@
 use super::{client_capabilities::ClientCapabilities, files::Certificate};
 use crate::host_map::HostMap;
 use boring::ssl::SslContext;
-use quadrille_acme::{OnDemand, unix_now};
+use quadrille_acme::OnDemand;
 use quadrille_engine::KeyType;
 use quadrille_ocsp::Staple;
+use quadrille_unix_time::unix_now;
 use std::{collections::HashMap, sync::Arc};
 
 /// Certificates of a listener by name.

@@ -7,7 +7,7 @@
 
 use boring::ssl::SslContextBuilder;
 use boring_sys as ffi;
-use quadrille_resumption::unix_now;
+use quadrille_unix_time::since_epoch;
 use std::{
     cell::Cell,
     future::{Future, poll_fn},
@@ -38,7 +38,7 @@ pub(crate) fn tolerate(made: u64) {
 
 /// Returns whether the session lies further in the future than clock skew explains.
 pub(crate) fn is_future(made: u64) -> bool {
-    made > unix_now().as_secs() + AHEAD
+    made > since_epoch().as_secs() + AHEAD
 }
 
 /// Clock of a handshake.
@@ -67,7 +67,7 @@ pub(crate) async fn own<F: Future>(handshake: F) -> F::Output {
 
 /// Clock callback of BoringSSL. It does not panic.
 unsafe extern "C" fn now(_: *const ffi::SSL, out: *mut ffi::timeval) {
-    let now = unix_now().max(AT_LEAST.get());
+    let now = since_epoch().max(AT_LEAST.get());
     // SAFETY: BoringSSL passes a valid pointer for the result.
     unsafe {
         (*out).tv_sec = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);

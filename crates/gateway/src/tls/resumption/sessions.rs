@@ -26,7 +26,8 @@ use boring::{
 };
 use boring_sys as ffi;
 use foreign_types::{ForeignType, ForeignTypeRef};
-use quadrille_resumption::{Claim, Lookup, Miss, SessionId, TicketKey, unix_now};
+use quadrille_resumption::{Claim, Lookup, Miss, SessionId, TicketKey};
+use quadrille_unix_time::since_epoch;
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Instant,
@@ -105,7 +106,7 @@ impl ResumptionState {
     }
 
     fn find(&self, name: &[u8]) -> Option<Arc<TicketKey>> {
-        self.backend.tickets.as_ref()?.find(name, unix_now())
+        self.backend.tickets.as_ref()?.find(name, since_epoch())
     }
 
     fn first_use(&self, ticket: &[u8]) -> Option<Claim> {
@@ -200,7 +201,7 @@ impl ResumptionState {
         else {
             return TicketKeyCallbackResult::Noop;
         };
-        let key = tickets.encrypting(unix_now());
+        let key = tickets.encrypting(since_epoch());
         *name = *key.name();
         let ready = boring::rand::rand_bytes(iv)
             .and_then(|()| cipher.init_encrypt(&cbc(&key), key.aes(), iv))
@@ -295,7 +296,7 @@ fn unfit(ssl: &SslRef, session: &SslSession) -> Option<&'static str> {
 }
 
 fn is_alive(session: &SslSession) -> bool {
-    session.time() + u64::from(session.timeout()) > unix_now().as_secs()
+    session.time() + u64::from(session.timeout()) > since_epoch().as_secs()
 }
 
 fn reason(miss: Miss) -> &'static str {

@@ -95,7 +95,7 @@ impl Authentication {
         if !self.is_prepared() {
             Box::pin(self.prepare(call.request(), call.connection, call.pool)).await;
         }
-        let (tls, now) = (call.connection.tls, quadrille_resumption::unix_now().as_secs());
+        let (tls, now) = (call.connection.tls, quadrille_unix_time::since_epoch().as_secs());
         self.authenticate(call.request_mut(), tls, now).map_err(|problem| {
             let status = if problem == Problem::AudienceNotAllowed { 403 } else { 401 };
             let body = if self.discloses() { problem.text().as_bytes() } else { b"" };

@@ -17,9 +17,9 @@ use std::{
 };
 use tokio::runtime::Handle;
 
-/// Operations of the holder of the turn. Others can take it once this ends, or within [`TERM`] if it cannot be
+/// Operations of the holder of the lock. Others can take it once this ends, or within [`TERM`] if it cannot be
 /// released. Dropping it, also during an order, withdraws what was published.
-pub(crate) struct Turn {
+pub(crate) struct OrderLock {
     state: StateDirectory,
     answers: Arc<Answers>,
     fleet: Option<Arc<Fleet>>,
@@ -38,8 +38,8 @@ const RENEWAL: Duration = Duration::from_secs(4);
 /// Time for all members of the fleet to receive the challenge responses.
 const SPREAD: Duration = Duration::from_secs(10);
 
-impl Turn {
-    /// Takes the turn; `None` while another member has it, or if the fleet's Redis is unreachable.
+impl OrderLock {
+    /// Takes the lock; `None` while another member holds it, or if the fleet's Redis is unreachable.
     pub(crate) async fn take(
         state: &StateDirectory,
         answers: &Arc<Answers>,
@@ -59,7 +59,7 @@ impl Turn {
         Ok(Some(Self { state, answers, fleet, lease, answering, _lock: lock }))
     }
 
-    /// Runs an operation that needs the turn throughout.
+    /// Runs an operation that needs the lock throughout.
     pub(crate) async fn hold<T>(
         &self,
         work: impl Future<Output = Result<T, AcmeError>>,
@@ -119,7 +119,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Releases the turn at once.
+    /// Releases the lock at once.
     pub(crate) async fn end(mut self) {
         if let Some(telling) = self.give_back() {
             telling.await;
@@ -146,7 +146,7 @@ impl Turn {
 }
 
 /// An order may be interrupted at any point, most often by a reload.
-impl Drop for Turn {
+impl Drop for OrderLock {
     fn drop(&mut self) {
         if let Some(telling) = self.give_back()
             && let Ok(runtime) = Handle::try_current()
@@ -182,11 +182,11 @@ mod tests {
         let answers = Arc::new(Answers::default());
         let answer =
             Answer::Http { token: "token".to_owned(), key_authorization: "token.thumbprint".to_owned() };
-        let turn = Turn::take(&state, &answers, None).await.expect("the lock").expect("the turn");
-        turn.publish(&[answer]).await.expect("publishing");
+        let lock = OrderLock::take(&state, &answers, None).await.expect("the lock").expect("the order lock");
+        lock.publish(&[answer]).await.expect("publishing");
         assert!(answers.http("token").is_some());
-        drop(turn);
+        drop(lock);
         assert!(answers.http("token").is_none());
-        assert!(Turn::take(&state, &answers, None).await.expect("the lock").is_some(), "it is free");
+        assert!(OrderLock::take(&state, &answers, None).await.expect("the lock").is_some(), "it is free");
     }
 }

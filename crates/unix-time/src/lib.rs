@@ -1,20 +1,27 @@
-//! Formats Unix time per RFC 3339.
+//! Unix time: the system clock since 1970, in whole seconds, and in the format of RFC 3339.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
+
+/// A point in time, in seconds since 1970.
+pub type UnixTime = i64;
 
 /// Seconds of a day.
-pub(super) const DAY: i64 = 24 * 3600;
+pub const DAY: UnixTime = 24 * 3600;
 
-/// Returns the current Unix time in seconds.
-pub(super) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+/// Returns the system time in whole seconds.
+pub fn unix_now() -> UnixTime {
+    UnixTime::try_from(since_epoch().as_secs()).unwrap_or(UnixTime::MAX)
+}
+
+/// Returns the time since 1970, which machines agree on except for clock skew. A clock before 1970 counts as 1970.
+pub fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Formats a Unix time per RFC 3339. Years are counted from March, so that the leap day is the last of its year.
-pub(super) fn rfc3339(seconds: i64) -> String {
+pub fn rfc3339(time: UnixTime) -> String {
     const ERA: i64 = 146_097;
-    let (days, second) = (seconds.div_euclid(DAY) + 719_468, seconds.rem_euclid(DAY));
+    let (days, second) = (time.div_euclid(DAY) + 719_468, time.rem_euclid(DAY));
     let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
     let year = (day - day / 1460 + day / 36_524 - day / (ERA - 1)) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
