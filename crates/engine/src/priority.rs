@@ -3,7 +3,7 @@
 /// Whether an operation overtakes others of its key type in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// Waits for its turn.
+    /// Is computed in the order of submission.
     #[default]
     Normal,
     /// Overtakes operations of normal priority, which keep one place in eight.

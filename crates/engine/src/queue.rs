@@ -24,13 +24,13 @@ struct Queue {
     normal: VecDeque<Arc<Ticket>>,
     /// Number of withdrawn tickets in both.
     withdrawn: usize,
-    /// Tickets taken in turn, modulo [`NORMAL_ONE_IN`].
-    turn: u8,
+    /// Number of tickets taken, modulo [`NORMAL_ONE_IN`].
+    taken: u8,
     batching: Batching,
     arrivals: Arrivals,
 }
 
-/// One turn in this many goes to normal operations, so that urgent ones cannot starve them.
+/// One ticket in this many is taken from normal operations, so that urgent ones cannot starve them.
 const NORMAL_ONE_IN: u8 = 8;
 
 impl Queues {
@@ -142,7 +142,7 @@ impl Queues {
 impl Queue {
     fn new(batching: Batching, arrivals: Arrivals) -> Self {
         let (urgent, normal) = Default::default();
-        Self { urgent, normal, withdrawn: 0, turn: 0, batching, arrivals }
+        Self { urgent, normal, withdrawn: 0, taken: 0, batching, arrivals }
     }
 
     fn of_priority(&mut self, priority: Priority) -> &mut VecDeque<Arc<Ticket>> {
@@ -154,8 +154,8 @@ impl Queue {
 
     /// Returns the next ticket.
     fn next(&mut self) -> Option<Arc<Ticket>> {
-        self.turn = (self.turn + 1) % NORMAL_ONE_IN;
-        let (first, second) = match self.turn {
+        self.taken = (self.taken + 1) % NORMAL_ONE_IN;
+        let (first, second) = match self.taken {
             0 => (&mut self.normal, &mut self.urgent),
             _ => (&mut self.urgent, &mut self.normal),
         };

@@ -1,12 +1,12 @@
 //! The running gateway: start, reload, drain.
 //!
-//! - `event_loops`, `logs`: event loops and the access log; `moment`: deadlines of the main loop.
+//! - `event_loops`, `logs`: event loops and the access log; `deadline`: deadlines of the main loop.
 //! - `drain`: shutdown; `replacement`, `successor`: replacement by a new process.
 
+mod deadline;
 mod drain;
 mod event_loops;
 mod logs;
-mod moment;
 mod replacement;
 mod successor;
 
@@ -98,10 +98,10 @@ pub fn serve(
                     Command::End => break,
                     command => server.execute(command).await,
                 },
-                () = moment::at(server.closing) => server.close_listeners(),
+                () = deadline::reached(server.closing) => server.close_listeners(),
                 _ = signals.replace.recv() => server.start_successor(),
                 outcome = successor::outcome(&mut server.successor) => if server.is_replaced(outcome) { break },
-                () = moment::at(server.leaving) => break,
+                () = deadline::reached(server.leaving) => break,
                 _ = signals.terminate.recv() => if !server.waits_before_it_leaves() { break },
                 _ = signals.interrupt.recv() => break,
             }

@@ -14,11 +14,11 @@ use tokio::{
 };
 use tokio_boring::SslStream;
 
-/// Bytes read before they are written and flushed: four full TLS records, which one transport buffer holds.
-const TURN: usize = 4 * 16 * 1024;
+/// Bytes of a read, which are then written and flushed: four full TLS records, which one transport buffer holds.
+const READ_SIZE: usize = 4 * 16 * 1024;
 
-/// Turns of one direction before other connections of the event loop run.
-const TURNS: usize = 4;
+/// Reads of one direction before other connections of the event loop run.
+const READS: usize = 4;
 
 /// A stream between which data is copied.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
@@ -150,7 +150,7 @@ impl Direction {
         from: &mut (impl Stream + ?Sized),
         to: &mut (impl Stream + ?Sized),
     ) -> Poll<io::Result<()>> {
-        let polled = self.poll_turns(context, from, to);
+        let polled = self.poll_reads(context, from, to);
         let movement = self.received + self.written + to.sent();
         if movement != self.movement {
             self.movement = movement;
@@ -159,13 +159,13 @@ impl Direction {
         polled
     }
 
-    fn poll_turns(
+    fn poll_reads(
         &mut self,
         context: &mut Context<'_>,
         from: &mut (impl Stream + ?Sized),
         to: &mut (impl Stream + ?Sized),
     ) -> Poll<io::Result<()>> {
-        for _ in 0..TURNS {
+        for _ in 0..READS {
             if self.stage == Stage::Reading {
                 ready!(self.poll_read(context, from));
                 self.stage = Stage::Writing;
@@ -181,10 +181,10 @@ impl Direction {
         Poll::Pending
     }
 
-    /// Reads available data, up to one turn; pending without data.
+    /// Reads available data, once; pending without data.
     fn poll_read(&mut self, context: &mut Context<'_>, from: &mut (impl Stream + ?Sized)) -> Poll<()> {
-        while self.buffer.bytes().len() < TURN {
-            let missing = TURN - self.buffer.bytes().len();
+        while self.buffer.bytes().len() < READ_SIZE {
+            let missing = READ_SIZE - self.buffer.bytes().len();
             let polled = self.buffer.fill(missing, |room| {
                 ready!(Pin::new(&mut *from).poll_read(context, room))?;
                 Poll::Ready(io::Result::Ok(room.filled().len()))
@@ -228,8 +228,8 @@ impl Direction {
 #[cfg(test)]
 mod tests {
     use super::{
-        AsyncRead, AsyncWrite, Context, Copied, CopyEnd, Direction, Duration, Instant, Pin, Poll, Stage,
-        Stream, TURN, TURNS, copy_both_ways, io, last_movement,
+        AsyncRead, AsyncWrite, Context, Copied, CopyEnd, Direction, Duration, Instant, Pin, Poll, READ_SIZE,
+        READS, Stage, Stream, copy_both_ways, io, last_movement,
     };
     use std::task::Waker;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf, duplex, split};
@@ -267,7 +267,7 @@ mod tests {
 
     #[tokio::test]
     async fn much_passes_in_both_directions_at_once() {
-        const MUCH: usize = 3 * TURN + 17;
+        const MUCH: usize = 3 * READ_SIZE + 17;
         let (client, server, copied) = copying(LONG);
         let exchange = |end: DuplexStream, byte: u8| async move {
             let (mut read, mut write) = split(end);
@@ -359,12 +359,12 @@ mod tests {
     impl Stream for Endless {}
 
     #[test]
-    fn an_endless_stream_lets_others_have_their_turn() {
+    fn an_endless_stream_yields_to_other_connections() {
         let mut direction = Direction::new(Instant::now());
         let mut context = Context::from_waker(Waker::noop());
         for polls in 1..3 {
             assert!(direction.poll(&mut context, &mut Endless, &mut Endless).is_pending());
-            assert_eq!(direction.written, (polls * TURNS * TURN) as u64);
+            assert_eq!(direction.written, (polls * READS * READ_SIZE) as u64);
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Balancer {
     /// Whether outcomes of requests are recorded for picked endpoints.
     observes: bool,
     /// Round-robin counter.
-    turn: AtomicUsize,
+    next: AtomicUsize,
     servers: ArcSwap<Servers>,
 }
 
@@ -61,7 +61,7 @@ enum Order {
 impl Balancer {
     pub(crate) fn new(balance: Balance, panic_threshold: u8, observes: bool, endpoints: Endpoints) -> Self {
         let servers = ArcSwap::from_pointee(Servers::new(balance, endpoints, &[]));
-        Self { balance, panic_threshold, observes, turn: AtomicUsize::new(0), servers }
+        Self { balance, panic_threshold, observes, next: AtomicUsize::new(0), servers }
     }
 
     /// Returns whether the endpoints are the same, with the same weights and names.
@@ -112,18 +112,18 @@ impl Balancer {
     ) -> Option<&'s Member> {
         let members = &servers.members;
         // The counter is shared by all levels: incrementing it twice per selection would skip every second endpoint.
-        let turn = match self.balance {
-            Balance::RoundRobin => self.turn.fetch_add(1, Ordering::Relaxed),
+        let next = match self.balance {
+            Balance::RoundRobin => self.next.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
-        servers.levels.iter().find_map(|level| self.select_in(level, members, turn, point, &accept))
+        servers.levels.iter().find_map(|level| self.select_in(level, members, next, point, &accept))
     }
 
     fn select_in<'s>(
         &self,
         level: &Level,
         members: &'s [Member],
-        turn: usize,
+        next: usize,
         point: u32,
         accept: &impl Fn(&Member) -> bool,
     ) -> Option<&'s Member> {
@@ -133,7 +133,7 @@ impl Balancer {
             Order::Ring(ring) => ring.find(point, fits)?,
             // A single endpoint needs no selection.
             Order::Rotation(_) if level.members.len() == 1 => Some(0).filter(|only| fits(*only))?,
-            Order::Rotation(rotation) if self.balance == Balance::RoundRobin => rotation.find(turn, fits)?,
+            Order::Rotation(rotation) if self.balance == Balance::RoundRobin => rotation.find(next, fits)?,
             Order::Rotation(rotation) => {
                 let place = || fastrand::usize(..rotation.len().max(1));
                 let one = rotation.find(place(), fits)?;

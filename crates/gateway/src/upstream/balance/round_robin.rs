@@ -12,14 +12,14 @@ impl Rotation {
     /// Creates a rotation of endpoints with these weights.
     pub(crate) fn new(weights: &[usize]) -> Self {
         let unit = weights.iter().copied().fold(0, greatest_common_divisor).max(1);
-        let mut turns = Vec::new();
+        let mut places = Vec::new();
         for (server, weight) in (0..).zip(weights) {
             let count = (weight / unit) as u64;
             // Position in the circle, as a fraction of 2^32: in the middle of each of the endpoint's equal parts.
-            turns.extend((0..count).map(|turn| (((2 * turn + 1) << 32) / (2 * count), server)));
+            places.extend((0..count).map(|place| (((2 * place + 1) << 32) / (2 * count), server)));
         }
-        turns.sort_unstable();
-        Self(turns.into_iter().map(|(_, server)| server).collect())
+        places.sort_unstable();
+        Self(places.into_iter().map(|(_, server)| server).collect())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -68,8 +68,8 @@ mod tests {
     fn what_one_server_does_not_take_is_shared_by_the_others() {
         let rotation = Rotation::new(&[1, 1, 1, 1]);
         let mut counts = [0_u32; 4];
-        for turn in 0..40_000 {
-            counts[rotation.find(turn, |server| server != 1).expect("a server")] += 1;
+        for place in 0..40_000 {
+            counts[rotation.find(place, |server| server != 1).expect("a server")] += 1;
         }
         assert_eq!(counts[1], 0);
         assert!([0, 2, 3].iter().all(|&server| counts[server].abs_diff(13_333) < 700), "{counts:?}");
