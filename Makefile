@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run build install deb test-deb image test-image release test-release test-helm test-istio test-monitoring test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test test-all stress bogo
-.PHONY: lint fmt bench bench-kernels compare compare-http3 overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
+.PHONY: lint fmt bench bench-kernels compare compare-http3 overload fair docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -166,6 +166,9 @@ compare-http3: build ## Compare HTTP/3 with Envoy
 
 overload: build ## Load this and other servers with four times their capacity
 	bench/compare.sh --overload 60 --keys rsa4096,rsa2048 $(ARGS)
+
+fair: build ## Measure a well-behaved client beside 25 kinds of misbehaving ones, for this and other servers
+	bench/compare.sh --fair 4 --servers quadrille,nginx,haproxy,envoy $(ARGS)
 
 docs: claim ## Build a searchable book of the pages, and the code reference
 	@scripts/install-packages.sh build

@@ -48,6 +48,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", group = "what", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) overload: Option<u64>,
 
+    /// Measure a well-behaved client beside misbehaving ones instead, for this many seconds each.
+    #[arg(long, value_name = "SECONDS", group = "what", value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) fair: Option<u64>,
+
+    /// Misbehaving clients to measure, by a part of their name [default: all].
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) misbehaviour: String,
+
     /// Measure nginx and HAProxy with and without the provider in their OpenSSL instead.
     #[arg(long, group = "what")]
     pub(crate) provider: bool,

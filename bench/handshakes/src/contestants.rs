@@ -1,6 +1,9 @@
 //! The servers that are compared, and those that can run.
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 
@@ -46,6 +49,8 @@ pub struct Stage<'a> {
     pub upstream: Option<&'a Upstream>,
     /// Whether all servers forward to the upstream.
     pub all_pass_on: bool,
+    /// Another server that all servers forward to.
+    pub origin: Option<SocketAddr>,
     /// Number of worker processes, for servers that have workers.
     pub workers: usize,
     /// Whether servers serve HTTP/3 too.
@@ -58,7 +63,8 @@ impl Stage<'_> {
     /// Starts one server, and waits until it completes a handshake of `scenario`.
     pub fn start(&self, contestant: &Contestant, scenario: &Scenario) -> Result<Server> {
         let Self { cores, certificate, connections, directory, workers, http3, provider, .. } = *self;
-        let behind_all = self.upstream.filter(|_| self.all_pass_on).map(|upstream| upstream.address);
+        let behind_all =
+            self.upstream.filter(|_| self.all_pass_on).map(|upstream| upstream.address).or(self.origin);
         let setup = Setup {
             address: free_address()?,
             beside: free_address()?,

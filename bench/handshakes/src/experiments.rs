@@ -1,5 +1,6 @@
 //! The experiments in sequence: their terminal output, and their results for the page and as JSON.
 
+mod fair;
 mod http3;
 mod requests;
 
@@ -276,6 +277,7 @@ impl<'a> Laboratory<'a> {
             directory: self.directory.path(),
             upstream: self.upstream.as_ref(),
             all_pass_on,
+            origin: None,
             workers: 1,
             http3: false,
             provider: None,

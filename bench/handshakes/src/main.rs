@@ -41,6 +41,7 @@ fn run(args: &Args) -> Result<()> {
         None if args.one_queue => laboratory.one_queue(),
         None if args.provider => laboratory.provider().map(drop),
         None if args.cross_check => laboratory.cross_check().map(drop),
+        None if args.fair.is_some() => laboratory.fair().map(drop),
         None if args.overload.is_some() => laboratory.overload().map(drop),
         None if args.idle_connections.is_some() => laboratory.idle().map(drop),
         None => laboratory.handshakes().map(drop),

@@ -114,7 +114,7 @@ fn write_body(path: &Path, bytes: u64) -> Result<()> {
 }
 
 /// Creates the directory for nginx's workers, which run as another user when it is started by root.
-pub(crate) fn make_folder_for_workers(directory: &Path) -> Result<()> {
+pub fn make_folder_for_workers(directory: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::create_dir_all(directory)?;
     fs::set_permissions(directory, fs::Permissions::from_mode(0o711))?;

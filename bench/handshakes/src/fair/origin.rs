@@ -1,0 +1,112 @@
+//! The origin behind the servers: reads each request to its end, and then responds. A thread serves a connection.
+
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    thread,
+};
+
+/// Length of the response to `/large`.
+const LARGE: usize = 64 << 20;
+const SMALL: usize = 1_400;
+const STACK: usize = 128 << 10;
+
+/// A running origin. It serves until the process ends.
+#[derive(Debug)]
+pub struct Origin {
+    /// Address that it listens on.
+    pub address: SocketAddr,
+}
+
+impl Origin {
+    /// Starts it on a port that the kernel selects.
+    pub fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        thread::spawn(move || {
+            for connection in listener.incoming().map_while(Result::ok) {
+                // Without a thread the connection is closed, which the server reports.
+                let _ = thread::Builder::new().stack_size(STACK).spawn(move || serve(&connection));
+            }
+        });
+        Ok(Self { address })
+    }
+}
+
+fn serve(connection: &TcpStream) -> Option<()> {
+    let mut reader = BufReader::new(connection);
+    loop {
+        let request = Request::read(&mut reader)?;
+        let length = if request.is_large { LARGE } else { SMALL };
+        let mut writer = connection;
+        write!(writer, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").ok()?;
+        let piece = [b'x'; 16 << 10];
+        let mut left = length;
+        while left > 0 {
+            let count = left.min(piece.len());
+            writer.write_all(&piece[..count]).ok()?;
+            left -= count;
+        }
+    }
+}
+
+struct Request {
+    is_large: bool,
+}
+
+impl Request {
+    /// Reads a request with its body.
+    fn read(reader: &mut impl BufRead) -> Option<Self> {
+        let first = line(reader)?;
+        let (mut length, mut is_chunked) = (0, false);
+        loop {
+            let field = line(reader)?.to_ascii_lowercase();
+            match field.split_once(':') {
+                None => break,
+                Some(("content-length", value)) => length = value.trim().parse().ok()?,
+                Some(("transfer-encoding", _)) => is_chunked = true,
+                Some(_) => {}
+            }
+        }
+        match is_chunked {
+            true => while chunk(reader)? > 0 {},
+            false => skip(reader, length)?,
+        }
+        Some(Self { is_large: first.contains(" /large") })
+    }
+}
+
+/// Reads a chunk, and returns its length.
+fn chunk(reader: &mut impl BufRead) -> Option<u64> {
+    let length = u64::from_str_radix(line(reader)?.split(';').next()?.trim(), 16).ok()?;
+    skip(reader, length)?;
+    line(reader)?;
+    Some(length)
+}
+
+fn skip(reader: &mut impl BufRead, length: u64) -> Option<()> {
+    let skipped = io::copy(&mut reader.take(length), &mut io::sink()).ok()?;
+    (skipped == length).then_some(())
+}
+
+/// Reads a line without its end; `None` when the connection has ended.
+fn line(reader: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    (reader.read_line(&mut line).ok()? > 0).then(|| line.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_to_their_end() {
+        let chunked = "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+        let sized = "GET /large HTTP/1.1\r\nContent-Length: 2\r\n\r\nxy";
+        let both = [chunked, sized].concat();
+        let mut reader = both.as_bytes();
+        assert!(!Request::read(&mut reader).unwrap().is_large);
+        assert!(Request::read(&mut reader).unwrap().is_large);
+        assert!(Request::read(&mut reader).is_none());
+    }
+}

@@ -1,0 +1,140 @@
+//! The well-behaved client: small requests at a fixed rate on kept connections.
+
+use std::{
+    io::{self, Read},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, anyhow};
+use boring::ssl::SslStream;
+use hdrhistogram::Histogram;
+
+use super::{
+    Until,
+    tls::{receive, send, tcp, tls},
+};
+
+/// Requests per second on all connections together.
+const RATE: f64 = 200.0;
+const CONNECTIONS: u32 = 8;
+/// Time after which a request has failed.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Address in a network of its own.
+const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 10, 0, 1);
+const REQUEST: &[u8] = b"GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/// Client of one server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WellBehaved {
+    pub(super) address: SocketAddr,
+}
+
+/// Results of the client.
+pub(super) struct Seen {
+    /// Time from when a request was due to the end of its response, microseconds.
+    pub(super) latency_us: Histogram<u64>,
+    /// Number of requests without a complete response with status 200.
+    pub(super) failed: u64,
+}
+
+impl WellBehaved {
+    /// Makes requests for `time`.
+    pub(super) fn run(self, time: Duration) -> Result<Seen> {
+        let start = Instant::now();
+        let parts = thread::scope(|scope| {
+            let all: Vec<_> = (0..CONNECTIONS)
+                .map(|number| {
+                    scope.spawn(move || {
+                        raise_priority();
+                        self.connection(number, start, time)
+                    })
+                })
+                .collect();
+            all.into_iter()
+                .map(|thread| thread.join().map_err(|_| anyhow!("a client has panicked"))?)
+                .collect::<Result<Vec<_>>>()
+        })?;
+        let mut seen = Seen { latency_us: Histogram::new(3)?, failed: 0 };
+        for part in parts {
+            seen.latency_us.add(&part.latency_us)?;
+            seen.failed += part.failed;
+        }
+        Ok(seen)
+    }
+
+    /// Makes the requests of one connection, each when it is due or when the previous one has ended.
+    fn connection(self, number: u32, start: Instant, time: Duration) -> Result<Seen> {
+        let interval = Duration::from_secs_f64(f64::from(CONNECTIONS) / RATE);
+        let mut due = start + interval * number / CONNECTIONS;
+        let mut seen = Seen { latency_us: Histogram::new(3)?, failed: 0 };
+        let mut open = None;
+        while due < start + time {
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            match self.request(&mut open) {
+                Ok(()) => seen.latency_us.record(due.elapsed().as_micros() as u64)?,
+                Err(_) => {
+                    open = None;
+                    seen.failed += 1;
+                }
+            }
+            due += interval;
+        }
+        Ok(seen)
+    }
+
+    fn request(self, open: &mut Option<SslStream<TcpStream>>) -> io::Result<()> {
+        let until = Until::after(PATIENCE);
+        if open.is_none() {
+            *open = Some(tls(tcp(SOURCE, self.address)?, "http/1.1")?);
+        }
+        let Some(stream) = open else { return Err(io::ErrorKind::NotConnected.into()) };
+        send(stream, REQUEST, || until.is_over())?;
+        read_response(stream, until)
+    }
+}
+
+/// Reads a response with status 200 and a Content-Length to its end.
+fn read_response(stream: &mut impl Read, until: Until) -> io::Result<()> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+    let (mut bytes, mut room) = (Vec::new(), [0; 4096]);
+    loop {
+        if until.is_over() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let count = receive(stream, &mut room)?;
+        bytes.extend_from_slice(&room[..count]);
+        let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+        if !head.starts_with("http/1.1 200") {
+            return Err(invalid());
+        }
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+        let length: usize = length.and_then(|length| length.trim().parse().ok()).ok_or_else(invalid)?;
+        if bytes.len() >= end + 4 + length {
+            return Ok(());
+        }
+    }
+}
+
+/// Raises the scheduling priority of this thread: its latency must not include that of the misbehaving clients on the
+/// same core. Without the privilege it does.
+fn raise_priority() {
+    const NICENESS: i32 = -15;
+    let _ = rustix::process::setpriority_process(None, NICENESS);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_responses_with_status_200_count() {
+        let until = Until::after(Duration::from_secs(60));
+        let read = |text: &str| read_response(&mut text.as_bytes(), until).is_ok();
+        assert!(read("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+        assert!(!read("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok"));
+        assert!(!read("HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nok"));
+    }
+}
