@@ -223,7 +223,7 @@ pub(super) fn routes(field: &Field<'_>, mode: Mode) -> Vec<WrittenRoute> {
     let route = |field: &Field<'_>| {
         let route = route::route(field)?;
         if mode == Mode::Tcp {
-            route_refused::refuse_http(field, &route);
+            route_refused::refuse_http(field, &route, route::ROUTE.keys.iter().map(|key| key.name));
         }
         Some(route)
     };

@@ -157,7 +157,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             "list of changes",
             Preset::Means("none"),
             "Changes to the headers of responses, made in this order. They apply to responses of servers, of \
-                    `respond` and of `redirect`, but not to the gateway's own errors.",
+                    `respond` and of `redirect`, and to the gateway's own errors for requests that match the route.",
             |field, draft| draft.response_headers = header_changes::header_changes(field),
             |route| header_changes::show(&route.response_headers),
         ),

@@ -75,29 +75,15 @@ pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
     }
 }
 
-/// Refuses keys of a route that have no meaning in TCP mode.
-pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
-    const HTTP: [&str; 15] = [
-        "host",
-        "path",
-        "path_exact",
-        "path_regex",
-        "headers",
-        "rewrite",
-        "timeout",
-        "retry",
-        "request_headers",
-        "response_headers",
-        "rate_limits",
-        "limits",
-        "basic_auth",
-        "compression",
-        "error_pages",
-    ];
-    for (key, written) in HTTP.iter().filter_map(|key| Some((key, field.entry(key)?))) {
+/// Refuses keys of a route that have no meaning in TCP mode; `keys` are all that a route can have.
+pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute, keys: impl Iterator<Item = &'static str>) {
+    /// Targets: those that TCP mode has, and those that the action refuses with a reason of its own.
+    const TARGETS: [&str; 4] = ["upstream", "split", "redirect", "respond"];
+    let http = keys.filter(|key| !TARGETS.contains(key));
+    for (key, written) in http.filter_map(|key| Some((key, field.entry(key)?))) {
         // A value that matches all requests is allowed.
-        if (*key == "host" && written.parse(values::route_host) == Some(None))
-            || (*key == "path" && written.parse(values::route_path) == Some(None))
+        if (key == "host" && written.parse(values::route_host) == Some(None))
+            || (key == "path" && written.parse(values::route_path) == Some(None))
         {
             continue;
         }

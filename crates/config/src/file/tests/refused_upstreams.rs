@@ -167,6 +167,14 @@ const REFERENCES: &[Case] = &[
         "q.yaml:1: listeners[0].routes[0].path: tcp mode has no `path`; remove it, or use `mode: http`",
     ),
     (
+        "mode: tcp, routes: [{upstream: web, mirror: [{upstream: api}]}]",
+        "q.yaml:1: listeners[0].routes[0].mirror: tcp mode has no `mirror`; remove it, or use `mode: http`",
+    ),
+    (
+        "mode: tcp, routes: [{upstream: web, sticky: [{by: client}]}]",
+        "q.yaml:1: listeners[0].routes[0].sticky: tcp mode has no `sticky`; remove it, or use `mode: http`",
+    ),
+    (
         "mode: tcp, routes: [{upstream: web}], upstream: api",
         "q.yaml:1: listeners[0].upstream: a listener in tcp mode has one target, and this is a second one; keep a single `upstream`",
     ),
