@@ -211,12 +211,12 @@ fn a_revoked_certificate_loses_its_staple() {
     let responder = Responder::start();
     let ca = &responder.certificates;
     let pair = responder.issue("localhost", "");
-    responder.answers(1);
+    responder.answers(60);
     let file = configuration(&pair, "tls: {ocsp_stapling: on}");
     let (mut gateway, clock) = gateway_whose_clock_stands(&responder, &file);
     serves_good(&gateway, ca);
     responder.knows(&pair, "R");
-    // After half of the good response's minute, and before its end.
+    // After half of the good response's hour, and before its end.
     clock.stands_at(end_of_staple(&gateway) - 5);
     gateway.wait_for_metric(FETCHES, &["revoked"], |count| count >= 1.0);
     serves_nothing(&gateway, ca);
@@ -229,7 +229,7 @@ fn a_response_that_has_expired_is_not_served_and_one_that_must_be_stapled_is_ale
     let responder = Responder::start();
     let ca = &responder.certificates;
     let pair = responder.issue("localhost", MUST_STAPLE);
-    responder.answers(1);
+    responder.answers(60);
     // Must-staple certificates need no configuration.
     let file = configuration(&pair, "");
     let (gateway, clock) = gateway_whose_clock_stands(&responder, &file);
