@@ -23,6 +23,7 @@ mod connection;
 mod fraction;
 mod handover;
 mod header_list;
+mod held_bytes;
 mod host_map;
 mod http;
 mod keyserver;

@@ -8,6 +8,7 @@ use super::{
     trace::{Ended, Trace},
 };
 use crate::{
+    held_bytes::detached_value,
     telemetry::{access_log, metrics},
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
 };
@@ -65,8 +66,10 @@ impl Exchange {
         http.connection.clock.begin_request();
         let fields = access_log::fields();
         let line = access_log::enabled().then(|| {
-            let header =
-                |field, name| fields.has(field).then(|| request.headers.get(name).cloned()).flatten();
+            let header = |field, name| {
+                let value = fields.has(field).then(|| request.headers.get(name)).flatten();
+                value.map(detached_value)
+            };
             Box::new(Line {
                 method: request.method.clone(),
                 host: request.host().to_owned(),

@@ -1,44 +1,45 @@
 //! The body of a mirrored request: the frames that were sent to the main upstream, shared with the copy.
 
-use crate::upstream::BoxError;
+use crate::{held_bytes::HeldBytes, upstream::BoxError};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use std::{
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    task::{Context, Poll, ready},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
 };
-use tokio::sync::mpsc;
 
 /// Maximum number of bytes that wait for the mirror. A copy that lags further behind is abandoned.
 const MOST_WAITING: usize = 256 * 1024;
 
 /// The sending half of a copied body.
-pub(crate) struct Tap {
-    /// `None` once the copy was abandoned.
-    pieces: Option<mpsc::UnboundedSender<Piece>>,
-    waiting: Arc<AtomicUsize>,
-}
+pub(crate) struct Tap(Arc<Mutex<Shared>>);
 
 /// The receiving half of a copied body.
 pub(crate) struct MirroredBody {
-    pieces: mpsc::UnboundedReceiver<Piece>,
-    waiting: Arc<AtomicUsize>,
+    shared: Arc<Mutex<Shared>>,
     size: SizeHint,
-    /// The next piece, if it was received early.
-    ahead: Option<Piece>,
     begun: bool,
     ended: bool,
 }
 
-enum Piece {
-    Data(Bytes),
-    Trailers(HeaderMap),
-    End,
+/// Frames that wait for the mirror.
+#[derive(Default)]
+struct Shared {
+    data: HeldBytes,
+    trailers: Option<HeaderMap>,
+    state: State,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Open,
+    Complete,
+    /// The body is incomplete, or one of its halves is gone.
+    Abandoned,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -47,37 +48,78 @@ struct Incomplete;
 
 /// Creates both halves for a body of this size.
 pub(crate) fn tap(size: SizeHint) -> (Tap, MirroredBody) {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let tap = Tap { pieces: Some(sender), waiting: Arc::clone(&waiting) };
-    (tap, MirroredBody { pieces: receiver, waiting, size, ahead: None, begun: false, ended: false })
+    let shared = Arc::<Mutex<Shared>>::default();
+    let tap = Tap(Arc::clone(&shared));
+    (tap, MirroredBody { shared, size, begun: false, ended: false })
 }
 
 impl Tap {
     pub(crate) fn push(&mut self, frame: &Frame<Bytes>) {
-        let length = frame.data_ref().map_or(0, Bytes::len);
-        if self.waiting.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING {
-            self.pieces = None;
-        }
-        let piece = match (frame.data_ref(), frame.trailers_ref()) {
-            (Some(data), _) => Piece::Data(data.clone()),
-            (_, Some(trailers)) => Piece::Trailers(trailers.clone()),
-            _ => return,
-        };
-        self.send(piece);
+        change(&self.0, |shared| {
+            if shared.state != State::Open {
+                return;
+            }
+            if let Some(data) = frame.data_ref() {
+                if shared.data.len() + data.len() > MOST_WAITING {
+                    return shared.abandon();
+                }
+                shared.data.push(data);
+            }
+            if let Some(trailers) = frame.trailers_ref() {
+                shared.trailers = Some(trailers.clone());
+            }
+        });
     }
 
     /// Marks the body as complete. If the tap is dropped without it, the copy fails.
     pub(crate) fn end(self) {
-        self.send(Piece::End);
+        change(&self.0, |shared| {
+            if shared.state == State::Open {
+                shared.state = State::Complete;
+            }
+        });
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        change(&self.0, |shared| {
+            if shared.state == State::Open {
+                shared.abandon();
+            }
+        });
+    }
+}
+
+impl Drop for MirroredBody {
+    fn drop(&mut self) {
+        lock(&self.shared).abandon();
+    }
+}
+
+impl Shared {
+    /// Discards what waits.
+    fn abandon(&mut self) {
+        (self.data, self.trailers, self.state) = (HeldBytes::default(), None, State::Abandoned);
     }
 
-    fn send(&self, piece: Piece) {
-        if let Some(pieces) = &self.pieces {
-            // The copy may be gone already.
-            let _ = pieces.send(piece);
-        }
+    /// Returns whether everything was received.
+    fn is_over(&self) -> bool {
+        self.state == State::Complete && self.data.is_empty() && self.trailers.is_none()
     }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Changes the state, and wakes the receiver.
+fn change(shared: &Mutex<Shared>, change: impl FnOnce(&mut Shared)) {
+    let mut shared = lock(shared);
+    change(&mut shared);
+    let waker = shared.waker.take();
+    drop(shared);
+    waker.into_iter().for_each(Waker::wake);
 }
 
 impl Body for MirroredBody {
@@ -91,29 +133,21 @@ impl Body for MirroredBody {
         if self.ended {
             return Poll::Ready(None);
         }
-        self.begun = true;
-        let next = match self.ahead.take() {
-            Some(piece) => Some(piece),
-            None => ready!(self.pieces.poll_recv(context)),
+        let this = &mut *self;
+        this.begun = true;
+        let mut shared = lock(&this.shared);
+        let frame = match shared.data.pop() {
+            Some(data) => Some(Ok(Frame::data(data))),
+            None if shared.state == State::Abandoned => Some(Err(Incomplete.into())),
+            None => shared.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))),
         };
-        Poll::Ready(match next {
-            Some(Piece::Data(data)) => {
-                self.waiting.fetch_sub(data.len(), Ordering::Relaxed);
-                // The sender checks whether this was the last piece.
-                match self.pieces.try_recv() {
-                    Ok(Piece::End) => self.ended = true,
-                    Ok(other) => self.ahead = Some(other),
-                    Err(_) => {}
-                }
-                Some(Ok(Frame::data(data)))
-            }
-            Some(Piece::Trailers(trailers)) => Some(Ok(Frame::trailers(trailers))),
-            Some(Piece::End) => {
-                self.ended = true;
-                None
-            }
-            None => Some(Err(Incomplete.into())),
-        })
+        // The sender checks whether this was the last piece.
+        this.ended = shared.is_over();
+        if frame.is_none() && !this.ended {
+            shared.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

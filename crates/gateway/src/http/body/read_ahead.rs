@@ -1,15 +1,14 @@
 //! Read-ahead of a body whose beginning must be inspected before it is forwarded.
 
-use bytes::{Bytes, BytesMut};
+use crate::held_bytes::HeldBytes;
+use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
-use std::collections::VecDeque;
 
 /// Data that was read from a body, ahead of the rest.
 #[derive(Default)]
 pub(crate) struct ReadAhead {
-    pieces: VecDeque<Bytes>,
-    bytes: usize,
+    data: HeldBytes,
     trailers: Option<HeaderMap>,
     /// Whether the body has ended.
     pub(crate) is_complete: bool,
@@ -18,30 +17,26 @@ pub(crate) struct ReadAhead {
 impl ReadAhead {
     /// Takes the next frame that was read.
     pub(crate) fn take_frame(&mut self) -> Option<Frame<Bytes>> {
-        if let Some(piece) = self.pieces.pop_front() {
-            self.bytes -= piece.len();
-            return Some(Frame::data(piece));
+        if let Some(chunk) = self.data.pop() {
+            return Some(Frame::data(chunk));
         }
         self.trailers.take().map(Frame::trailers)
     }
 
     /// Returns whether all of it was taken.
     pub(crate) fn is_empty(&self) -> bool {
-        self.pieces.is_empty() && self.trailers.is_none()
+        self.data.is_empty() && self.trailers.is_none()
     }
 
     /// Returns the number of bytes that remain.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.data.len()
     }
 
     /// Appends a frame.
     pub(crate) fn push(&mut self, frame: Frame<Bytes>) {
         match frame.into_data() {
-            Ok(data) => {
-                self.bytes += data.len();
-                self.pieces.push_back(data);
-            }
+            Ok(data) => self.data.push(&data),
             Err(frame) => {
                 self.trailers = frame.into_trailers().ok();
                 self.is_complete = true;
@@ -51,12 +46,7 @@ impl ReadAhead {
 
     /// Returns the beginning of the body, up to `most` bytes.
     pub(crate) fn beginning(&self, most: usize) -> Beginning {
-        let mut bytes = BytesMut::with_capacity(self.bytes.min(most));
-        for piece in &self.pieces {
-            let room = most - bytes.len();
-            bytes.extend_from_slice(&piece[..piece.len().min(room)]);
-        }
-        Beginning { bytes: bytes.freeze(), is_partial: self.bytes > most }
+        Beginning { bytes: self.data.beginning(most), is_partial: self.data.len() > most }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Replay of request bodies: the beginning is kept, so that a retry can send it again.
 
 use super::{client_body::ClientBody, mirrored_body::Tap};
-use crate::upstream::{BoxError, ClientBodyError, ExchangeError, RequestBody};
+use crate::{
+    held_bytes::HeldBytes,
+    upstream::{BoxError, ClientBodyError, ExchangeError, RequestBody},
+};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
@@ -23,8 +26,7 @@ struct Shared {
     /// `None` once the exchange is over.
     source: Option<ClientBody>,
     size: SizeHint,
-    pieces: Vec<Bytes>,
-    remembered: usize,
+    kept: HeldBytes,
     trailers: Option<HeaderMap>,
     complete: bool,
     /// Time at which the end was received.
@@ -44,6 +46,7 @@ struct Shared {
 /// The body of one attempt.
 struct Attempt {
     shared: Arc<Mutex<Shared>>,
+    /// Number of bytes that were sent.
     position: usize,
     ended: bool,
     number: usize,
@@ -57,8 +60,7 @@ impl Replay {
         Self(Some(Arc::new(Mutex::new(Shared {
             size: source.size_hint(),
             source: Some(source),
-            pieces: Vec::new(),
-            remembered: 0,
+            kept: HeldBytes::default(),
             trailers: None,
             complete: false,
             ended: None,
@@ -170,15 +172,14 @@ impl Shared {
             }
         };
         match (frame.data_ref(), frame.trailers_ref()) {
-            (Some(data), _) if !self.overflowed && self.remembered + data.len() <= MOST_REMEMBERED => {
-                self.remembered += data.len();
-                self.pieces.push(data.clone());
+            (Some(data), _) if !self.overflowed && self.kept.len() + data.len() <= MOST_REMEMBERED => {
+                self.kept.push(data);
             }
             // Trailers are last, so the source is not polled again.
             (_, Some(trailers)) => (self.trailers, self.complete) = (Some(trailers.clone()), true),
             _ => {
                 self.overflowed = true;
-                self.pieces = Vec::new();
+                self.kept = HeldBytes::default();
             }
         }
         self.taps.iter_mut().for_each(|tap| tap.push(&frame));
@@ -215,9 +216,9 @@ impl Body for Attempt {
             // The attempt has its response, or its connection still drives it: the rest is for a newer attempt.
             return Poll::Ready(Some(Err(over())));
         }
-        if let Some(piece) = shared.pieces.get(self.position) {
-            self.position += 1;
-            return Poll::Ready(Some(Ok(Frame::data(piece.clone()))));
+        if let Some(rest) = shared.kept.at(self.position) {
+            self.position += rest.len();
+            return Poll::Ready(Some(Ok(Frame::data(rest))));
         }
         if shared.complete {
             self.ended = true;
@@ -229,7 +230,7 @@ impl Body for Attempt {
             }
             return Poll::Pending;
         };
-        self.position = shared.pieces.len();
+        self.position = shared.kept.len();
         self.ended = matches!(&frame, Some(Ok(frame)) if frame.is_trailers());
         Poll::Ready(frame)
     }
@@ -237,7 +238,7 @@ impl Body for Attempt {
     fn is_end_stream(&self) -> bool {
         let shared = lock(&self.shared);
         let complete = shared.complete || shared.source_has_ended();
-        complete && self.position >= shared.pieces.len() && (self.ended || shared.trailers.is_none())
+        complete && self.position >= shared.kept.len() && (self.ended || shared.trailers.is_none())
     }
 
     fn size_hint(&self) -> SizeHint {
