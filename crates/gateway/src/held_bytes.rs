@@ -1,6 +1,6 @@
 //! Data that outlives the read that delivered it, without the buffer that it was read into.
 //!
-//! A `Bytes` keeps its whole read buffer in memory, regardless of its own length: one byte can hold 32 KiB. Whatever
+//! A `Bytes` keeps its whole read buffer in memory, regardless of its own length: one byte can hold 32 KiB. Code that
 //! keeps received data therefore copies small pieces together, and counts what it holds.
 
 use bytes::{Bytes, BytesMut};

@@ -26,6 +26,7 @@ mod header_list;
 mod held_bytes;
 mod host_map;
 mod http;
+mod http2;
 mod keyserver;
 mod listener;
 mod process;

@@ -1,7 +1,7 @@
 //! Connections: clients that migrate, that are silent, and that do not read.
 
 use super::Served;
-use crate::support::{Nginx, eventually, http3::Sending, ports};
+use crate::support::{Nginx, eventually, http3::Sending, ports, resident};
 use quiche::h3::Header;
 use std::{net::TcpListener, thread};
 
@@ -61,12 +61,6 @@ fn a_client_that_takes_nothing_is_waited_for_and_given_up() {
     assert!(grown < 20_000, "{grown} KiB for a body that is not read");
     // The socket is not read from here on.
     served.gateway.wait_for_metric("quadrille_connections", &[], |open| open == 0.0);
-}
-
-fn resident(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its size");
-    line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
 }
 
 #[test]

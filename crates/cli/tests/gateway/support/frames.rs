@@ -12,7 +12,7 @@ pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 pub const GOAWAY: u8 = 7;
-const WINDOW_UPDATE: u8 = 8;
+pub const WINDOW_UPDATE: u8 = 8;
 
 pub const END_STREAM: u8 = 1;
 pub const END_HEADERS: u8 = 4;
@@ -58,6 +58,19 @@ impl Frames {
         literal(&mut block, 0x04, path);
         literal(&mut block, 0x01, "localhost");
         self.tls.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &block))
+    }
+
+    /// Sends data of a body in frames of this size.
+    pub fn data(&mut self, stream: u32, bytes: usize, size: usize) {
+        let one = frame(DATA, 0, stream, &vec![b'x'; size]);
+        // Many frames share a TLS record.
+        let batch = (16 * 1024 / one.len()).max(1);
+        let mut left = bytes / size;
+        while left > 0 {
+            let now = left.min(batch);
+            self.tls.write_all(&one.repeat(now)).expect("sending frames");
+            left -= now;
+        }
     }
 
     /// Sends a request whose body follows.

@@ -222,3 +222,10 @@ pub fn quadrille(subcommand: &str) -> Command {
     command.arg(subcommand);
     command
 }
+
+/// Returns the resident memory of a process in KiB.
+pub fn resident(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its size");
+    line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
+}

@@ -5,6 +5,7 @@ use super::read_ahead::{Beginning, ReadAhead};
 use crate::{
     connection::{Connection, Patience},
     http::request::http3_head,
+    http2::IncomingStream,
     quic::RequestBytes,
     upstream::{BoxError, ClientBodyError},
 };
@@ -44,7 +45,7 @@ pub(crate) struct TooLarge;
 
 enum Source {
     Http1(hyper::body::Incoming),
-    Http2 { stream: Option<h2::RecvStream>, length: Option<u64>, data_ended: bool },
+    Http2 { stream: Option<IncomingStream>, length: Option<u64> },
     Http3 { stream: Option<RequestBytes>, length: Option<u64>, received: u64 },
 }
 
@@ -58,9 +59,14 @@ impl ClientBody {
         Self::new(Source::Http1(incoming), connection)
     }
 
-    pub(crate) fn http2(stream: h2::RecvStream, headers: &HeaderMap, connection: &Arc<Connection>) -> Self {
+    /// The body of a stream; `None` if the request consists of the header only.
+    pub(crate) fn http2(
+        stream: Option<IncomingStream>,
+        headers: &HeaderMap,
+        connection: &Arc<Connection>,
+    ) -> Self {
         let length = announced(headers);
-        Self::new(Source::Http2 { stream: Some(stream), length, data_ended: false }, connection)
+        Self::new(Source::Http2 { stream, length }, connection)
     }
 
     pub(crate) fn http3(stream: RequestBytes, headers: &HeaderMap, connection: &Arc<Connection>) -> Self {
@@ -116,7 +122,7 @@ impl ClientBody {
     }
 
     /// Returns the HTTP/2 stream behind the body, for a tunnel.
-    pub(crate) fn into_stream(mut self) -> Option<h2::RecvStream> {
+    pub(crate) fn into_stream(mut self) -> Option<IncomingStream> {
         match &mut self.source {
             Source::Http2 { stream, .. } => stream.take(),
             _ => None,
@@ -176,11 +182,11 @@ async fn discard_http3(stream: RequestBytes) {
     }
 }
 
-async fn discard(mut stream: h2::RecvStream) {
+async fn discard(stream: IncomingStream) {
     let mut left = MOST_DISCARDED;
-    while let Some(Ok(data)) = stream.data().await {
+    while let Some(Ok(data)) = poll_fn(|context| stream.poll_data(context)).await {
         left = left.saturating_sub(data.len());
-        if left == 0 || stream.flow_control().release_capacity(data.len()).is_err() {
+        if left == 0 {
             return;
         }
     }
@@ -192,26 +198,9 @@ impl Source {
             Self::Http1(incoming) => Pin::new(incoming)
                 .poll_frame(context)
                 .map_err(|error| ClientBodyError::Broken(error.into()).into()),
-            Self::Http2 { stream, data_ended, .. } => {
+            Self::Http2 { stream, .. } => {
                 let Some(stream) = stream else { return Poll::Ready(None) };
-                let failed = |error: h2::Error| Some(Err(ClientBodyError::Broken(error.into()).into()));
-                if !*data_ended {
-                    match ready!(stream.poll_data(context)) {
-                        Some(Ok(data)) => {
-                            let released = stream.flow_control().release_capacity(data.len());
-                            return Poll::Ready(match released {
-                                Ok(()) => Some(Ok(Frame::data(data))),
-                                Err(error) => failed(error),
-                            });
-                        }
-                        Some(Err(error)) => return Poll::Ready(failed(error)),
-                        None => *data_ended = true,
-                    }
-                }
-                Poll::Ready(match ready!(stream.poll_trailers(context)) {
-                    Ok(trailers) => trailers.map(|trailers| Ok(Frame::trailers(trailers))),
-                    Err(error) => failed(error),
-                })
+                stream.poll_frame(context).map_err(|error| ClientBodyError::Broken(error.into()).into())
             }
             Self::Http3 { stream, length, received } => {
                 let Some(stream) = stream else { return Poll::Ready(None) };
@@ -293,7 +282,7 @@ impl Body for ClientBody {
         }
         match &self.source {
             Source::Http1(incoming) => incoming.is_end_stream(),
-            Source::Http2 { stream, .. } => stream.as_ref().is_none_or(h2::RecvStream::is_end_stream),
+            Source::Http2 { stream, .. } => stream.as_ref().is_none_or(IncomingStream::is_end_stream),
             // A premature end is reported by `poll_frame`.
             Source::Http3 { stream, length, received } => {
                 stream.as_ref().is_none_or(RequestBytes::is_ended)

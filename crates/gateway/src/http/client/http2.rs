@@ -15,6 +15,7 @@ use crate::{
         response::{body::ResponseBody, informational::Informational, outcome::Outcome, tunnel::StreamBytes},
         service,
     },
+    http2::{FRAME_BUDGET, Intake, Metered, STREAM_WINDOW, connection_window},
     tls::ClientStream,
 };
 use bytes::Bytes;
@@ -23,7 +24,7 @@ use h2::{
     Reason, RecvStream, SendStream,
     server::{self, SendResponse},
 };
-use http::{Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body::{Body, Frame};
 use std::{
     future::{Future, poll_fn},
@@ -33,9 +34,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Receive windows of a stream and of the connection, in bytes.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Maximum number of response bytes that are buffered while the client's window or the connection is full.
 const SEND_BUFFER: usize = 256 * 1024;
 /// Size up to which the end of a response is queued without waiting for the window. The connection can buffer that
@@ -50,20 +48,21 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Number of accepted requests and stream completions in one turn before other connections get theirs.
 const BUDGET: usize = 64;
 
-type Connection = server::Connection<SharedStream, Bytes>;
+type Connection = server::Connection<Metered<SharedStream>, Bytes>;
 
 /// Serves requests until the connection ends.
 pub(crate) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
-    let shared = SharedStream::new(stream);
+    let (shared, intake) = (SharedStream::new(stream), Intake::default());
     let mut builder = server::Builder::new();
     builder
         .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_connection_window_size(connection_window(MOST_STREAMS))
+        .data_frame_budget(FRAME_BUDGET)
         .max_concurrent_streams(MOST_STREAMS)
         .max_header_list_size(request_size::decoded(http.header_limits().0))
         .max_send_buffer_size(SEND_BUFFER)
         .enable_connect_protocol();
-    let mut handshake = pin!(builder.handshake(shared.clone()));
+    let mut handshake = pin!(builder.handshake(Metered::new(shared.clone(), intake.clone())));
     let shaken = poll_fn(|context| {
         let shaken = handshake.as_mut().poll(context);
         drop(shared.poll_send(context));
@@ -76,6 +75,7 @@ pub(crate) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
     let mut driver = Driver {
         connection,
         shared,
+        intake,
         streams: FuturesUnordered::new(),
         resets: StreamResets::default(),
         http: &http,
@@ -95,6 +95,7 @@ type Stream = Pin<Box<dyn Future<Output = StreamEnd> + Send>>;
 struct Driver<'a> {
     connection: Connection,
     shared: SharedStream,
+    intake: Intake,
     streams: FuturesUnordered<Stream>,
     resets: StreamResets,
     http: &'a Arc<HttpConnection>,
@@ -115,7 +116,7 @@ impl Driver<'_> {
             if accepted.is_ready() {
                 return Poll::Ready(());
             }
-            if budget == 0 {
+            if self.intake.relieve() || budget == 0 {
                 context.waker().wake_by_ref();
                 break;
             }
@@ -142,7 +143,8 @@ impl Driver<'_> {
                         respond.send_reset(Reason::REFUSED_STREAM);
                         continue;
                     }
-                    self.streams.push(Box::pin(serve_stream(Arc::clone(self.http), request, respond)));
+                    let stream = serve_stream(Arc::clone(self.http), request, respond, &self.intake);
+                    self.streams.push(Box::pin(stream));
                     if self.late {
                         self.go(context);
                     }
@@ -214,11 +216,14 @@ fn serve_stream(
     http: Arc<HttpConnection>,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-) -> impl Future<Output = StreamEnd> {
+    intake: &Intake,
+) -> impl Future<Output = StreamEnd> + use<> {
     let began = Instant::now();
     let (head, body) = request.into_parts();
     let expects = head.headers.contains_key(header::EXPECT);
-    let body = ClientBody::http2(body, &head.headers, &http.connection);
+    // A tunnel needs its stream even if the client sends nothing.
+    let stream = (!body.is_end_stream() || head.method == Method::CONNECT).then(|| intake.open(body));
+    let body = ClientBody::http2(stream, &head.headers, &http.connection);
     if expects && !body.is_end_stream() {
         let mut go_on = Response::new(());
         *go_on.status_mut() = StatusCode::CONTINUE;

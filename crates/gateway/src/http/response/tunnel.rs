@@ -2,6 +2,7 @@
 
 use crate::{
     http::{body::client_body::ClientBody, exchange::Exchange},
+    http2::IncomingStream,
     tcp,
     tls::ClientStream,
     upstream::ServerStream,
@@ -109,13 +110,13 @@ impl AsyncWrite for ServerBytes {
 
 /// An HTTP/2 stream as a byte stream in both directions.
 pub(crate) struct StreamBytes {
-    incoming: h2::RecvStream,
+    incoming: IncomingStream,
     received: Bytes,
     outgoing: h2::SendStream<Bytes>,
 }
 
 impl StreamBytes {
-    pub(crate) fn new(incoming: h2::RecvStream, outgoing: h2::SendStream<Bytes>) -> Self {
+    pub(crate) fn new(incoming: IncomingStream, outgoing: h2::SendStream<Bytes>) -> Self {
         Self { incoming, received: Bytes::new(), outgoing }
     }
 }
@@ -132,8 +133,7 @@ impl AsyncRead for StreamBytes {
                 Some(data) => self.received = data.map_err(io::Error::other)?,
             }
         }
-        let count = deliver(&mut self.received, out);
-        self.incoming.flow_control().release_capacity(count).map_err(io::Error::other)?;
+        deliver(&mut self.received, out);
         Poll::Ready(Ok(()))
     }
 }

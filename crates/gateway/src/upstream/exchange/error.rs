@@ -2,7 +2,6 @@
 
 use super::request_body::{BodyProgress, BoxError};
 use crate::connection::Alarm;
-use hyper::client::conn::TrySendError;
 use std::{
     fmt,
     sync::Arc,
@@ -110,32 +109,11 @@ impl fmt::Display for ClientBodyError {
 
 impl std::error::Error for ClientBodyError {}
 
-impl<T> From<TrySendError<T>> for ExchangeError {
-    fn from(mut error: TrySendError<T>) -> Self {
-        match error.take_message() {
-            Some(_) => Self::NotSent,
-            None => error.into_error().into(),
-        }
-    }
-}
-
-impl From<hyper::Error> for ExchangeError {
-    fn from(error: hyper::Error) -> Self {
-        let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-        while let Some(cause) = source {
-            if let Some(client) = cause.downcast_ref::<ClientBodyError>() {
-                return Self::Client(client.copy());
-            }
-            if let Some(h2) = cause.downcast_ref::<h2::Error>() {
-                let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM)
-                    || h2.is_go_away() && h2.reason() == Some(h2::Reason::NO_ERROR);
-                if refused {
-                    return Self::Refused;
-                }
-            }
-            source = cause.source();
-        }
-        Self::Broken(error.into())
+impl From<h2::Error> for ExchangeError {
+    fn from(error: h2::Error) -> Self {
+        let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM)
+            || error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+        if refused { Self::Refused } else { Self::Broken(error.into()) }
     }
 }
 

@@ -3,65 +3,92 @@
 use super::{
     error::{ExchangeError, Limits, Watchdog},
     request_body::RequestBody,
+    upload::{Sending, Upload},
 };
-use crate::{connection::Alarm, upstream::connect::connector::ServerStream};
+use crate::{
+    connection::Alarm,
+    http2::{FRAME_BUDGET, IncomingStream, Intake, Metered, STREAM_WINDOW, connection_window},
+    upstream::connect::connector::ServerStream,
+};
 use bytes::Bytes;
-use http::{Request, Response};
-use http_body::{Body, Frame, SizeHint};
-use hyper::{
-    body::Incoming,
-    client::conn::http2::{self, SendRequest},
+use h2::{
+    Reason, RecvStream,
+    client::{self, SendRequest},
 };
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use http::{HeaderMap, HeaderName, Method, Request, Response, header};
+use http_body::{Body, Frame, SizeHint};
 use std::{
+    convert::Infallible,
     future::{Future, poll_fn},
     io,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    task::{Context, Poll, ready},
-    time::Instant,
+    task::{Context, Poll, Waker, ready},
+    time::{Duration, Instant},
 };
-
-/// Flow-control windows in bytes, per stream and per connection.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
+use tokio::{
+    sync::oneshot,
+    time::{error::Elapsed, timeout},
+};
 
 /// Maximum number of concurrent exchanges on a connection: the minimum that servers should allow (RFC 9113 section
 /// 6.5.2).
-const MOST_EXCHANGES: usize = 100;
+const MOST_EXCHANGES: u32 = 100;
+
+/// Maximum number of request bytes of an exchange that wait for the server.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// Time to wait for the server's settings, which are the first that it sends (RFC 9113 section 3.4): they limit the
+/// number of exchanges.
+const SETTINGS: Duration = Duration::from_secs(1);
+
+/// Value of the maximum number of streams until the server's settings arrive.
+const UNKNOWN: usize = usize::MAX - 1;
 
 /// A connection that carries many concurrent exchanges; clones refer to the same connection.
 #[derive(Clone)]
 pub(crate) struct Http2Connection {
-    sender: SendRequest<RequestBody>,
+    sender: SendRequest<Bytes>,
     /// Held by every exchange.
     shared: Arc<Shared>,
     pub(crate) used: Instant,
 }
 
+type Connection = client::Connection<Metered<ServerStream>, Bytes>;
+
 impl Http2Connection {
     /// Creates a connection. Its driver is a task of this event loop, which ends when there are no more senders.
     pub(crate) async fn new(stream: ServerStream) -> io::Result<Self> {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
+        let intake = Intake::default();
+        let mut builder = client::Builder::new();
         builder
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_header_list_size(crate::upstream::MOST_RESPONSE_HEADER);
-        let (sender, driver) = builder.handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-        tokio::spawn(async move {
-            if let Err(error) = driver.await {
-                tracing::debug!(%error, "upstream HTTP/2 connection ended");
-            }
-        });
-        Ok(Self { sender, shared: Arc::default(), used: Instant::now() })
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(connection_window(MOST_EXCHANGES))
+            .data_frame_budget(FRAME_BUDGET)
+            .initial_max_send_streams(UNKNOWN)
+            .max_header_list_size(crate::upstream::MOST_RESPONSE_HEADER)
+            .max_send_buffer_size(SEND_BUFFER)
+            .enable_push(false);
+        let stream = Metered::new(stream, intake.clone());
+        let (sender, mut connection) = builder.handshake(stream).await.map_err(io::Error::other)?;
+        // Without settings in time, there is no limit.
+        if let Ok(Err(error)) = settings(&sender, &mut connection).await {
+            return Err(io::Error::other(error));
+        }
+        let (alive, end) = oneshot::channel();
+        tokio::spawn(drive(connection, intake.clone(), end));
+        let shared =
+            Shared { heard: AtomicUsize::new(0), is_silent: AtomicBool::new(false), intake, _alive: alive };
+        Ok(Self { sender, shared: Arc::new(shared), used: Instant::now() })
     }
 
     /// Returns whether it has capacity for another exchange.
-    pub(crate) fn has_room(&self) -> bool {
-        !self.is_over() && self.exchanges() < MOST_EXCHANGES
+    pub(crate) fn has_room(&mut self) -> bool {
+        let most = self.sender.current_max_send_streams().min(MOST_EXCHANGES as usize);
+        self.exchanges() < most && !self.is_over()
     }
 
     /// Returns the number of exchanges in progress.
@@ -70,8 +97,8 @@ impl Http2Connection {
     }
 
     /// Returns whether it accepts no further exchanges.
-    pub(crate) fn is_over(&self) -> bool {
-        self.sender.is_closed() || self.shared.is_silent.load(Ordering::Relaxed)
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.shared.is_silent.load(Ordering::Relaxed) || !is_ready(&mut self.sender)
     }
 
     /// Returns another handle, which does not count as an exchange.
@@ -80,14 +107,53 @@ impl Http2Connection {
     }
 }
 
+/// Returns whether the connection accepts a stream.
+fn is_ready(sender: &mut SendRequest<Bytes>) -> bool {
+    matches!(sender.poll_ready(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(())))
+}
+
+/// Waits for the server's settings.
+async fn settings(
+    sender: &SendRequest<Bytes>,
+    connection: &mut Connection,
+) -> Result<Result<(), h2::Error>, Elapsed> {
+    let arrival = poll_fn(|context| match Pin::new(&mut *connection).poll(context) {
+        Poll::Ready(ended) => Poll::Ready(ended.and(Err(Reason::CONNECT_ERROR.into()))),
+        Poll::Pending if sender.current_max_send_streams() == UNKNOWN => Poll::Pending,
+        Poll::Pending => Poll::Ready(Ok(())),
+    });
+    timeout(SETTINGS, arrival).await
+}
+
+/// Runs a connection until it ends. h2 does not notice the drop of the last sender, which `end` reports.
+async fn drive(mut connection: Connection, intake: Intake, end: oneshot::Receiver<Infallible>) {
+    let mut end = pin!(end);
+    let mut is_unused = false;
+    let ended = poll_fn(|context| {
+        is_unused = is_unused || end.as_mut().poll(context).is_ready();
+        intake.relieve();
+        let ended = Pin::new(&mut connection).poll(context);
+        if ended.is_pending() && intake.has_stopped() {
+            // Exchanges run before more is read.
+            context.waker().wake_by_ref();
+        }
+        ended
+    });
+    if let Err(error) = ended.await {
+        tracing::debug!(%error, "upstream HTTP/2 connection ended");
+    }
+}
+
 /// State shared by the exchanges of a connection.
-#[derive(Default)]
 struct Shared {
     /// Number of times that data was received on the connection.
     heard: AtomicUsize,
     /// Whether an exchange has timed out while no data was received on the connection: the path may be broken, which
     /// TCP detects late.
     is_silent: AtomicBool,
+    intake: Intake,
+    /// Dropped with the last handle.
+    _alive: oneshot::Sender<Infallible>,
 }
 
 impl Shared {
@@ -105,7 +171,7 @@ impl Shared {
 
 /// Handle of one exchange.
 pub(crate) struct Http2Exchange {
-    sender: SendRequest<RequestBody>,
+    sender: SendRequest<Bytes>,
     shared: Arc<Shared>,
 }
 
@@ -117,12 +183,16 @@ impl Http2Exchange {
         limits: Limits,
     ) -> impl Future<Output = Result<Response<Http2Body>, ExchangeError>> {
         let mut watchdog = Watchdog::new(limits, request.body().progress());
-        let mut response = Box::pin(self.sender.try_send_request(request));
+        let begun = self.begin(request);
         let shared = self.shared;
         let heard = shared.heard.load(Ordering::Relaxed);
         async move {
+            let (mut response, mut upload) = begun?;
+            let mut begin =
+                |context: &mut Context<'_>| upload.take().and_then(|upload| upload.begin(context));
+            let sending = poll_fn(|context| Poll::Ready(begin(context))).await;
             let mut alarm = Alarm::default();
-            let response = poll_fn(|context| match response.as_mut().poll(context) {
+            let response = poll_fn(|context| match Pin::new(&mut response).poll(context) {
                 Poll::Ready(response) => Poll::Ready(response.map_err(ExchangeError::from)),
                 Poll::Pending => {
                     let error = ready!(watchdog.poll_overdue(context, &mut alarm));
@@ -135,16 +205,64 @@ impl Http2Exchange {
             .await?;
             watchdog.header();
             shared.hear();
-            Ok(response.map(|incoming| Http2Body { incoming, alarm, watchdog, shared }))
+            let (head, incoming) = response.into_parts();
+            let length = length(&head.headers, &incoming);
+            let incoming = (!incoming.is_end_stream()).then(|| shared.intake.open(incoming));
+            let body = Http2Body { incoming, length, alarm, watchdog, _sending: sending, shared };
+            Ok(Response::from_parts(head, body))
         }
     }
+
+    /// Opens a stream, and sends the request's header.
+    fn begin(
+        &mut self,
+        request: Request<RequestBody>,
+    ) -> Result<(client::ResponseFuture, Option<Box<Upload>>), ExchangeError> {
+        if !is_ready(&mut self.sender) {
+            return Err(ExchangeError::NotSent);
+        }
+        let (mut head, body) = request.into_parts();
+        adapt(&head.method, &mut head.headers, &body);
+        let ended = body.is_end_stream();
+        let (response, stream) = self.sender.send_request(Request::from_parts(head, ()), ended)?;
+        Ok((response, (!ended).then(|| Box::new(Upload::new(stream, body)))))
+    }
+}
+
+/// Removes fields that HTTP/2 does not allow (RFC 9113 section 8.2.2), and adds the length of the body.
+fn adapt(method: &Method, headers: &mut HeaderMap, body: &RequestBody) {
+    const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+    const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+    for name in [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, KEEP_ALIVE, PROXY_CONNECTION]
+    {
+        headers.remove(name);
+    }
+    if headers.get(header::TE).is_some_and(|coding| coding != "trailers") {
+        headers.remove(header::TE);
+    }
+    let has_length = matches!(*method, Method::GET | Method::HEAD | Method::DELETE | Method::CONNECT);
+    if let Some(length) = body.size_hint().exact().filter(|length| *length > 0 || !has_length)
+        && !headers.contains_key(header::CONTENT_LENGTH)
+    {
+        headers.insert(header::CONTENT_LENGTH, length.into());
+    }
+}
+
+/// Returns the length of a response's body, if it is known. h2 has checked it against the received data.
+fn length(headers: &HeaderMap, body: &RecvStream) -> Option<u64> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    announced.or_else(|| body.is_end_stream().then_some(0))
 }
 
 /// Body of a response.
 pub(crate) struct Http2Body {
-    incoming: Incoming,
+    /// `None` if the response consists of the header only.
+    incoming: Option<IncomingStream>,
+    /// Number of remaining bytes, if it is known.
+    length: Option<u64>,
     alarm: Alarm,
     watchdog: Watchdog,
+    _sending: Option<Sending>,
     shared: Arc<Shared>,
 }
 
@@ -157,24 +275,27 @@ impl Body for Http2Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ExchangeError>>> {
         let this = &mut *self;
-        match Pin::new(&mut this.incoming).poll_frame(context) {
-            Poll::Ready(frame) => {
-                this.watchdog.renew();
-                this.shared.hear();
-                Poll::Ready(frame.map(|frame| frame.map_err(ExchangeError::from)))
-            }
-            Poll::Pending => {
-                let error = ready!(this.watchdog.poll_overdue(context, &mut this.alarm));
-                Poll::Ready(Some(Err(error)))
-            }
-        }
+        let Some(incoming) = &mut this.incoming else { return Poll::Ready(None) };
+        let Poll::Ready(frame) = incoming.poll_frame(context) else {
+            let error = ready!(this.watchdog.poll_overdue(context, &mut this.alarm));
+            return Poll::Ready(Some(Err(error)));
+        };
+        this.watchdog.renew();
+        this.shared.hear();
+        let received = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()).map_or(0, Bytes::len);
+        this.length = this.length.map(|length| length.saturating_sub(received as u64));
+        Poll::Ready(match frame {
+            // An early response (RFC 9113 section 8.1).
+            Some(Err(error)) if error.reason() == Some(Reason::NO_ERROR) => None,
+            frame => frame.map(|frame| frame.map_err(ExchangeError::from)),
+        })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.incoming.as_ref().is_none_or(IncomingStream::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        self.length.map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }

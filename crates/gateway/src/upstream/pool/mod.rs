@@ -180,7 +180,9 @@ impl ConnectionPool {
         loop {
             let mut peers = self.lock();
             let peer = peers.get_mut(key)?;
-            if let Some(connection) = peer.http2.iter_mut().find(|connection| connection.has_room()) {
+            if let Some(connection) =
+                peer.http2.iter_mut().find_map(|connection| connection.has_room().then_some(connection))
+            {
                 connection.used = Instant::now();
                 return Some(Exchange::Http2(connection.exchange()));
             }
@@ -243,7 +245,7 @@ impl ConnectionPool {
                 .partition(|connection| !is_due(connection.idle_since));
             peer.idle = keep;
             closed.extend(close);
-            peer.http2.retain(|connection| {
+            peer.http2.retain_mut(|connection| {
                 !connection.is_over() && (connection.exchanges() > 0 || !is_due(connection.used))
             });
             peer.open > 0 || !peer.http2.is_empty()

@@ -3,7 +3,13 @@ use crate::upstream::{
     balance::endpoint::Endpoints, connect::connector::ServerStream, tls::credentials::Credentials,
 };
 use quadrille_config::model;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+};
+
+/// A SETTINGS frame (RFC 9113 section 6.5).
+const EMPTY_SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 
 fn upstream(set: impl FnOnce(&mut model::Upstream)) -> Arc<Upstream> {
     let mut model = model::Upstream::new(Vec::new(), model::Place::builtin());
@@ -28,7 +34,8 @@ async fn stays(pool: &Arc<ConnectionPool>, upstream: &Arc<Upstream>, host: &str)
 async fn stays_with_http2(pool: &Arc<ConnectionPool>, upstream: &Arc<Upstream>, host: &str) -> bool {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    let (server, _) = listener.accept().await.unwrap();
+    let (mut server, _) = listener.accept().await.unwrap();
+    server.write_all(&EMPTY_SETTINGS).await.unwrap();
     let connection = Http2Connection::new(ServerStream::Plain(stream)).await.unwrap();
     pool.keep(PeerKey::of_host(host), upstream, connection);
     drop(server);
