@@ -27,7 +27,7 @@ fn gateway_whose_clock_stands(responder: &Responder, file: &Configuration) -> (G
     let mut command = clock.serve();
     command.arg("--config").arg(file.path());
     let gateway = Gateway::start(command, 1);
-    gateway.wait_for_metric(FETCHES, &["good"], |count| count == 1.0);
+    gateway.wait_for_metric(FETCHES, &["good"], |count| count >= 1.0);
     (gateway, clock)
 }
 
@@ -211,12 +211,12 @@ fn a_revoked_certificate_loses_its_staple() {
     let responder = Responder::start();
     let ca = &responder.certificates;
     let pair = responder.issue("localhost", "");
-    responder.answers(60);
+    responder.answers(1);
     let file = configuration(&pair, "tls: {ocsp_stapling: on}");
     let (mut gateway, clock) = gateway_whose_clock_stands(&responder, &file);
     serves_good(&gateway, ca);
     responder.knows(&pair, "R");
-    // After half of the good response's hour, and before its end.
+    // After half of the good response's minute, and before its end.
     clock.stands_at(end_of_staple(&gateway) - 5);
     gateway.wait_for_metric(FETCHES, &["revoked"], |count| count >= 1.0);
     serves_nothing(&gateway, ca);
@@ -229,18 +229,18 @@ fn a_response_that_has_expired_is_not_served_and_one_that_must_be_stapled_is_ale
     let responder = Responder::start();
     let ca = &responder.certificates;
     let pair = responder.issue("localhost", MUST_STAPLE);
-    responder.answers(60);
+    responder.answers(1);
     // Must-staple certificates need no configuration.
     let file = configuration(&pair, "");
     let (gateway, clock) = gateway_whose_clock_stands(&responder, &file);
-    let end = end_of_staple(&gateway);
     serves_good(&gateway, ca);
     let missing = || gateway.metric("quadrille_ocsp_must_staple_missing", &[]);
     assert!(gateway.metrics().contains("\nquadrille_ocsp_must_staple_missing 0"), "{}", gateway.metrics());
     responder.does(Does::Leaves);
-    // It is requested in time.
-    clock.stands_at(end - 5);
+    // It is requested in time. A slow machine may have fetched another good response before.
+    clock.stands_at(end_of_staple(&gateway) - 5);
     gateway.wait_for_metric(FETCHES, &["unreachable"], |count| count >= 1.0);
+    let (end, fetched) = (end_of_staple(&gateway), gateway.metric(FETCHES, &["good"]));
     clock.stands_at(end - 1);
     serves_good(&gateway, ca);
     assert_eq!(missing(), 0.0);
@@ -252,7 +252,7 @@ fn a_response_that_has_expired_is_not_served_and_one_that_must_be_stapled_is_ale
     responder.answers(240);
     // The next attempt is due at once: delays after failures grow to an hour.
     clock.stands_at(end + 2 * 3600);
-    gateway.wait_for_metric(FETCHES, &["good"], |count| count == 2.0);
+    gateway.wait_for_metric(FETCHES, &["good"], |count| count == fetched + 1.0);
     serves_good(&gateway, ca);
     assert_eq!(missing(), 0.0);
     assert_eq!(gateway.log().matches(told).count(), 1, "{}", gateway.log());
