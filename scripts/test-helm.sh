@@ -23,6 +23,7 @@ main() {
     mistakes_are_refused
     check "the configuration of the default values passes \`quadrille check\`" default_configuration_is_good
     check "the configuration of a DaemonSet with existing key servers passes" daemon_set_is_good
+    check "the admin address is private in the node's network" host_network_has_a_private_admin_address
     check "the configuration of all features passes" full_configuration_is_good
     check "a policy allows HTTP/3 if a listener has it" policy_knows_http3
     check "the examples of the guide render" guide_renders
@@ -103,6 +104,8 @@ mistakes_are_refused() {
     refused "name Secrets in \`certificates\`"
     refused "\`keyServers.secretName\`" --set 'certificates[0].secretName=a' --set 'certificates[0].keyServers=true'
     refused "\`keyServer.secretName\`" --set keyServer.enabled=true
+    refused "\`serviceMonitor\` cannot reach the admin address" --set hostNetwork=true --set serviceMonitor.enabled=true \
+        --set 'certificates[0].secretName=example-tls'
 }
 
 # refused WORDS OPTION...
@@ -133,6 +136,18 @@ daemon_set_is_good() {
         --set 'keyServers.addresses={keys.example:2407}' |
         mount DaemonSet "$name" daemon-set && "$quadrille" check "$work/daemon-set/quadrille.yaml" &&
         [[ ! -e $work/daemon-set/certificates/shop-tls/tls.key ]] # the key is absent
+}
+
+# In the node's network, no network policy keeps clients from the admin address.
+host_network_has_a_private_admin_address() {
+    local options=(--set 'certificates[0].secretName=example-tls')
+    render --set hostNetwork=true "${options[@]}" >"$work/host.yaml" &&
+        grep --fixed-strings 'address: 127.0.0.1:9901' "$work/host.yaml" &&
+        [[ $(grep --count --fixed-strings 'port: admin, host: 127.0.0.1 }' "$work/host.yaml") == 3 ]] &&
+        ! grep --fixed-strings 'address: 0.0.0.0:9901' "$work/host.yaml" &&
+        render "${options[@]}" >"$work/pod.yaml" &&
+        grep --fixed-strings 'address: 0.0.0.0:9901' "$work/pod.yaml" &&
+        ! grep --fixed-strings 'host: 127.0.0.1' "$work/pod.yaml"
 }
 
 full_configuration_is_good() {

@@ -19,7 +19,12 @@
 {{- $fleet := include "quadrille.fleet" . | fromYaml }}
 {{- $_ := set $configuration "resumption" (mergeOverwrite $fleet (default dict $configuration.resumption)) }}
 {{- end }}
-{{- $_ := set $configuration "admin" (dict "address" (printf "0.0.0.0:%v" .Values.admin.port)) }}
+{{- /* In the node's network, no network policy restricts the address. */}}
+{{- $host := ternary "127.0.0.1" "0.0.0.0" .Values.hostNetwork }}
+{{- if and .Values.hostNetwork .Values.serviceMonitor.enabled }}
+{{- fail "`serviceMonitor` cannot reach the admin address, which is on loopback with `hostNetwork`: disable one of them" }}
+{{- end }}
+{{- $_ := set $configuration "admin" (dict "address" (printf "%s:%v" $host .Values.admin.port)) }}
 {{- /* Kubernetes takes a pod out by itself, while `preStop` waits. */}}
 {{- $_ := set $configuration "lame_duck" "0s" }}
 {{- $_ := set $configuration "drain_timeout" (printf "%vs" .Values.shutdown.drainSeconds) }}
