@@ -17,8 +17,9 @@ use std::{
 /// Users with the hashes of their passwords.
 pub(super) struct Users {
     hashes: HashMap<Arc<str>, Hash>,
-    /// Hash that is computed for an unknown user, so that the response takes as long.
-    any: Hash,
+    /// The costliest hash, which is computed for unknown users and after a wrong password with a cheaper hash: the
+    /// time of a response does not tell whether a user exists.
+    costliest: Hash,
 }
 
 /// The hash of a password.
@@ -63,11 +64,11 @@ impl Users {
                 }
             }
         }
-        let Some(any) = hashes.values().next().cloned() else {
+        let Some(costliest) = hashes.values().max_by_key(|hash| hash.cost()).cloned() else {
             let remedy = "add one with `htpasswd -B FILE NAME`";
             return Err(fail(Problem::new(format!("{} has no users", model.users), remedy)));
         };
-        Ok(Self { hashes, any })
+        Ok(Self { hashes, costliest })
     }
 
     /// Returns the user with this name.
@@ -78,12 +79,32 @@ impl Users {
     /// Returns the user if the password is right. Takes long.
     pub(super) fn verify(&self, said: &Credentials) -> Option<Arc<str>> {
         let known = self.hashes.get_key_value(&*said.user);
-        let is_theirs = known.map_or(&self.any, |(_, hash)| hash).is_of(&said.password);
-        known.filter(|_| is_theirs).map(|(name, _)| Arc::clone(name))
+        if let Some((name, hash)) = known
+            && hash.is_of(&said.password)
+        {
+            return Some(Arc::clone(name));
+        }
+        if known.is_none_or(|(_, hash)| hash.cost() < self.costliest.cost()) {
+            self.costliest.is_of(&said.password);
+        }
+        None
     }
 }
 
 impl Hash {
+    /// Returns the approximate time to compute it, in microseconds.
+    fn cost(&self) -> u64 {
+        match self {
+            Self::Bcrypt(hash) => 45 << bcrypt_cost(hash).unwrap_or_default().min(BCRYPT_COST),
+            Self::ShaCrypt(hash) => u64::from(sha_rounds(hash).unwrap_or_default()) / 2,
+            Self::Argon2(hash) => {
+                let (memory, passes) = argon2_cost(hash).unwrap_or_default();
+                u64::from(memory) * u64::from(passes) / 2
+            }
+            Self::Sha1(_) => 0,
+        }
+    }
+
     /// Compares in time that does not depend on how much of the password is right.
     fn is_of(&self, password: &[u8]) -> bool {
         match self {
@@ -236,6 +257,22 @@ zoë:$argon2id$v=19$m=1024,t=2,p=1$c2FsdHNhbHRzYWx0$0iePWWZuL+UGVOmRxFk7m0gJMiow
         assert!(!accepts(&users, "mallory", "open sesame"), "no user has another's password");
         let users = read("bob:{SHA}W8r/fyL/UzygmbNAjq2HbA67qac=", PasswordHashes::Sha1).expect("users");
         assert!(accepts(&users, "bob", "open sesame") && !accepts(&users, "bob", "x"));
+    }
+
+    #[test]
+    fn unknown_users_take_the_time_of_the_costliest_hash() {
+        let lines: Vec<_> = LINES.lines().skip(2).collect();
+        let costliest = |lines: &[&str]| {
+            let users = read(&lines.join("\n"), PasswordHashes::Slow).expect("users");
+            let is_it = |(_, hash): &(&Arc<str>, &Hash)| hash.cost() == users.costliest.cost();
+            users.hashes.iter().find(is_it).map(|(name, _)| name.to_string())
+        };
+        assert_eq!(costliest(&[lines[1], lines[3]]).as_deref(), Some("bob"), "5,000 rounds, the default");
+        assert_eq!(costliest(&lines[3..]).as_deref(), Some("zoë"), "1 MiB twice");
+        let dear = format!("dear:$2y$12${}", "a".repeat(53));
+        assert_eq!(costliest(&[&lines[..], &[&*dear]].concat()).as_deref(), Some("dear"));
+        let users = read(LINES, PasswordHashes::Slow).expect("users");
+        assert!(users.hashes.values().all(|hash| hash.cost() <= users.costliest.cost()));
     }
 
     /// None of the messages contains a hash, because messages are logged.
