@@ -136,7 +136,7 @@ impl AccessRules {
     pub fn admits(&self, holds: &dyn Fn(&AccessCondition, Doubt) -> bool) -> Result<(), Option<&str>> {
         let doubt = match self.action {
             AccessAction::Deny => Doubt::Holds,
-            AccessAction::Allow => Doubt::One,
+            AccessAction::Allow => Doubt::Fails,
         };
         let matching = self.policies.iter().find(|policy| policy.matches(holds, doubt));
         match (self.action, matching) {
@@ -209,7 +209,7 @@ mod tests {
         rules.admits(&holds).map_err(|name| name.map(str::to_owned))
     }
 
-    /// If lines of a header disagree, rules that deny use the line that denies.
+    /// If lines of a header disagree, rules that deny use the line that denies, and rules that allow need all lines.
     #[test]
     fn in_doubt_it_is_denied() {
         let seen = |action, conditions| {
@@ -226,7 +226,8 @@ mod tests {
         let conditions = || vec![port(1), not(port(1)), not(not(port(1)))];
         assert_eq!(seen(AccessAction::Deny, conditions()), [Doubt::Holds, Doubt::Fails]);
         assert_eq!(seen(AccessAction::Deny, vec![not(not(port(1)))]), [Doubt::Holds]);
-        assert_eq!(seen(AccessAction::Allow, conditions()), [Doubt::One; 2]);
+        assert_eq!(seen(AccessAction::Allow, conditions()), [Doubt::Fails, Doubt::Holds]);
+        assert_eq!(seen(AccessAction::Allow, vec![not(not(port(1)))]), [Doubt::Fails]);
     }
 
     #[test]

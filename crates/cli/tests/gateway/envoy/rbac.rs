@@ -275,3 +275,35 @@ fn both_allow_the_same_certificates() {
     let differences: Vec<_> = BY_CERTIFICATE.iter().flat_map(compare).collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
+
+/// Servers may use any line of a header, so that all of them must be allowed.
+#[test]
+fn every_line_of_a_header_must_be_allowed() {
+    const MANAGER: &str = r#"
+          route_config: { virtual_hosts: [ { name: all, domains: [ "*" ], routes: [ { match: { prefix: / }, direct_response: { status: 200 } } ] } ] }
+          http_filters:
+          - name: envoy.filters.http.rbac
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC
+              rules: { policies: { one: { permissions: [ { any: true } ], principals: [ { header: { name: x-role, string_match: { exact: user } } }, { header: { name: x-other, string_match: { exact: bad }, invert_match: true } } ] } } }
+          - name: envoy.filters.http.router
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+"#;
+    let (gateway, _file) =
+        super::serving(&super::stock::with_ports(&super::stock::bootstrap(MANAGER, ""), &[("UPSTREAM", 1)]));
+    for (headers, status) in [
+        (&["x-role: user"][..], "200"),
+        (&["x-role: user", "x-role: user"], "200"),
+        (&["x-role: user", "x-role: admin"], "403"),
+        (&["x-role: admin", "x-role: user"], "403"),
+        (&["x-other: good", "x-other: fine"], "200"),
+        (&["x-other: good", "x-other: bad"], "403"),
+        (&[], "403"),
+    ] {
+        for version in ["--http1.1", "--http2-prior-knowledge"] {
+            let lines = headers.iter().flat_map(|line| ["-H", *line]);
+            let arguments: Vec<_> = [version].into_iter().chain(lines).collect();
+            assert_eq!(ask("http", gateway.port(), "/", &arguments)[0], status, "{version} {headers:?}");
+        }
+    }
+}
