@@ -65,6 +65,28 @@ fn a_network_of_clients_has_its_own() {
     assert_eq!(addresses.statuses(NEIGHBOUR, "/", 2), ["200", "429"]);
 }
 
+/// Servers use the first or the last of several lines of a header.
+#[test]
+fn another_line_of_a_header_does_not_evade_its_limit() {
+    let site = Site::new("http3: on, respond: ok, rate_limits: [{rate: 3/240h, by: 'header X-Key'}]");
+    let status = |headers: &str| site.get("/", headers).status;
+    assert_eq!(status("X-Key: mine\r\n"), 200);
+    assert_eq!(status("X-Key: mine\r\nX-Key: one\r\n"), 200);
+    assert_eq!(status("X-Key: two\r\nX-Key: between\r\nX-Key: mine\r\n"), 200);
+    for evading in ["X-Key: mine\r\nX-Key: three\r\n", "X-Key: four\r\nX-Key: mine\r\n", "X-Key: mine\r\n"] {
+        assert_eq!(status(evading), 429, "{evading}");
+    }
+    let http2 = site.status(&["--http2", "-H", "X-Key: mine", "-H", "X-Key: five"], "/");
+    assert_eq!(http2, "429");
+    let mut http3 = Http3Client::new(&site.certificates).connect(site.gateway.address(0));
+    let headers = [("x-key", "mine"), ("x-key", "six")];
+    assert_eq!(
+        http3.exchange(&Sending { method: "GET", path: "/", headers: &headers, body: b"" }).status,
+        429
+    );
+    assert_eq!(status("X-Key: seven\r\n"), 200);
+}
+
 /// HTTP/1.1, HTTP/2 and HTTP/3 share one limit.
 #[test]
 fn all_http_versions_share_the_limit() {
@@ -133,8 +155,8 @@ fn by_the_value_of_a_header() {
         "requests without the header share a limit"
     );
     let both = "X-Api-Key: a\r\nX-Api-Key: b\r\n";
-    assert_eq!([status(both), status(both), status(both)], [200, 200, 429]);
-    assert_eq!(site.refused("by=\"header\""), 3.0);
+    assert_eq!([status(both), status(both), status(both)], [429; 3], "each line counts");
+    assert_eq!(site.refused("by=\"header\""), 5.0);
 }
 
 #[test]

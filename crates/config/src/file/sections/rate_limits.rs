@@ -43,8 +43,8 @@ pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
             Preset::Is("client"),
             "The key that has a limit of its own: a network of clients (the clients behind `trusted_proxies`) \
                     or a value of a header; with `all`, all requests share one limit. Requests without the header \
-                    share one too. Clients that can choose the header's value evade its limit: add a limit by \
-                    `client`.",
+                    share one too; of several lines, the first and the last are both counted. Clients that can choose \
+                    the header's value evade its limit: add a limit by `client`.",
             |field, draft| draft.by = field.parse(by),
             |limit| match &limit.by {
                 RateLimitBy::Header(name) => format!("header {name}").into(),

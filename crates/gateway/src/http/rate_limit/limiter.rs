@@ -58,7 +58,9 @@ impl Limiter {
         if !is_one_of(self.model.counted) {
             return Ok(());
         }
-        let Err(wait) = self.take(self.key(request, values)) else { return Ok(()) };
+        let (key, last) = self.keys(request, values);
+        let taken = self.take(key).and_then(|()| last.map_or(Ok(()), |last| self.take(last)));
+        let Err(wait) = taken else { return Ok(()) };
         if is_one_of(self.model.enforced) {
             self.refused.increment(1);
             Err(wait)
@@ -68,16 +70,20 @@ impl Limiter {
         }
     }
 
-    fn key(&self, request: &Request, values: &[(String, String)]) -> u64 {
+    /// Returns the key of a request, and a second one if lines of a header differ: servers use the first or the last
+    /// of several lines.
+    fn keys(&self, request: &Request, values: &[(String, String)]) -> (u64, Option<u64>) {
         match &self.model.by {
-            RateLimitBy::All => 0,
-            RateLimitBy::Values => self.hasher.hash_one(values),
+            RateLimitBy::All => (0, None),
+            RateLimitBy::Values => (self.hasher.hash_one(values), None),
             RateLimitBy::Client(ipv4, ipv6) => {
-                self.hasher.hash_one(network(request.sender.client.ip(), *ipv4, *ipv6))
+                (self.hasher.hash_one(network(request.sender.client.ip(), *ipv4, *ipv6)), None)
             }
             RateLimitBy::Header(name) => {
-                let values: Vec<_> = request.headers.get_all(name).iter().collect();
-                self.hasher.hash_one(values)
+                let mut lines = request.headers.get_all(name).iter();
+                let first = lines.next();
+                let last = lines.next_back().filter(|last| Some(*last) != first);
+                (self.hasher.hash_one(first), last.map(|last| self.hasher.hash_one(Some(last))))
             }
         }
     }
