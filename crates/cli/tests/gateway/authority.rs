@@ -136,6 +136,7 @@ fn a_host_of_another_policy_is_asked_for_on_a_connection_of_its_own() {
             ),
             chain("strict.example", ", tls: {min: 1.3}"),
             chain("like.example", ""),
+            chain("same.example", "").replace("respond: same.example", "respond: localhost"),
         ],
         "",
     );
@@ -147,7 +148,8 @@ fn a_host_of_another_policy_is_asked_for_on_a_connection_of_its_own() {
             ("guarded.example", "421"),
             ("Guarded.Example.:8443", "421"),
             ("strict.example", "421"),
-            ("like.example", "200"),
+            ("like.example", "421"),
+            ("same.example", "200"),
             ("unknown.example", "200"),
         ] {
             let host = format!("Host: {host}");

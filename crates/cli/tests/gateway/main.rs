@@ -37,6 +37,7 @@ mod messages;
 mod metrics_reference;
 mod mirror;
 mod names;
+mod neighbours;
 mod observability;
 mod ocsp;
 mod overload;

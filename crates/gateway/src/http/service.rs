@@ -183,7 +183,8 @@ fn admit<'a>(
         // The bytes after the header would belong to the new protocol, or their meaning is undefined.
         return Err(EarlyResponse::Text(400, "A WebSocket handshake has no body.\n"));
     }
-    if !http.chain.may_serve(request_view::without_port(request.host())) {
+    let host = request_view::without_port(request.host());
+    if !http.chain.may_serve(host, http.connection.sni.as_deref()) {
         // The client retries on a separate connection for this host (RFC 9110 section 15.5.20).
         return Err(EarlyResponse::Text(421, "This host requires a separate connection.\n"));
     }

@@ -5,8 +5,8 @@ use crate::{connection::Connection, traces::Tracer, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
 use quadrille_config::model::{
-    AltSvc, EnvoyHeaders, ForwardedCertificate, HeaderChange, LocalReplies, Paths, RequestIds, RequestLimits,
-    StripPort, TrustedProxies,
+    AccessStep, AltSvc, EnvoyHeaders, ForwardedCertificate, HeaderChange, LocalReplies, Paths, RequestIds,
+    RequestLimits, StripPort, TrustedProxies,
 };
 use std::{num::NonZeroUsize, sync::Arc};
 use tokio::sync::Notify;
@@ -17,10 +17,11 @@ pub(crate) trait HttpFilterChain: Send + Sync {
     /// Returns the current HTTP settings; `None` if the chain no longer serves HTTP.
     fn http(&self) -> Option<Arc<HttpSettings>>;
 
-    /// Returns whether the connection may serve this host: no other chain has the host, or the other chain has the
-    /// same client certificate and connection protection settings. Always false once the chain's client certificate
-    /// settings differ from those under which the connection was accepted.
-    fn may_serve(&self, host: &str) -> bool;
+    /// Returns whether the connection may serve this host: no other chain has the host, or the other chain protects
+    /// its connections alike, and has the same access rules, limits and routes. Envoy compares only the former. Always
+    /// false once the chain's client certificate settings differ from those under which the connection was accepted.
+    /// `sni` is the name in the ClientHello.
+    fn may_serve(&self, host: &str, sni: Option<&str>) -> bool;
 
     /// Returns whether the connection is to close when it can, because the chain was removed from the configuration,
     /// its client certificate settings changed since the connection was accepted, or the process drains.
@@ -40,6 +41,8 @@ pub(crate) struct HttpSettings {
     pub(crate) paths: Paths,
     /// Access steps, in order.
     pub(crate) access: Vec<Step>,
+    /// The access steps as configured, by which chains are compared; `None` if chains are not compared, as in Envoy.
+    pub(crate) compared_access: Option<Vec<AccessStep>>,
     /// Changes to responses that no route applies to, if there are any.
     pub(crate) response_headers: Option<Arc<[HeaderChange]>>,
     /// Error pages.
@@ -71,6 +74,26 @@ pub(crate) struct HttpSettings {
 }
 
 impl HttpSettings {
+    /// Returns whether requests for hosts of other chains are rejected unless the chains apply the same rules.
+    pub(crate) fn compares_chains(&self) -> bool {
+        self.compared_access.is_some()
+    }
+
+    /// Returns whether a request would be subject to the same access rules, limits and routes. An Envoy configuration
+    /// selects the routes by the connection, for any host.
+    pub(crate) fn guards_the_same(&self, other: &Self) -> bool {
+        match (&self.compared_access, &other.compared_access) {
+            (None, None) => true,
+            (Some(ours), Some(theirs)) => {
+                ours == theirs
+                    && (&self.limits, self.paths) == (&other.limits, other.paths)
+                    && self.trusted_proxies == other.trusted_proxies
+                    && self.router.table() == other.router.table()
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the `Alt-Svc` value for a client of HTTP/1.1 or HTTP/2 (RFC 7838). Without TLS, clients would ignore
     /// it.
     pub(super) fn alternative(&self, connection: &Connection) -> Option<HeaderValue> {

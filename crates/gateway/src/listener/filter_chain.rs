@@ -125,6 +125,17 @@ impl ChainConfig {
         }
     }
 
+    /// Returns whether the handlers apply the same rules to a request.
+    fn guards_the_same(&self, other: &Self) -> bool {
+        match (&self.handler, &other.handler) {
+            (Handler::Http(one), Handler::Http(other)) => one.guards_the_same(other),
+            (Handler::Http(http), Handler::Tcp(_)) | (Handler::Tcp(_), Handler::Http(http)) => {
+                !http.compares_chains()
+            }
+            (Handler::Tcp(_), Handler::Tcp(_)) => true,
+        }
+    }
+
     /// Returns whether a chain with this TLS and handler serves the same names.
     pub(crate) fn same_names(&self, tls: Option<&Arc<ChainTls>>, handler: &Handler) -> bool {
         let same_tls = match (&self.tls, tls) {
@@ -194,7 +205,7 @@ impl HttpFilterChain for AcceptingChain {
         }
     }
 
-    fn may_serve(&self, host: &str) -> bool {
+    fn may_serve(&self, host: &str, sni: Option<&str>) -> bool {
         if self.chain.config.load().asks_clients_more_than(&self.config) {
             return false;
         }
@@ -207,7 +218,13 @@ impl HttpFilterChain for AcceptingChain {
         let own = listener.matcher.find(true, &host, &self.protocols, &self.addresses);
         let own = own.and_then(|own| listener.chains.get(own));
         own.is_none_or(|own| {
-            Arc::ptr_eq(own, &self.chain) || own.config.load().protects_the_same(&self.config)
+            Arc::ptr_eq(own, &self.chain) || {
+                let theirs = own.config.load();
+                // A chain that a reload removed serves the name of its connections until they have drained.
+                let drains = || sni.is_some_and(|sni| sni.eq_ignore_ascii_case(&host)) && self.is_removed();
+                theirs.protects_the_same(&self.config)
+                    && (theirs.guards_the_same(&self.chain.config.load()) || drains())
+            }
         })
     }
 

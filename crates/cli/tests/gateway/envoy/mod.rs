@@ -73,7 +73,7 @@ static_resources:
 "#;
 
 /// Starts a gateway that serves a bootstrap, in which ADMIN and LISTEN are replaced by free ports.
-pub(super) fn serving(text: &str) -> (Gateway, Configuration) {
+pub fn serving(text: &str) -> (Gateway, Configuration) {
     let file = Configuration::new(&stock::with_ports(text, &[("ADMIN", 0), ("LISTEN", 0)]));
     let mut command = serve();
     command.arg("--envoy-config").arg(file.path());

@@ -262,6 +262,7 @@ impl<'a> SnapshotBuilder<'a> {
                 router: self.artifacts.router(&http.routes),
                 paths: http.paths,
                 access: self.access(chain, http)?,
+                compared_access: http.envoy_headers.is_none().then(|| http.access.clone()),
                 response_headers: (!http.response_headers.is_empty())
                     .then(|| Arc::from(&http.response_headers[..])),
                 error_pages: ErrorPages::read(&http.error_pages).map_err(|problem| vec![problem])?,
