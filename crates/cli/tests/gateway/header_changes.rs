@@ -1,6 +1,8 @@
 //! Header changes by configuration: set, add and remove.
 
-use crate::support::{Certificates, Configuration, Gateway, curl, document, echo_server, listener};
+use crate::support::{
+    Certificates, Configuration, Gateway, Http3Client, curl, document, echo_server, http3::Sending, listener,
+};
 
 const KEYS: &str = r#"
     hsts: 180d,
@@ -84,5 +86,38 @@ fn of_requests_and_of_answers() {
             "{own}"
         );
         assert!(own.contains("strict-transport-security") && own.ends_with("mine"), "{own}");
+    }
+}
+
+/// Servers may read `X_Token` as `X-Token`, so every change concerns both.
+#[test]
+fn changes_concern_every_spelling_of_a_name() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let keys = "http3: on, upstream: web, request_headers: [{remove: X-Internal-Token},
+        {replace: X-Old-Name, value: ours}, {add_if_absent: X-Given-Name, value: ours},
+        {add_if_absent: X-New-Name, value: added}, {replace: X-Absent-Name, value: wrong}]";
+    let web = format!("web: {{servers: [\"{}\"]}}", echo_server());
+    let file = Configuration::new(&document(&[listener(&pair, keys)], &web));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let headers = [
+        ("x_internal_token", "forged"),
+        ("x-internal_token", "forged"),
+        ("x_old_name", "forged"),
+        ("x_given-name", "given"),
+    ];
+    let lines: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let arguments: Vec<_> = lines.iter().flat_map(|line| ["-H", line.as_str()]).collect();
+    let get = |version| curl(&gateway, &certificates, &[&[version], &arguments[..]].concat(), "/");
+    let mut http3 = Http3Client::new(&certificates).connect(gateway.address(0));
+    let third = http3.exchange(&Sending { method: "GET", path: "/", headers: &headers, body: b"" }).text();
+    for seen in [get("--http1.1"), get("--http2"), third] {
+        let seen = seen.to_ascii_lowercase();
+        let names: Vec<_> = seen.lines().filter(|line| line.contains("name: ")).map(str::trim).collect();
+        assert_eq!(names.len(), 3, "{seen}");
+        for line in ["x-old-name: ours", "x_given-name: given", "x-new-name: added"] {
+            assert!(names.contains(&line), "{line}: {seen}");
+        }
+        assert!(!seen.contains("forged") && !seen.contains("token"), "{seen}");
     }
 }

@@ -5,7 +5,11 @@ use super::{
     stock::{Both, ask, bootstrap, with_ports},
     upstream,
 };
-use crate::support::{echo_server, grpc_authorization, http_authorization};
+use crate::support::{
+    echo_server, grpc_authorization,
+    grpc_service::{field, grpc_service},
+    http_authorization,
+};
 use std::{
     io::{BufRead, BufReader, Write},
     net::TcpListener,
@@ -197,5 +201,61 @@ fn what_is_for_one_connection_stays_with_it() {
         let told = ask("http", gateway.port(), "/", &[version]).concat().to_ascii_lowercase();
         assert!(told.starts_with("200") && told.contains("x-user: alice"), "{version}: {told}");
         assert!(!told.contains("keep-alive") && !told.contains("proxy-connection"), "{version}: {told}");
+    }
+}
+
+/// A decision that cannot be carried out is not a missing one: `failure_mode_allow` does not apply.
+#[test]
+fn changes_that_cannot_be_made_deny() {
+    const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
+    let allowed_with = [
+        grpc_service(CHECK, |_| Some(allowed(&option(b"x user", b"alice")))),
+        grpc_service(CHECK, |_| Some(allowed(&option(b"x-user", b"a\nb")))),
+        grpc_service(CHECK, |_| Some(allowed(&option(b"content-length", b"0")))),
+        grpc_service(CHECK, |_| Some(allowed(&field(5, b"transfer-encoding")))),
+        grpc_service(CHECK, |_| Some(allowed(&field(8, b"query")))),
+    ];
+    // PERMISSION_DENIED, with a header that cannot be sent.
+    let denied = grpc_service(CHECK, |_| {
+        Some(
+            [field(1, &[8, 7]), field(2, &[field(1, &[8, 0x91, 3]), option(b"x user", b"a")].concat())]
+                .concat(),
+        )
+    });
+    let good = grpc_service(CHECK, |_| Some(allowed(&option(b"x-user", b"alice"))));
+    let statuses = allowed_with.map(|server| (server, "403"));
+    for (server, status) in statuses.into_iter().chain([(denied, "401"), (good, "200")]) {
+        let open = format!("failure_mode_allow: true\n              {GRPC}");
+        let text = bootstrap(MANAGER, CLUSTERS).replace("SERVICE", &open).replace("HTTP2", HTTP2);
+        let text = with_ports(&text, &[("UPSTREAM", echo_server().port()), ("AUTHZ", server.port())]);
+        let (gateway, _file) = serving(&text);
+        for version in ["--http1.1", "--http2-prior-knowledge"] {
+            let told = ask("http", gateway.port(), "/", &[version]);
+            assert_eq!(told[0], status, "{version}: {told:?}");
+        }
+    }
+}
+
+/// An allowing `CheckResponse` with this `OkHttpResponse`.
+fn allowed(ok: &[u8]) -> Vec<u8> {
+    [field(1, &[]), field(3, ok)].concat()
+}
+
+/// A `HeaderValueOption` as the second field of a message.
+fn option(name: &[u8], value: &[u8]) -> Vec<u8> {
+    field(2, &field(1, &[field(1, name), field(2, value)].concat()))
+}
+
+/// Servers may read `X_User` as `X-User`.
+#[test]
+fn headers_of_the_service_replace_every_spelling() {
+    let text = bootstrap(MANAGER, CLUSTERS).replace("SERVICE", HTTP).replace("    HTTP2\n", "");
+    let ports = [("UPSTREAM", echo_server().port()), ("AUTHZ", http_authorization().port())];
+    let (gateway, _file) = serving(&with_ports(&text, &ports));
+    let forged = ["-H", "x-ext-authz: allow", "-H", "X_User: root", "-H", "X_Secret: root"];
+    for version in ["--http1.1", "--http2-prior-knowledge"] {
+        let told = ask("http", gateway.port(), "/", &[&[version], &forged[..]].concat()).concat();
+        let told = told.to_ascii_lowercase();
+        assert!(told.contains("x-user: alice") && !told.contains("root"), "{version}: {told}");
     }
 }

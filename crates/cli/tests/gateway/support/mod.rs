@@ -11,7 +11,7 @@ pub mod dns;
 mod early;
 mod echo;
 pub mod frames;
-mod grpc_service;
+pub mod grpc_service;
 mod guide;
 mod hello;
 mod http2_server;

@@ -24,8 +24,9 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             "set",
             "name of a header",
             Preset::Means("none"),
-            "Sets the header to this value, in place of all its values. In requests, the same name with `_` in \
-                    place of `-`, which some servers treat as equal, is removed.",
+            "Sets the header to this value, in place of all its values. In requests, this and all other changes \
+                    but `append` also concern the same name with `_` in place of `-`, which some servers treat as \
+                    equal.",
             |field, draft| draft.take(field, HeaderChange::Set),
             |change| named(change, |change| matches!(change, HeaderChange::Set(..))),
         ),

@@ -2,7 +2,7 @@
 
 use super::{
     forwarded_for::{self, FORWARDED_FOR},
-    header_spelling::reads_as,
+    header_spelling::{self, reads_as},
 };
 use crate::connection::Connection;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -92,7 +92,7 @@ pub(crate) fn receive(
         headers.insert(INTERNAL, HeaderValue::from_static("true"));
         return true;
     }
-    internal_headers.iter().for_each(|name| _ = headers.remove(name));
+    internal_headers.iter().for_each(|name| header_spelling::remove(headers, name));
     remove_claims(headers, settings.edge);
     if settings.edge {
         let behind = settings.trusted_hops.checked_sub(1);

@@ -1,5 +1,6 @@
 //! The authenticated user of a request, and its headers for upstreams.
 
+use super::header_spelling;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ impl User {
             headers.remove(header::AUTHORIZATION);
         }
         if let Some((name, value)) = &self.header {
-            headers.insert(name, value.clone());
+            header_spelling::set(headers, name.clone(), value.clone());
         }
     }
 }

@@ -21,16 +21,22 @@ pub(crate) struct Variables<'a> {
 
 /// Applies the changes in order. In a response, texts may refer to response headers, with their values at that point.
 pub(crate) fn apply(headers: &mut HeaderMap, answer: bool, changes: &[HeaderChange], values: &Variables<'_>) {
+    // Upstreams may read several spellings of a name as one header; clients do not.
+    let contains = |headers: &HeaderMap, name: &HeaderName| match answer {
+        true => headers.contains_key(name),
+        false => header_spelling::contains(headers, name),
+    };
     for change in changes {
         match change {
-            HeaderChange::Remove(name) => _ = headers.remove(name),
+            HeaderChange::Remove(name) if answer => _ = headers.remove(name),
+            HeaderChange::Remove(name) => header_spelling::remove(headers, name),
             HeaderChange::Append(name, text) => {
                 if let Some(value) = values.text(text, answer.then_some(headers)) {
                     headers.append(name, value);
                 }
             }
-            HeaderChange::AddIfAbsent(name, _) if headers.contains_key(name) => {}
-            HeaderChange::Replace(name, _) if !headers.contains_key(name) => {}
+            HeaderChange::AddIfAbsent(name, _) if contains(headers, name) => {}
+            HeaderChange::Replace(name, _) if !contains(headers, name) => {}
             HeaderChange::Set(name, text) => {
                 let value = values.text(text, answer.then_some(headers));
                 if !answer {
@@ -46,6 +52,9 @@ pub(crate) fn apply(headers: &mut HeaderMap, answer: bool, changes: &[HeaderChan
             | HeaderChange::AddIfAbsent(name, text)
             | HeaderChange::Replace(name, text) => {
                 if let Some(value) = values.text(text, answer.then_some(headers)) {
+                    if !answer {
+                        header_spelling::remove(headers, name);
+                    }
                     headers.insert(name, value);
                 }
             }

@@ -160,19 +160,20 @@ impl CheckRequest {
 }
 
 /// Reads the decision of the authorization server.
-pub(super) fn verdict(response: CheckResponse) -> Result<Verdict, CallError> {
+pub(super) fn verdict(response: CheckResponse) -> Verdict {
     if response.status.is_none_or(|status| status.code == 0) {
-        return response.ok.unwrap_or_default().into_changes().map(Verdict::Allowed);
+        let changes = response.ok.unwrap_or_default().into_changes();
+        return changes.map_or_else(Verdict::Unfeasible, Verdict::Allowed);
     }
     let denied = response.denied.unwrap_or_default();
     let status = denied.status.map_or(0, |status| status.code);
     let status = u16::try_from(status).ok().filter(|status| (200..600).contains(status)).unwrap_or(403);
     let mut headers = HeaderMap::new();
-    for option in &denied.headers {
-        let (name, value) = option.parts()?;
+    // A denial stands, even if some of its headers cannot be sent.
+    for (name, value) in denied.headers.iter().filter_map(|option| option.parts().ok()) {
         headers.append(name, value);
     }
-    Ok(Verdict::Denied { status, headers, body: denied.body.into() })
+    Verdict::Denied { status, headers, body: denied.body.into() }
 }
 
 impl Ok {

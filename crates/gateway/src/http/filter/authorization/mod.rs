@@ -13,7 +13,7 @@ use crate::{
     http::{
         body::read_ahead::Beginning,
         error::refusal::Refusal,
-        request::{Request, forwarded_headers, hop_by_hop},
+        request::{Request, forwarded_headers, header_spelling, hop_by_hop},
     },
     telemetry::rate_limited_log::Paced,
     upstream::{ClientBodyError, Upstream, Upstreams},
@@ -64,12 +64,22 @@ impl Authorization {
             Ok(Verdict::Denied { status, headers, body }) => {
                 Err(denied("denied by the authorization server", status, body).with_headers(headers))
             }
+            // There is a decision, which cannot be carried out: a missing or oversized one is not a permission.
+            Ok(Verdict::Unfeasible(error)) | Err(error @ CallError::TooLong) => {
+                self.warn(&error);
+                let reason = "the authorization server's decision cannot be carried out";
+                Err(denied(reason, self.model.status_on_error, Bytes::new()))
+            }
             Err(error) => {
-                if self.warning.is_due() {
-                    tracing::warn!(upstream = self.model.upstream, error = error.text(), "authorization");
-                }
+                self.warn(&error);
                 self.undecided(call.request_mut())
             }
+        }
+    }
+
+    fn warn(&self, error: &CallError) {
+        if self.warning.is_due() {
+            tracing::warn!(upstream = self.model.upstream, error = error.text(), "authorization");
         }
     }
 
@@ -101,7 +111,7 @@ impl Authorization {
             return Err(denied(reason, self.model.status_on_error, Bytes::new()));
         }
         if self.model.tell_fail_open {
-            request.headers.insert(TOLD, HeaderValue::from_static("true"));
+            header_spelling::set(&mut request.headers, TOLD, HeaderValue::from_static("true"));
         }
         Ok(())
     }
@@ -138,7 +148,8 @@ impl Authorization {
                 if let (Some(body), Some(told)) = (body, &self.model.body) {
                     check.tell_body(&body.bytes, told.as_bytes);
                 }
-                grpc::verdict(service.call(authority, grpc::METHOD, &check, "not a CheckResponse").await?)
+                let response = service.call(authority, grpc::METHOD, &check, "not a CheckResponse").await?;
+                Ok(grpc::verdict(response))
             }
         }
     }

@@ -1,13 +1,20 @@
 //! Decisions of an authorization server, and how they change a request.
 
-use crate::http::request::Request;
+use crate::http::filter::service_call::CallError;
+use crate::http::request::{Request, header_spelling};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The decision of an authorization server.
 pub(super) enum Verdict {
     Allowed(Changes),
-    Denied { status: u16, headers: HeaderMap, body: Bytes },
+    Denied {
+        status: u16,
+        headers: HeaderMap,
+        body: Bytes,
+    },
+    /// Allowed with changes that cannot be made.
+    Unfeasible(CallError),
 }
 
 /// Changes to a request that was allowed.
@@ -29,20 +36,22 @@ impl Changes {
     pub(super) fn apply(self, request: &mut Request) {
         let headers = &mut request.headers;
         for name in self.remove {
-            headers.remove(name);
+            header_spelling::remove(headers, &name);
         }
         for (name, value) in self.set {
-            headers.insert(name, value);
+            header_spelling::set(headers, name, value);
         }
         for (name, value) in self.add {
             headers.append(name, value);
         }
         for (name, value) in self.add_if_absent {
-            headers.entry(name).or_insert(value);
+            if !header_spelling::contains(headers, &name) {
+                headers.insert(name, value);
+            }
         }
         for (name, value) in self.replace {
-            if headers.contains_key(&name) {
-                headers.insert(name, value);
+            if header_spelling::contains(headers, &name) {
+                header_spelling::set(headers, name, value);
             }
         }
         for (name, value) in self.append {

@@ -1,7 +1,7 @@
 //! Locations of tokens in a request, and their removal.
 
 use crate::http::request::{
-    Request,
+    Request, header_spelling,
     request_view::{decoded, decoded_parameter},
 };
 use http::{HeaderMap, HeaderName, header};
@@ -71,7 +71,7 @@ impl Found {
         match &self.location {
             JwtLocation::Header(name, _) => {
                 if let Ok(name) = HeaderName::try_from(name) {
-                    request.headers.remove(name);
+                    header_spelling::remove(&mut request.headers, &name);
                 }
             }
             JwtLocation::Parameter(name) => {
