@@ -67,6 +67,7 @@ mod timeouts;
 mod tls;
 mod tracing;
 mod transfer;
+mod trailers;
 mod trusted_proxies;
 mod unix_upstreams;
 mod upstream_limits;

@@ -77,6 +77,8 @@ pub struct Forward {
     pub hash: Vec<HashPolicy>,
     /// Upstreams that receive copies of requests.
     pub mirrors: Vec<Mirror>,
+    /// Whether trailers of requests are forwarded over HTTP/1.1; over HTTP/2 they always are.
+    pub request_trailers: bool,
     /// Messages that carry the number of attempts.
     pub attempts: AttemptCounts,
     /// Whether WebSockets go upstream; `None`: the setting of the chain.
@@ -185,6 +187,7 @@ impl Forward {
             retry: None,
             hash: Vec::new(),
             mirrors: Vec::new(),
+            request_trailers: false,
             attempts: AttemptCounts::default(),
             websocket: None,
         }

@@ -87,6 +87,7 @@ fn forward(field: &Field<'_>, path: &PathMatch, inherited: &Inherited<'_>) -> Op
         retry,
         hash: hash_policies(&message)?,
         mirrors: mirrors(&message)?.unwrap_or_else(|| inherited.mirrors.to_vec()),
+        request_trailers: false,
         attempts: inherited.attempts,
         websocket: websocket(&message, &schema::ROUTE_UPGRADE)?,
     })

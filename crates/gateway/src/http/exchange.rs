@@ -3,7 +3,7 @@
 use super::{
     ErrorPages, HttpConnection,
     body::replay::EndOfBody,
-    request::{Request, request_id::REQUEST_ID},
+    request::{Request, request_id::REQUEST_ID, trailers::Trailers},
     response_fields::ResponseFields,
     trace::{Ended, Trace},
 };
@@ -44,6 +44,8 @@ pub(super) struct Exchange {
     pub(super) trace: Option<Box<Trace>>,
     /// Header fields for the response.
     pub(super) fields: ResponseFields,
+    /// Trailers of the upstream's response that are forwarded.
+    pub(super) trailers: Trailers,
     /// Time from sending the last attempt to its response header or failure.
     pub(super) upstream_took: Option<Duration>,
     line: Option<Box<Line>>,
@@ -95,6 +97,7 @@ impl Exchange {
             replies: None,
             trace: None,
             fields: ResponseFields::default(),
+            trailers: Trailers::default(),
             upstream_took: None,
             line,
         })

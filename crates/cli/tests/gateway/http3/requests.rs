@@ -128,8 +128,10 @@ fn trailers_and_informational_responses_pass() {
 #[test]
 fn a_clients_trailers_reach_the_server() {
     let (address, heard) = server(b"");
-    let mut served =
-        Served::new("upstream: s", &format!("s: {{servers: [\"{address}\"], timeouts: {{read: 1s}}}}"));
+    let mut served = Served::new(
+        "routes: [{upstream: s, request_trailers: on}]",
+        &format!("s: {{servers: [\"{address}\"], timeouts: {{read: 1s}}}}"),
+    );
     let mut client = served.connect();
     let id = client.start("POST", "/", &[("te", "trailers")], false);
     assert_eq!(client.write(id, b"abc", false), 3);

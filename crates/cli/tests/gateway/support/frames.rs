@@ -81,6 +81,17 @@ impl Frames {
         self.send(HEADERS, END_HEADERS, stream, &block);
     }
 
+    /// Sends the trailers that end a request.
+    pub fn trailers(&mut self, stream: u32, fields: &[(&str, &str)]) {
+        let mut block = Vec::new();
+        for (name, value) in fields {
+            block.push(0x00);
+            string(&mut block, name);
+            string(&mut block, value);
+        }
+        self.send(HEADERS, END_HEADERS | END_STREAM, stream, &block);
+    }
+
     /// Sends a request without a body, with a header that may require several frames.
     pub fn get_with(&mut self, stream: u32, path: &str, name: &str, value: &str) {
         const CONTINUATION: u8 = 9;

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     Field, Problem,
+    enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::{if_true, list, put, text, time},
@@ -153,6 +154,17 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             |route| header_changes::show(&route.request_headers),
         ),
         Key::new(
+            "request_trailers",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Whether trailers of requests are forwarded to servers over HTTP/1.1, too. Enable it only if the servers \
+                    do not treat trailers as headers. Over HTTP/2, trailers are always forwarded. Hop-by-hop fields, \
+                    fields that control routing, framing, authentication or caching, and names that the gateway sets \
+                    or removes are never forwarded as trailers, in either direction.",
+            |field, draft| field.set(&mut draft.request_trailers, switch),
+            |route| if_true(forward(route).is_some_and(|to| to.request_trailers)),
+        ),
+        Key::new(
             "response_headers",
             "list of changes",
             Preset::Means("none"),
@@ -233,6 +245,7 @@ pub(super) struct RouteDraft {
     compression: Option<Option<Arc<Compression>>>,
     error_pages: Vec<ErrorPage>,
     mirrors: Vec<Mirror>,
+    request_trailers: bool,
 }
 
 /// Reads a route, which forwards, responds or redirects.
@@ -251,9 +264,18 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let compression = compression.flatten();
     let action = draft.into_action()?;
     if !matches!(action, Action::Forward(_)) {
-        for field in ["rewrite", "timeout", "retry", "sticky", "mirror", "request_headers", "compression"]
-            .iter()
-            .filter_map(|key| field.entry(key))
+        for field in [
+            "rewrite",
+            "timeout",
+            "retry",
+            "sticky",
+            "mirror",
+            "request_headers",
+            "request_trailers",
+            "compression",
+        ]
+        .iter()
+        .filter_map(|key| field.entry(key))
         {
             field.error(Problem::new("this route does not forward to an upstream", "remove this"));
         }
@@ -295,16 +317,18 @@ impl RouteDraft {
             compression: None,
             error_pages: Vec::new(),
             mirrors: Vec::new(),
+            request_trailers: false,
         }
     }
 
     fn into_action(self) -> Option<Action> {
-        let Self { rewrite, timeout, retry, sticky: hash, mirrors, .. } = self;
+        let Self { rewrite, timeout, retry, sticky: hash, mirrors, request_trailers, .. } = self;
         if let Some(redirect) = self.redirect {
             return Some(Action::Redirect(Box::new(redirect)));
         }
         let to = self.split.or_else(|| Some(vec![Weighted::all(self.upstream?)]));
-        let forward = |to| Forward { to, rewrite, timeout, retry, hash, mirrors, ..Forward::to("") };
+        let forward =
+            |to| Forward { to, rewrite, timeout, retry, hash, mirrors, request_trailers, ..Forward::to("") };
         to.map(|to| Action::Forward(Box::new(forward(to)))).or(self.respond.map(Action::Respond))
     }
 }

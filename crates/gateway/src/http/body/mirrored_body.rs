@@ -1,6 +1,6 @@
 //! The body of a mirrored request: the frames that were sent to the main upstream, shared with the copy.
 
-use crate::{held_bytes::HeldBytes, upstream::BoxError};
+use crate::{held_bytes::HeldBytes, http::request::trailers::Trailers, upstream::BoxError};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
@@ -22,6 +22,7 @@ pub(crate) struct MirroredBody {
     size: SizeHint,
     begun: bool,
     ended: bool,
+    forwarded: Trailers,
 }
 
 /// Frames that wait for the mirror.
@@ -50,7 +51,15 @@ struct Incomplete;
 pub(crate) fn tap(size: SizeHint) -> (Tap, MirroredBody) {
     let shared = Arc::<Mutex<Shared>>::default();
     let tap = Tap(Arc::clone(&shared));
-    (tap, MirroredBody { shared, size, begun: false, ended: false })
+    (tap, MirroredBody { shared, size, begun: false, ended: false, forwarded: Trailers::none() })
+}
+
+impl MirroredBody {
+    /// Returns the body with those of its trailers that are `forwarded`.
+    pub(crate) fn forwarding(mut self, forwarded: Trailers) -> Self {
+        self.forwarded = forwarded;
+        self
+    }
 }
 
 impl Tap {
@@ -139,7 +148,10 @@ impl Body for MirroredBody {
         let frame = match shared.data.pop() {
             Some(data) => Some(Ok(Frame::data(data))),
             None if shared.state == State::Abandoned => Some(Err(Incomplete.into())),
-            None => shared.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))),
+            None => {
+                let trailers = shared.trailers.take().and_then(|trailers| this.forwarded.filter(trailers));
+                trailers.map(|trailers| Ok(Frame::trailers(trailers)))
+            }
         };
         // The sender checks whether this was the last piece.
         this.ended = shared.is_over();

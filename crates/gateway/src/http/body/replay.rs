@@ -3,6 +3,7 @@
 use super::{client_body::ClientBody, mirrored_body::Tap};
 use crate::{
     held_bytes::HeldBytes,
+    http::request::trailers::Trailers,
     upstream::{BoxError, ClientBodyError, ExchangeError, RequestBody},
 };
 use bytes::Bytes;
@@ -50,6 +51,7 @@ struct Attempt {
     position: usize,
     ended: bool,
     number: usize,
+    forwarded: Trailers,
 }
 
 impl Replay {
@@ -116,15 +118,16 @@ impl Replay {
         self.0.as_ref().map_or(Some(otherwise), |shared| lock(shared).ended)
     }
 
-    /// Returns the body of a further attempt.
-    pub(crate) fn attempt(&self) -> RequestBody {
+    /// Returns the body of a further attempt, which has only the trailers that are `forwarded`.
+    pub(crate) fn attempt(&self, forwarded: impl FnOnce() -> Trailers) -> RequestBody {
         match &self.0 {
             None => RequestBody::default(),
             Some(shared) => {
                 let mut state = lock(shared);
                 state.attempts += 1;
                 let (number, shared) = (state.attempts, Arc::clone(shared));
-                RequestBody::new(Box::pin(Attempt { shared, position: 0, ended: false, number }))
+                let forwarded = forwarded();
+                RequestBody::new(Box::pin(Attempt { shared, position: 0, ended: false, number, forwarded }))
             }
         }
     }
@@ -199,6 +202,13 @@ impl Shared {
     }
 }
 
+impl Attempt {
+    /// Returns the last frame of a body with these trailers.
+    fn last(&self, trailers: HeaderMap) -> Option<Result<Frame<Bytes>, BoxError>> {
+        self.forwarded.filter(trailers).map(|trailers| Ok(Frame::trailers(trailers)))
+    }
+}
+
 impl Body for Attempt {
     type Data = Bytes;
     type Error = BoxError;
@@ -222,7 +232,7 @@ impl Body for Attempt {
         }
         if shared.complete {
             self.ended = true;
-            return Poll::Ready(shared.trailers.clone().map(|trailers| Ok(Frame::trailers(trailers))));
+            return Poll::Ready(shared.trailers.clone().and_then(|trailers| self.last(trailers)));
         }
         let Poll::Ready(frame) = shared.poll_source(context) else {
             if !shared.waiting.as_ref().is_some_and(|waiting| waiting.will_wake(context.waker())) {
@@ -231,8 +241,15 @@ impl Body for Attempt {
             return Poll::Pending;
         };
         self.position = shared.kept.len();
-        self.ended = matches!(&frame, Some(Ok(frame)) if frame.is_trailers());
-        Poll::Ready(frame)
+        Poll::Ready(match frame.map(|frame| frame.map(Frame::into_trailers)) {
+            None => None,
+            Some(Err(error)) => Some(Err(error)),
+            Some(Ok(Err(frame))) => Some(Ok(frame)),
+            Some(Ok(Ok(trailers))) => {
+                self.ended = true;
+                self.last(trailers)
+            }
+        })
     }
 
     fn is_end_stream(&self) -> bool {

@@ -134,7 +134,8 @@ impl Attempts<'_> {
             let attempt = Attempt { number: self.tried.len(), elapsed };
             let built =
                 upstream_request::build(&self.destination, &http.connection, endpoint, http2, attempt);
-            let mut built = built?.map(|()| self.body.attempt());
+            let trailers = || self.destination.request_trailers(http2);
+            let mut built = built?.map(|()| self.body.attempt(trailers));
             if let Some(spans) = &exchange.trace {
                 spans.tell_server(built.headers_mut());
             }

@@ -3,7 +3,7 @@
 use crate::{
     connection::Connection,
     http::{
-        request::Request,
+        request::{Request, trailers::Trailers},
         route::{
             header_changes::{self, Variables},
             router::MatchedRoute,
@@ -41,6 +41,22 @@ impl Destination<'_> {
     pub(crate) fn response_changes(&self) -> [&[HeaderChange]; 2] {
         let weighted = self.weighted.map(|weighted| &weighted.response_headers[..]).unwrap_or_default();
         [weighted, &self.matched.route().response_headers]
+    }
+
+    /// Returns the trailers of the request that the upstream receives over this HTTP version. HTTP/1.1 servers often
+    /// merge trailers into the header section.
+    pub(crate) fn request_trailers(&self, http2: bool) -> Trailers {
+        if !http2 && !self.to.request_trailers {
+            return Trailers::none();
+        }
+        let owned = self.request.owned_headers.iter().cloned();
+        Trailers::except(self.matched.changed_headers().request.as_ref(), owned)
+    }
+
+    /// Returns the trailers of the response that the client receives.
+    pub(crate) fn response_trailers(&self) -> Trailers {
+        let owned = self.request.response_headers.keys().cloned();
+        Trailers::except(self.matched.changed_headers().response.as_ref(), owned)
     }
 
     fn variables<'a>(&'a self, connection: &'a Connection) -> Variables<'a> {

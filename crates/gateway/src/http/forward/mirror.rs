@@ -162,7 +162,7 @@ impl MirroredRequest {
             pool: &self.pool,
             separate: false,
         };
-        let mut body = self.body.map(|body| RequestBody::new(Box::pin(body)));
+        let mut body = self.body;
         let has_body = body.is_some();
         let build = |http2| {
             let built =
@@ -172,7 +172,10 @@ impl MirroredRequest {
                 mark_host(&mut request);
             }
             match body.take() {
-                Some(body) => Ok(request.map(|()| body)),
+                Some(body) => {
+                    let body = body.forwarding(destination.request_trailers(http2));
+                    Ok(request.map(|()| RequestBody::new(Box::pin(body))))
+                }
                 None if has_body => Err(MirrorError::Stale),
                 None => Ok(request.map(|()| RequestBody::default())),
             }

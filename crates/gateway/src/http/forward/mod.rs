@@ -238,6 +238,7 @@ impl Forwarding<'_> {
         let change = self.epilogue().finish_upstream(&mut head, &mut exchange, &of_body);
         head.version = request.version;
         head.extensions.clear();
+        exchange.trailers = self.attempts.destination.response_trailers();
         let body = match change {
             // The upstream's body is not read.
             BodyChange::Page(_) if request.method == Method::HEAD => {

@@ -37,6 +37,9 @@ pub(crate) fn build(
     headers.reserve(MOST_ADDED);
     hop_by_hop::remove_always(&mut headers);
     headers.remove(header::EXPECT);
+    if !http2 && !destination.to.request_trailers {
+        headers.remove(header::TRAILER);
+    }
     let host = request.authority.as_ref().map(Authority::to_header).transpose().map_err(|_| Invalid)?;
     if let Some(host) = &host
         && headers.get(header::HOST) != Some(host)

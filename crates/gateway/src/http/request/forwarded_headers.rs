@@ -2,6 +2,7 @@
 
 use super::{
     Request,
+    authority::Authority,
     forwarded_certificate::FORWARDED_CERTIFICATE,
     forwarded_for::{self, FORWARDED_FOR, Stance},
     header_spelling::reads_as,
@@ -26,6 +27,9 @@ pub(crate) fn set(
     host: Option<HeaderValue>,
     headers: &mut HeaderMap,
 ) -> Result<(), InvalidHeaderValue> {
+    if request.forwarded_is_set {
+        return Ok(());
+    }
     let stance = request.sender.stance;
     remove_claims(headers, stance, request.tells_certificate);
     let peer = connection.client_ip_header();
@@ -42,6 +46,20 @@ pub(crate) fn set(
         headers.entry(FORWARDED_HOST).or_insert(host);
     }
     Ok(())
+}
+
+/// Sets these headers in a received request, so that conditions see them. Upstream requests then have them already.
+pub(crate) fn set_early(request: &mut Request, connection: &Connection) {
+    let host = request.authority.as_ref().map(Authority::to_header).transpose();
+    let mut headers = std::mem::take(&mut request.headers);
+    let is_set = host.is_ok_and(|host| set(request, connection, host, &mut headers).is_ok());
+    request.headers = headers;
+    request.forwarded_is_set = is_set;
+}
+
+/// Returns whether the header belongs to those that a proxy adds about the client or for Envoy, in any spelling.
+pub(crate) fn is_about_client(name: &HeaderName) -> bool {
+    is_claim(name) || *name == FORWARDED_FOR || reads_as(name.as_str(), "x-envoy-")
 }
 
 /// Returns the `Forwarded` element for this hop (RFC 7239 section 4).

@@ -8,7 +8,7 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 
 const KINDS: usize = 6;
 /// Headers that are always hop-by-hop, whether or not `Connection` names them.
-const NAMES: [HeaderName; KINDS] = [
+pub(crate) const NAMES: [HeaderName; KINDS] = [
     header::CONNECTION,
     header::TE,
     header::TRANSFER_ENCODING,

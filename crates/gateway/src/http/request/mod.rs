@@ -2,7 +2,7 @@
 //!
 //! - `authority`, `path_normalization`: the host and path used alike by routes, logs and upstreams; `http3_head`:
 //!   validation.
-//! - `hop_by_hop`, `header_spelling`: headers that are not forwarded, in every spelling.
+//! - `hop_by_hop`, `trailers`, `header_spelling`: fields that are not forwarded, in every spelling.
 //! - `forwarded_for`, `forwarded_headers`, `forwarded_certificate`, `user`: the client, as proxies announce it and
 //!   as upstreams receive it.
 //! - `envoy_headers`, `request_id`: `X-Envoy-*` and `X-Request-Id`.
@@ -21,13 +21,14 @@ pub(super) mod http3_head;
 pub(super) mod path_normalization;
 pub(super) mod request_id;
 pub(super) mod request_view;
+pub(super) mod trailers;
 pub(super) mod user;
 
 use authority::Authority;
 use dynamic_metadata::Metadata;
 use forwarded_for::Sender;
 use http::{
-    HeaderMap, Method, Uri, Version, header,
+    HeaderMap, HeaderName, Method, Uri, Version, header,
     uri::{PathAndQuery, Scheme},
 };
 use quadrille_config::model::{Paths, SentPath, StripPort};
@@ -63,6 +64,10 @@ pub(crate) struct Request {
     pub(super) envoy_headers: envoy_headers::Use,
     /// Whether its `x-forwarded-client-cert` is set for upstreams.
     pub(super) tells_certificate: bool,
+    /// Whether the forwarding headers are set already.
+    forwarded_is_set: bool,
+    /// Headers that access steps set or remove; trailers must not have these names.
+    pub(super) owned_headers: Vec<HeaderName>,
     /// Whether the request had a cookie or a password, even if these are not forwarded.
     pub(super) has_credentials: bool,
 }
@@ -215,6 +220,8 @@ pub(crate) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         user: None,
         envoy_headers: envoy_headers::Use::Unknown,
         tells_certificate: false,
+        forwarded_is_set: false,
+        owned_headers: Vec::new(),
         has_credentials,
     };
     (request, body)

@@ -49,6 +49,14 @@ impl ResponseBody {
     pub(crate) fn forwarded(body: upstream::ResponseBody, exchange: Box<Exchange>) -> Self {
         Self { source: Source::Forwarded(body), exchange: Some(exchange) }
     }
+
+    /// Removes the trailers that are not forwarded.
+    fn filter(&self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
+        match frame.into_trailers() {
+            Ok(trailers) => self.exchange.as_ref()?.trailers.filter(trailers).map(Frame::trailers),
+            Err(data) => Some(data),
+        }
+    }
 }
 
 impl Body for ResponseBody {
@@ -72,7 +80,8 @@ impl Body for ResponseBody {
                 Err(error) => exchange.fail(error, "a response was cut short"),
             }
         }
-        Poll::Ready(frame)
+        let Some(Ok(frame)) = frame else { return Poll::Ready(frame) };
+        Poll::Ready(this.filter(frame).map(Ok))
     }
 
     fn is_end_stream(&self) -> bool {

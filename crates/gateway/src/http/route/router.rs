@@ -1,5 +1,6 @@
 //! Request routing: by host, then in the order of the host's routes.
 
+use super::header_changes;
 use crate::{
     host_map::{HostMap, lower_case},
     http::{
@@ -8,8 +9,9 @@ use crate::{
     },
     upstream::{Upstream, Upstreams, WeightedUpstream, WeightedUpstreams},
 };
+use http::HeaderName;
 use quadrille_config::model::{
-    Action, Domain, Forward, Place, Route, RouteRateLimits, RouteTable, VirtualHost,
+    Action, Domain, Forward, HeaderChange, Place, Route, RouteRateLimits, RouteTable, VirtualHost,
 };
 use std::{
     collections::{BTreeSet, HashMap},
@@ -26,6 +28,8 @@ pub(crate) struct Router {
     any: Option<usize>,
     /// Weighted upstreams, by host and route.
     weighted: Vec<Vec<WeightedUpstreams>>,
+    /// Names of changed headers, by host and route.
+    changed: Vec<Vec<ChangedHeaders>>,
     /// Rate limiters, by host and route.
     limiters: Vec<Vec<Box<[Arc<Limiter>]>>>,
     /// Whether any route has limits in place of its chain's limits.
@@ -38,6 +42,13 @@ pub(crate) struct Router {
 
 /// The upstreams of a route's mirrors; `None` means that it does not exist (yet).
 type Mirrors = Box<[Option<Arc<Upstream>>]>;
+
+/// Names of headers that a route or one of its weighted upstreams changes; `None` without any.
+#[derive(Default)]
+pub(crate) struct ChangedHeaders {
+    pub(crate) request: Option<Arc<[HeaderName]>>,
+    pub(crate) response: Option<Arc<[HeaderName]>>,
+}
 
 /// Prefixes or suffixes of hosts, longest first. There are few distinct lengths, however many hosts there are.
 #[derive(Default)]
@@ -71,6 +82,7 @@ impl Router {
             prefixes: Affixes::default(),
             any: None,
             weighted: Vec::new(),
+            changed: Vec::new(),
             limiters: Vec::new(),
             has_own_limits: false,
             mirrors: Vec::new(),
@@ -94,6 +106,7 @@ impl Router {
                 forward.map(|forward| WeightedUpstreams::new(&forward.to, upstreams)).unwrap_or_default()
             };
             routes.weighted.push(forwards().map(weighted).collect());
+            routes.changed.push(host.routes.iter().map(ChangedHeaders::of).collect());
             let limits = || host.routes.iter().map(|route| &route.rate_limits);
             routes.limiters.push(limits().map(|limits| limiters.of(limits.limits())).collect());
             routes.has_own_limits |= limits().any(|limits| matches!(limits, RouteRateLimits::InPlace(_)));
@@ -169,6 +182,20 @@ impl Router {
     }
 }
 
+impl ChangedHeaders {
+    fn of(route: &Route) -> Self {
+        let weighted = || forward(route).into_iter().flat_map(|forward| &forward.to);
+        let request = weighted().map(|to| &to.request_headers).chain([&route.request_headers]);
+        let response = weighted().map(|to| &to.response_headers).chain([&route.response_headers]);
+        Self { request: names(request), response: names(response) }
+    }
+}
+
+fn names<'a>(changes: impl Iterator<Item = &'a Vec<HeaderChange>>) -> Option<Arc<[HeaderName]>> {
+    let names: Vec<_> = changes.flat_map(|changes| header_changes::names(changes)).cloned().collect();
+    (!names.is_empty()).then(|| names.into())
+}
+
 impl Affixes {
     fn sort(&mut self) {
         let lengths: BTreeSet<usize> = self.hosts.keys().map(String::len).collect();
@@ -192,6 +219,11 @@ impl MatchedRoute {
 
     pub(crate) fn route(&self) -> &Route {
         &self.routes.table.hosts[self.host].routes[self.route]
+    }
+
+    /// Returns the names of the headers that the route changes.
+    pub(crate) fn changed_headers(&self) -> &ChangedHeaders {
+        &self.routes.changed[self.host][self.route]
     }
 
     /// Picks one of the route's upstreams at random by weight.

@@ -102,7 +102,20 @@ fn header_changes(
 }
 
 fn forward(model: &mut Forward, leaves: &mut Leaves) {
-    let Forward { to, rewrite, host, timeout, idle, retry, hash, mirrors, attempts, websocket } = model;
+    let Forward {
+        to,
+        rewrite,
+        host,
+        timeout,
+        idle,
+        retry,
+        hash,
+        mirrors,
+        request_trailers,
+        attempts,
+        websocket,
+    } = model;
+    leaves.flip("forward.request_trailers", request_trailers);
     leaves.set("forward.hash", hash, vec![HashPolicy { on: HashOn::ClientIp, terminal: true }]);
     let other = Mirror { upstream: "other".into(), parts: 1, marks_host: true };
     let AttemptCounts { in_requests, in_responses } = attempts;

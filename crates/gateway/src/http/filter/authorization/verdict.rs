@@ -34,6 +34,7 @@ pub(super) struct Changes {
 
 impl Changes {
     pub(super) fn apply(self, request: &mut Request) {
+        request.owned_headers.extend(self.names());
         let headers = &mut request.headers;
         for name in self.remove {
             header_spelling::remove(headers, &name);
@@ -60,5 +61,12 @@ impl Changes {
             }
         }
         request.response_headers.extend(self.response);
+    }
+
+    /// Returns the names of the request headers that change.
+    fn names(&self) -> Vec<HeaderName> {
+        let pairs = [&self.set, &self.add, &self.add_if_absent, &self.replace, &self.append];
+        let changed = pairs.into_iter().flatten().map(|(name, _)| name);
+        changed.chain(&self.remove).cloned().collect()
     }
 }

@@ -75,7 +75,9 @@ impl Step {
     /// Returns the response to the client otherwise.
     pub(crate) async fn check(&self, call: &mut Call<'_>) -> Result<(), Refusal> {
         for name in &self.headers {
-            header_spelling::remove(&mut call.request_mut().headers, name);
+            let request = call.request_mut();
+            header_spelling::remove(&mut request.headers, name);
+            request.owned_headers.push(name.clone());
         }
         let users = match call.lookup() {
             None => self.own.as_ref(),

@@ -136,6 +136,7 @@ impl Authentication {
             let payload = provider.payload_header.iter().map(|(name, _)| name);
             for name in payload.chain(provider.claim_headers.iter().map(|(name, _)| name)) {
                 header_spelling::remove(&mut request.headers, name);
+                request.owned_headers.push(name.clone());
             }
         }
         if self.model.bypass_preflights && is_preflight(request) {
