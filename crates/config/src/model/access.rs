@@ -2,7 +2,7 @@
 
 use super::{
     Authorization, BasicAuth, HeaderMatch, JwtAuthentication, JwtProvider, MetadataMatch, Network, Place,
-    RateLimit, RateLimitService, TextMatch,
+    RateLimit, RateLimitService, RequestRule, TextMatch,
 };
 use std::sync::Arc;
 
@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub enum AccessStep {
     /// Rules that the request must pass.
     Rules(AccessRules),
+    /// Rules on the request itself, the first of which applies.
+    RequestRules(Vec<RequestRule>),
     /// JSON Web Tokens that the request must carry.
     Jwt(Arc<JwtAuthentication>),
     /// A query to an external authorization server.
@@ -93,12 +95,21 @@ impl AccessStep {
     pub fn rules(&self) -> Option<&AccessRules> {
         match self {
             Self::Rules(rules) => Some(rules),
-            Self::Jwt(_)
+            Self::RequestRules(_)
+            | Self::Jwt(_)
             | Self::Authorization(_)
             | Self::Shadow(..)
             | Self::RateLimits(_)
             | Self::RateLimitService(_)
             | Self::BasicAuth(_) => None,
+        }
+    }
+
+    /// Returns the rules on the request itself, if the step is a list of them.
+    pub fn request_rules(&self) -> &[RequestRule] {
+        match self {
+            Self::RequestRules(rules) => rules,
+            _ => &[],
         }
     }
 

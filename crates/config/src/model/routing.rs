@@ -17,6 +17,8 @@ pub struct Http {
     /// Access control, which precedes routing. A denied request receives a 403 response, or 401 if a token or a
     /// password is required, or 429 if a rate limit is exceeded.
     pub access: Vec<AccessStep>,
+    /// Headers of requests that conditions read, and that the gateway sets.
+    pub own_headers: Arc<OwnHeaders>,
     /// Limits on the size of requests.
     pub limits: RequestLimits,
     /// Changes to the headers of responses that no route applies to, such as those to invalid requests.
@@ -37,6 +39,15 @@ pub struct Http {
     pub strip_port: StripPort,
     /// Whether WebSockets go upstream, unless a route sets it.
     pub websocket: bool,
+}
+
+/// Headers of requests that conditions read before and in routing, and the gateway's own values of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OwnHeaders {
+    /// The headers that conditions read.
+    pub read: Vec<HeaderName>,
+    /// Changes that give such headers the gateway's own value, before any condition is evaluated.
+    pub changes: Vec<HeaderChange>,
 }
 
 /// Whether the port is removed from the host of a request, for rules, routes and servers alike.
@@ -123,6 +134,7 @@ impl Http {
             routes: routes.into(),
             paths: Paths::default(),
             access: Vec::new(),
+            own_headers: Arc::default(),
             limits: RequestLimits::default(),
             response_headers: Vec::new(),
             error_pages: Vec::new(),

@@ -38,7 +38,7 @@ pub(crate) use filter::{
     step::Step as AccessStep,
 };
 pub(crate) use rate_limit::Limiters;
-pub(crate) use route::router::Router;
+pub(crate) use route::{own_headers::OwnHeaders, router::Router};
 pub(crate) use settings::{HttpConnection, HttpFilterChain, HttpSettings};
 
 use crate::{quic::Link, tls::ClientStream};

@@ -104,6 +104,7 @@ fn receive(
         return (request, body, exchange);
     };
     let internal = adopt_headers(settings, http, &mut request);
+    settings.own_headers.set(&mut request, &http.connection);
     if let Some(ids) = settings.request_ids {
         let origin = if internal { ids.origin.of_internal_clients() } else { ids.origin };
         request_id::give(&mut request.headers, origin, sender.stance);

@@ -1,6 +1,6 @@
 //! HTTP settings of the filter chain that a connection came through.
 
-use super::{ErrorPages, Router, filter::step::Step};
+use super::{ErrorPages, OwnHeaders, Router, filter::step::Step};
 use crate::{connection::Connection, traces::Tracer, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
@@ -43,6 +43,8 @@ pub(crate) struct HttpSettings {
     pub(crate) access: Vec<Step>,
     /// The access steps as configured, by which chains are compared; `None` if chains are not compared, as in Envoy.
     pub(crate) compared_access: Option<Vec<AccessStep>>,
+    /// Request headers that have the gateway's own value for all conditions.
+    pub(crate) own_headers: OwnHeaders,
     /// Changes to responses that no route applies to, if there are any.
     pub(crate) response_headers: Option<Arc<[HeaderChange]>>,
     /// Error pages.

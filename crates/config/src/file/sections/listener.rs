@@ -7,6 +7,7 @@ use super::{
     listener_draft::{self, ListenerDraft},
     listener_http3,
     listener_limits::{LIMITS, TIMEOUTS},
+    listener_rules,
     listener_shown::{self, ListenerWithChain},
     route_respond, tls,
 };
@@ -195,6 +196,15 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             "Access control by client address.",
             |field, draft| _ = CLIENTS.read(field, &mut draft.clients),
             |shown| listener_clients::show(&shown.access()),
+        ),
+        Key::new(
+            "rules",
+            "list of rules",
+            Preset::Means("none"),
+            "Rules that hold for the requests of all routes: the longest path that matches selects a route, so a \
+                    route cannot deny for others. Not in `tcp` mode.",
+            |field, draft| draft.read_rules(field),
+            |shown| listener_rules::show(&shown.chain.serve),
         ),
         Key::new(
             "rate_limits",

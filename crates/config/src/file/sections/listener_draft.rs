@@ -2,16 +2,16 @@
 
 use super::{
     basic_auth, certificate, compression, error_pages, header_changes, listener_clients::Clients,
-    listener_http3::Http3Draft, listener_limits::ListenerLimits, listener_paths::PATHS, rate_limits, route,
-    route_refused, tls, written_route::WrittenRoute,
+    listener_http3::Http3Draft, listener_limits::ListenerLimits, listener_paths::PATHS, listener_rules,
+    own_headers, rate_limits, route, route_refused, tls, written_route::WrittenRoute,
 };
 use crate::{
     Field, Problem,
     enums::switch,
     model::{
         AccessRules, AccessStep, Action, CertificateSource, ChainMatch, Compression, ErrorPage, HeaderChange,
-        Http, Mode, Network, Paths, ProxyProtocolIn, RateLimit, Respond, RouteBasicAuth, RouteTable, Serve,
-        Timeouts, Tls, TlsPolicy,
+        Http, Mode, Network, OwnHeaders, Paths, ProxyProtocolIn, RateLimit, RequestRule, Respond,
+        RouteBasicAuth, RouteTable, Serve, Timeouts, Tls, TlsPolicy,
     },
 };
 use std::{net::SocketAddr, sync::Arc};
@@ -36,6 +36,7 @@ pub(super) struct ListenerDraft {
     pub(super) http3: Http3Draft,
     pub(super) trusted_proxies: Vec<Network>,
     pub(super) clients: Clients,
+    pub(super) rules: Vec<RequestRule>,
     pub(super) rate_limits: Vec<RateLimit>,
     pub(super) basic_auth: RouteBasicAuth,
     pub(super) compression: Option<Arc<Compression>>,
@@ -75,6 +76,13 @@ impl ListenerDraft {
             field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
         }
         self.rate_limits = rate_limits::rate_limits(field);
+    }
+
+    pub(super) fn read_rules(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
+        }
+        self.rules = listener_rules::rules(field);
     }
 
     pub(super) fn read_compression(&mut self, field: &Field<'_>) {
@@ -136,6 +144,7 @@ impl ListenerDraft {
         self.routes.extend(last);
         match self.mode {
             Mode::Http => {
+                let own_headers = Arc::new(self.own_headers());
                 let access = self.take_http_access(field);
                 let routes = std::mem::take(&mut self.routes);
                 route_refused::refuse_shadowed(field, &routes);
@@ -154,7 +163,15 @@ impl ListenerDraft {
                 let limits = self.limits.requests.clone();
                 let error_pages = std::mem::take(&mut self.error_pages);
                 let response_headers = response;
-                Serve::Http(Http { limits, paths: self.paths, access, response_headers, error_pages, ..http })
+                Serve::Http(Http {
+                    limits,
+                    paths: self.paths,
+                    access,
+                    own_headers,
+                    response_headers,
+                    error_pages,
+                    ..http
+                })
             }
             Mode::Tcp => {
                 let routes = std::mem::take(&mut self.routes);
@@ -162,6 +179,11 @@ impl ListenerDraft {
                 Serve::Tcp(routes.into_iter().flat_map(WrittenRoute::into_shares).collect())
             }
         }
+    }
+
+    fn own_headers(&self) -> OwnHeaders {
+        let read = own_headers::read_by(&self.rules, &self.rate_limits, &self.routes);
+        OwnHeaders { changes: own_headers::own(&read, &self.request_headers, &self.routes), read }
     }
 
     /// Returns the access rules of connections; with HTTP, access is checked for each request.
@@ -174,6 +196,9 @@ impl ListenerDraft {
 
     fn take_http_access(&mut self, field: &Field<'_>) -> Vec<AccessStep> {
         let mut access: Vec<_> = self.take_rules(field).into_iter().map(AccessStep::Rules).collect();
+        if !self.rules.is_empty() {
+            access.push(AccessStep::RequestRules(std::mem::take(&mut self.rules)));
+        }
         let (name, scope) = self.names();
         rate_limits::name(&mut self.rate_limits, &name, &scope);
         if !self.rate_limits.is_empty() {

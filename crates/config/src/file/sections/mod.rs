@@ -25,8 +25,10 @@ mod listener_draft;
 mod listener_http3;
 mod listener_limits;
 mod listener_paths;
+mod listener_rules;
 mod listener_shown;
 mod outlier_detection;
+mod own_headers;
 mod rate_limits;
 mod resolver;
 mod resumption;
@@ -80,6 +82,8 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &listener_limits::TIMEOUTS,
     &listener_limits::LIMITS,
     &listener_clients::CLIENTS,
+    &listener_rules::RULE,
+    &listener_rules::WHEN,
     &rate_limits::RATE_LIMIT,
     &basic_auth::BASIC_AUTH,
     &error_pages::ERROR_PAGE,

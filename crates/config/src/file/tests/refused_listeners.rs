@@ -70,6 +70,32 @@ const ERROR_PAGES: &[Case] = &[
     ),
 ];
 
+#[test]
+fn rules() {
+    check(RULES, |text| listener(&format!("respond: hi, rules: [{text}]")));
+}
+
+const RULES: &[Case] = &[
+    ("{deny: 403}", "q.yaml:1: listeners[0].rules[0]: `when` is missing; add `when: ...` (mapping)"),
+    ("{when: {path: /a}}", "q.yaml:1: listeners[0].rules[0]: `deny` is missing; add `deny: ...` (status)"),
+    (
+        "{when: {}, deny: 403}",
+        "q.yaml:1: listeners[0].rules[0].when: the rule would apply to every request; add a condition",
+    ),
+    (
+        "{when: {path: /a}, deny: 200}",
+        "q.yaml:1: listeners[0].rules[0].deny: `200` is not the status of an error; use 400 to 599, such as 403",
+    ),
+    (
+        "{when: {path: /a, path_exact: /b}, deny: 403}",
+        "q.yaml:1: listeners[0].rules[0].when.path_exact: a rule has one path; remove one, or write two rules",
+    ),
+    (
+        "{when: {methods: ['G T']}, deny: 403}",
+        "q.yaml:1: listeners[0].rules[0].when.methods[0]: `G T` is not a method; write `GET`, `POST` or the like",
+    ),
+];
+
 const LISTENERS: &[Case] = &[
     ("mod: http, respond: hi", "q.yaml:1: listeners[0].mod: unknown key; did you mean `mode`?"),
     (
@@ -78,7 +104,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `compression`, `error_pages`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rate_limits`, `basic_auth`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `compression`, `error_pages`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rules`, `rate_limits`, `basic_auth`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",

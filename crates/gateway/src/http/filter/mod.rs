@@ -1,7 +1,8 @@
 //! Access steps that run before a request is routed, and the checks that a route adds.
 //!
 //! - `step`, `call`: the interface of access steps, and the request that they check.
-//! - `rules`, `jwt`, `basic_auth`, `authorization`: access steps. Claims of tokens become dynamic metadata.
+//! - `rules`, `request_rules`, `jwt`, `basic_auth`, `authorization`: access steps. Claims of tokens become dynamic
+//!   metadata.
 //! - `rate_limits`, `rate_limit_service`: local limits, and those of an external service; `rate_limit_descriptors`
 //!   builds the descriptors of both.
 //! - `service_call`: requests to authorization servers and rate limit services, and for the keys of tokens.
@@ -16,6 +17,7 @@ pub(super) mod jwt;
 pub(super) mod rate_limit_descriptors;
 pub(super) mod rate_limit_service;
 pub(super) mod rate_limits;
+mod request_rules;
 pub(super) mod request_size;
 mod rules;
 pub(super) mod service_call;

@@ -6,7 +6,7 @@ use super::{
     call::Call,
     jwt::{Authentication, KeyFetchers},
     rate_limit_service::RateLimitService,
-    rate_limits, rules,
+    rate_limits, request_rules, rules,
 };
 use crate::{
     http::{
@@ -17,13 +17,14 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{AccessRules, AccessStep},
+    model::{AccessRules, AccessStep, RequestRule},
 };
 use std::sync::Arc;
 
 /// An access step, ready for use.
 pub(crate) enum Step {
     Rules(AccessRules),
+    RequestRules(Box<[RequestRule]>),
     Jwt(Authentication),
     Authorization(Authorization),
     /// Rules in shadow mode: the name of the matching policy is stored in the metadata under this name.
@@ -48,6 +49,7 @@ impl Step {
     ) -> Result<Self, Diagnostic> {
         match model {
             AccessStep::Rules(rules) => Ok(Self::Rules(rules.clone())),
+            AccessStep::RequestRules(rules) => Ok(Self::RequestRules(rules.clone().into())),
             AccessStep::Jwt(model) => {
                 Authentication::new(model, upstreams, key_fetchers, warnings).map(Self::Jwt)
             }
@@ -64,6 +66,7 @@ impl Step {
     async fn check(&self, call: &mut Call<'_>) -> Result<(), Refusal> {
         match self {
             Self::Rules(rules) => rules::check(rules, call),
+            Self::RequestRules(rules) => request_rules::check(rules, call),
             Self::Shadow(rules, name) => {
                 rules::note(rules, name, call);
                 Ok(())

@@ -2,9 +2,11 @@
 //!
 //! - `router`: the table.
 //! - `rewrite`, `header_changes`: changes to paths, locations and headers.
+//! - `own_headers`: headers that have the gateway's own value before conditions read them.
 //! - `session_affinity`: hash policies that keep a client on an endpoint.
 
 pub(super) mod header_changes;
+pub(super) mod own_headers;
 pub(super) mod rewrite;
 pub(super) mod router;
 #[cfg(test)]

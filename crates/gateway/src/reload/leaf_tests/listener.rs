@@ -6,8 +6,8 @@ use quadrille_config::model::{
     AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
     CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, ClientOrigin, CollectorServers,
     EnvoyHeaders, ErrorPage, ForwardedCertificate, Group, HeaderChange, Http, HttpTracing, Inspection,
-    KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener, OcspStapling, Paths, Place, Ports,
-    ProxyProtocolIn, Redirected, RequestIds, RequestLimits, RouteTable, SentPath, Serve, Source,
+    KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener, OcspStapling, OwnHeaders, Paths, Place,
+    Ports, ProxyProtocolIn, Redirected, RequestIds, RequestLimits, RouteTable, SentPath, Serve, Source,
     SpanCollector, Statuses, StripPort, Timeouts, Tls, TlsPolicy, TraceSampling, Transport, TrustedProxies,
     Version, Weighted, key_server::Protocol,
 };
@@ -103,6 +103,7 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             routes,
             paths,
             access,
+            own_headers,
             limits,
             response_headers,
             error_pages,
@@ -141,6 +142,9 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.limits.url", url, Some(300));
             leaves.set("http.limits.body", body, Some(1));
             let change = HeaderChange::Remove(http::header::SERVER);
+            let OwnHeaders { read, changes } = Arc::make_mut(own_headers);
+            leaves.set("http.own_headers.changes", changes, vec![change.clone()]);
+            leaves.set("http.own_headers.read", read, vec![http::header::SERVER]);
             leaves.set("http.response_headers", response_headers, vec![change]);
             leaves.set("http.error_pages", error_pages, vec![error_page()]);
             leaves.set("http.local_replies", local_replies, Some(Arc::default()));

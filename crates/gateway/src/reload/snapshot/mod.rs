@@ -10,7 +10,7 @@ use super::{
     upstream_change::UpstreamChange,
 };
 use crate::{
-    http::{AccessStep, ErrorPages, HttpSettings},
+    http::{AccessStep, ErrorPages, HttpSettings, OwnHeaders},
     listener::{
         filter_chain::{ActiveListener, ChainConfig, FilterChain, Handler, PreparedChain, PreparedListener},
         matcher::FilterChainMatcher,
@@ -263,6 +263,7 @@ impl<'a> SnapshotBuilder<'a> {
                 paths: http.paths,
                 access: self.access(chain, http)?,
                 compared_access: http.envoy_headers.is_none().then(|| http.access.clone()),
+                own_headers: OwnHeaders::of(http),
                 response_headers: (!http.response_headers.is_empty())
                     .then(|| Arc::from(&http.response_headers[..])),
                 error_pages: ErrorPages::read(&http.error_pages).map_err(|problem| vec![problem])?,

@@ -1,0 +1,47 @@
+//! Request headers that get the gateway's own value before any condition reads them.
+
+use super::header_changes::{self, Variables};
+use crate::{
+    connection::Connection,
+    http::request::{Request, forwarded_headers, header_spelling},
+};
+use http::HeaderName;
+use quadrille_config::model::{HeaderChange, Http};
+
+/// Request headers that conditions read, and that only the gateway sets.
+#[derive(Default)]
+pub(crate) struct OwnHeaders {
+    /// Whether a condition reads a header about the client.
+    forwarded: bool,
+    /// Headers that carry a user name, which no request has before its user is authenticated.
+    users: Vec<HeaderName>,
+    changes: Vec<HeaderChange>,
+}
+
+impl OwnHeaders {
+    /// Selects the headers that the conditions of a chain read. In Envoy, every condition sees the headers about the
+    /// client as upstreams receive them.
+    pub(crate) fn of(http: &Http) -> Self {
+        let read = &http.own_headers.read;
+        let users = http.basic_auths().filter_map(|users| users.user_header.as_ref());
+        Self {
+            forwarded: http.envoy_headers.is_some() || read.iter().any(forwarded_headers::is_about_client),
+            users: users.filter(|name| read.contains(name)).cloned().collect(),
+            changes: http.own_headers.changes.clone(),
+        }
+    }
+
+    /// Replaces the client's values.
+    pub(crate) fn set(&self, request: &mut Request, connection: &Connection) {
+        if self.forwarded {
+            forwarded_headers::set_early(request, connection);
+        }
+        self.users.iter().for_each(|name| header_spelling::remove(&mut request.headers, name));
+        if !self.changes.is_empty() {
+            let mut headers = request.headers.clone();
+            let values = Variables::new(request, connection, "");
+            header_changes::apply(&mut headers, false, &self.changes, &values);
+            request.headers = headers;
+        }
+    }
+}
