@@ -62,6 +62,7 @@ const REASONS = {
     plain_http: "HTTP without TLS",
     proxy_header: "missing or untrusted PROXY header",
     too_many_handshakes: "too many concurrent handshakes (limits)",
+    evicted: "silent, while a newcomer needed the place (limits)",
     unknown_name: "no certificate for the requested name",
     no_common_protocol: "no common ALPN protocol",
     no_chain: "no filter chain matches",

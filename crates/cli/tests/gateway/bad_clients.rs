@@ -124,22 +124,6 @@ fn silent_clients_are_dropped_at_the_handshake_timeout() {
 }
 
 #[test]
-fn handshakes_beyond_the_limit_are_refused() {
-    let certificates = Certificates::new();
-    let gateway = gateway(
-        &certificates,
-        "limits: {handshakes: 2}\n    timeouts: {handshake: 600s, handshake_deadline: off}",
-    );
-    let silent = [connect(&gateway), connect(&gateway)];
-    gateway.wait_for_metric("quadrille_connections", &[], |open| open == 2.0);
-    read_to_close(&mut connect(&gateway));
-    expect_failures(&gateway, "too_many_handshakes", 1.0);
-    drop(silent);
-    gateway.wait_for_metric("quadrille_connections", &[], |open| open == 0.0);
-    s_client(gateway.address(0), &certificates.ca(), &[]).expect("a good client");
-}
-
-#[test]
 fn a_hello_of_16_kib_and_one_in_single_bytes_are_served() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates, "timeouts: {}");

@@ -58,6 +58,7 @@ mod rules;
 mod selection;
 mod shared_connections;
 mod sidecar;
+mod silent_clients;
 mod smoke;
 mod support;
 mod takeover;

@@ -1,7 +1,12 @@
 //! Socket and connections of the admin endpoint, which are limited in number, size and time.
 
 use super::{Admin, Page, host_check::HostCheck};
-use crate::{handover::Inherited, listener::socket, process};
+use crate::{
+    admission::{Holder, Places},
+    handover::Inherited,
+    listener::socket,
+    process,
+};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -13,17 +18,20 @@ use std::{
     io,
     net::{self, SocketAddr},
     pin::pin,
-    sync::Arc,
-    time::Duration,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
     task::AbortHandle,
     time::{sleep, timeout},
 };
 
-/// Maximum number of concurrent connections. Further ones wait until one of them has ended.
+/// Maximum number of concurrent connections. Further ones evict connections without a request in progress, oldest
+/// first, so that silent clients do not delay health checks.
 const MOST_CONNECTIONS: usize = 64;
 
 /// Time limit for the complete header of the next request, on a new or an idle connection.
@@ -92,17 +100,40 @@ impl Admin {
     }
 }
 
+/// A connection of the endpoint.
+#[derive(Default)]
+struct AdminConnection {
+    task: OnceLock<AbortHandle>,
+    /// Number of requests in progress.
+    answering: AtomicUsize,
+}
+
+impl Holder for AdminConnection {
+    fn yields(&self, _: Instant) -> bool {
+        self.task.get().is_some() && self.answering.load(Ordering::Relaxed) == 0
+    }
+
+    fn evict(&self) {
+        self.task.get().into_iter().for_each(AbortHandle::abort);
+    }
+}
+
 /// Serves connections until the process ends.
 async fn accept_all(listener: TcpListener, admin: Arc<Admin>, hosts: Arc<HostCheck>) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+    let places = Places::new(MOST_CONNECTIONS);
+    loop {
         match listener.accept().await {
-            Ok((tcp, _)) => {
+            Ok((tcp, peer)) => {
                 let (admin, hosts) = (Arc::clone(&admin), Arc::clone(&hosts));
-                tokio::spawn(async move {
-                    serve(tcp, &admin, &hosts).await;
+                let connection = Arc::new(AdminConnection::default());
+                let holder = Arc::clone(&connection) as Arc<dyn Holder>;
+                let place = places.wait(peer.ip(), &holder).await;
+                let served = Arc::clone(&connection);
+                let serving = tokio::spawn(async move {
+                    serve(tcp, &admin, &hosts, &served).await;
                     drop(place);
                 });
+                let _ = connection.task.set(serving.abort_handle());
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept an admin connection");
@@ -112,8 +143,13 @@ async fn accept_all(listener: TcpListener, admin: Arc<Admin>, hosts: Arc<HostChe
     }
 }
 
-async fn serve(tcp: TcpStream, admin: &Admin, hosts: &HostCheck) {
-    let service = service_fn(async |request| Ok::<_, Infallible>(answer(admin, hosts, &request).await));
+async fn serve(tcp: TcpStream, admin: &Admin, hosts: &HostCheck, served: &AdminConnection) {
+    let service = service_fn(async |request| {
+        served.answering.fetch_add(1, Ordering::Relaxed);
+        let answer = answer(admin, hosts, &request).await;
+        served.answering.fetch_sub(1, Ordering::Relaxed);
+        Ok::<_, Infallible>(answer)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_TIME)

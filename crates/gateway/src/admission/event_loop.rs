@@ -42,6 +42,8 @@ pub(crate) struct Visit {
     decision: OnceLock<Decision>,
     /// Second decision, for a handshake that offered to resume a session and did not.
     reconsidered: OnceLock<Result<Admitted, Refusal>>,
+    /// Whether its private-key operation is in progress.
+    computing: AtomicBool,
 }
 
 /// Decision made when the ClientHello was read.
@@ -132,7 +134,8 @@ impl EventLoop {
     ) -> Arc<Visit> {
         let (event_loop, client) = (Arc::clone(self), self.admission.client(client));
         let (decision, reconsidered) = (OnceLock::new(), OnceLock::new());
-        Arc::new(Visit { event_loop, client, accepted, deadline, decision, reconsidered })
+        let computing = AtomicBool::new(false);
+        Arc::new(Visit { event_loop, client, accepted, deadline, decision, reconsidered, computing })
     }
 
     /// Records that an unknown client has waited this long for its turn.
@@ -236,6 +239,16 @@ impl Visit {
     /// Records that its announced private-key operation is not submitted.
     pub(crate) fn pass_by(&self, key_type: KeyType) {
         drop(self.enter(key_type, self.priority()));
+    }
+
+    /// Sets whether its private-key operation is in progress.
+    pub(crate) fn set_computing(&self, computing: bool) {
+        self.computing.store(computing, Ordering::Relaxed);
+    }
+
+    /// Returns whether it waits for its private-key operation, and not for its client.
+    pub(crate) fn is_computing(&self) -> bool {
+        self.computing.load(Ordering::Relaxed)
     }
 
     /// Records that the handshake has succeeded.

@@ -9,6 +9,7 @@
 //!   capacity.
 //! - `blocklist`: networks whose connections the kernel drops; `network`: the prefix that counts as one client.
 //! - `event_loop`, `engine_watch`: the interfaces to the rest of the gateway and to the engine.
+//! - `places`: bounded places for connections, fair by network.
 //! - `turns`, `in_turn`: on a busy event loop, handshakes of unknown clients run after all other tasks.
 
 mod backlog;
@@ -19,6 +20,7 @@ mod engine_watch;
 mod event_loop;
 mod in_turn;
 mod network;
+mod places;
 mod recent_clients;
 mod shares;
 #[cfg(test)]
@@ -29,6 +31,7 @@ pub(crate) use controller::Refusal;
 pub(crate) use engine_watch::EngineWatch;
 pub(crate) use event_loop::{EventLoop, Visit};
 pub(crate) use in_turn::{InTurn, give_turns};
+pub(crate) use places::{Holder, Place, Places};
 
 use crate::telemetry::metrics;
 use backlog::Pending;

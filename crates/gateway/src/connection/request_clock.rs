@@ -112,6 +112,16 @@ impl RequestClock {
         self.has_no_requests().then(|| self.accepted + since)
     }
 
+    /// Returns since when the connection waits for its client: for a request to start, or for the rest of its header;
+    /// `None` during a request.
+    pub(crate) fn waits_since(&self) -> Option<Instant> {
+        let idle = self.idle_since()?;
+        match self.header_began.load(Ordering::Relaxed) {
+            NONE => Some(idle),
+            began => Some(self.accepted + Duration::from_millis(began)),
+        }
+    }
+
     /// Returns the deadline for the start of the next request; `None` during a request.
     pub(crate) fn idle_due(&self) -> Option<Instant> {
         Some(self.idle_since()? + self.idle)

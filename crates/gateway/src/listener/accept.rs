@@ -4,7 +4,7 @@
 use super::{
     acceptor::Acceptor,
     connection_error::ConnectionError,
-    eviction,
+    eviction::{self, Occupant, OccupiedPlace},
     filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
     matcher::{Addresses, Look},
@@ -14,7 +14,7 @@ use super::{
     serve::{self, Worker},
 };
 use crate::{
-    admission::InTurn,
+    admission::{Holder, InTurn, Place},
     connection::Connection,
     process::file_limits,
     telemetry::metrics,
@@ -31,22 +31,18 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, sync::watch};
 
 /// Accepts connections until the listener closes, and then those that the kernel has accepted already.
 pub(crate) async fn accept_all(active: Arc<ActiveListener>, mut acceptor: Acceptor, worker: Worker) {
     let mut closing = active.closing.subscribe();
     loop {
-        let accepted = async {
-            let permit = Arc::clone(&active.connections).acquire_owned().await;
-            (acceptor.accept(&active).await, permit)
-        };
         tokio::select! {
-            (accepted, permit) = accepted => {
+            accepted = acceptor.accept(&active) => {
                 let room = match accepted {
                     Ok((tcp, peer)) => {
                         let room = !worker.descriptors.is_reserved(&tcp);
-                        take(tcp, peer, &active, &worker, permit.ok());
+                        take(tcp, peer, &active, &worker, Some(&mut closing)).await;
                         room
                     }
                     Err(error) => cannot_accept(&error, &worker).await,
@@ -65,17 +61,18 @@ pub(crate) async fn accept_all(active: Arc<ActiveListener>, mut acceptor: Accept
     // Accepts directly: tokio only knows of connections reported before this turn of its loop.
     let socket = acceptor.into_inner();
     while let Ok((tcp, peer)) = socket.accept() {
-        take(tcp, peer, &active, &worker, None);
+        take(tcp, peer, &active, &worker, None).await;
     }
 }
 
-/// Spawns a task for a connection, or closes it before it is registered with the event loop.
-fn take(
+/// Spawns a task for a connection, or closes it before it is registered with the event loop. While the listener is
+/// open, waits until the connection has a place.
+async fn take(
     tcp: net::TcpStream,
     peer: SocketAddr,
     active: &Arc<ActiveListener>,
     worker: &Worker,
-    permit: Option<Permit>,
+    closing: Option<&mut watch::Receiver<bool>>,
 ) {
     worker.admission.measure();
     let kept = tcp.set_nonblocking(true).and_then(|()| {
@@ -86,10 +83,33 @@ fn take(
         }
         TcpStream::from_std(tcp).map(Some)
     });
-    match kept {
-        Ok(Some(tcp)) => spawn(tcp, peer, active, worker, permit),
-        Ok(None) => metrics::handshake_failed("refused"),
-        Err(error) => tracing::warn!(%error, "connection lost"),
+    let tcp = match kept {
+        Ok(Some(tcp)) => tcp,
+        Ok(None) => return metrics::handshake_failed("refused"),
+        Err(error) => return tracing::warn!(%error, "connection lost"),
+    };
+    let here = worker.open.enter();
+    let place = match closing {
+        Some(closing) => wait_for_place(peer, active, &here.occupant, closing).await,
+        None => None,
+    };
+    spawn(tcp, peer, active, worker, (here, place));
+}
+
+/// Returns a place for a connection, or `None` once the listener closes: then the kernel has accepted it already.
+async fn wait_for_place(
+    peer: SocketAddr,
+    active: &Arc<ActiveListener>,
+    occupant: &Arc<Occupant>,
+    closing: &mut watch::Receiver<bool>,
+) -> Option<Place> {
+    let holder = Arc::clone(occupant) as Arc<dyn Holder>;
+    if let Some(place) = active.connections.enter(peer.ip(), Arc::clone(&holder)) {
+        return Some(place);
+    }
+    tokio::select! {
+        place = active.connections.wait(peer.ip(), &holder) => Some(place),
+        () = async { drop(closing.wait_for(|&closing| closing).await) } => None,
     }
 }
 
@@ -140,24 +160,23 @@ impl Drop for OpenConnection {
     }
 }
 
-pub(super) type Permit = tokio::sync::OwnedSemaphorePermit;
-
 fn spawn(
     tcp: TcpStream,
     peer: SocketAddr,
     active: &Arc<ActiveListener>,
     worker: &Worker,
-    permit: Option<Permit>,
+    (here, place): (OccupiedPlace, Option<Place>),
 ) {
     let (active, worker) = (Arc::clone(active), worker.clone());
-    let here = worker.open.enter();
-    let place = Arc::clone(&here.place);
+    let occupant = Arc::clone(&here.occupant);
     let serving = tokio::spawn(async move {
+        let occupant = &here.occupant;
         let redirected = active.config().model.redirected;
         let (active, redirection) = worker.destinations.arrive(&tcp, active, redirected);
-        let _open = (OpenConnection::new(&active), permit);
+        let mut open = (OpenConnection::new(&active), place);
         let listener = active.config();
-        let Ok(handshaking) = Arc::clone(&active.handshakes).try_acquire_owned() else {
+        let holder = Arc::clone(occupant) as Arc<dyn Holder>;
+        let Some(mut handshaking) = active.handshakes.enter(peer.ip(), holder) else {
             active.counters.overflow.add();
             return metrics::handshake_failed("too_many_handshakes");
         };
@@ -166,16 +185,20 @@ fn spawn(
         let Some(matched) = match_filter_chain(tcp, &active, &listener, &newcomer).await else { return };
         let MatchedConnection { chain, config, protocols, transport, addresses } = matched;
         let Addresses { client, local, .. } = addresses;
+        // A proxy may have announced another client.
+        let places = open.1.iter_mut().chain([&mut handshaking]);
+        places.for_each(|place| place.belongs_to(client.ip()));
         let original_destination = redirection.as_ref().and_then(Redirection::server);
         let Some(tls) = &config.tls else {
             drop(handshaking);
             let mut connection = Connection::plain(client, local, &config.timeouts);
             connection.original_destination = original_destination;
             let chain = accepting_chain(active, chain, config, protocols, addresses);
-            return serve::serve_plain(transport, connection, chain, &worker, &here.place).await;
+            return serve::serve_plain(transport, connection, chain, &worker, occupant).await;
         };
         let deadline = config.timeouts.handshake_deadline;
         let visit = worker.admission.visit(client.ip(), began, deadline);
+        occupant.shakes_hands(&visit);
         let ends = (client, local);
         let accepting = handshake::accept(transport, tls, &chain, &config, ends, began, Arc::clone(&visit));
         let shaken = InTurn::new(&visit, Box::pin(accepting));
@@ -186,14 +209,14 @@ fn spawn(
             Ok(Ok((tls, mut connection))) => {
                 connection.original_destination = original_destination;
                 let chain = accepting_chain(active, chain, config, protocols, addresses);
-                serve::serve_tls(tls, connection, chain, &worker, &here.place).await;
+                serve::serve_tls(tls, connection, chain, &worker, occupant).await;
             }
             Ok(Err(error)) => error.record(peer, &chain),
             Err(_) => ConnectionError::Timeout.record(peer, &chain),
         }
         drop((worker, here));
     });
-    place.is_served_by(serving.abort_handle());
+    occupant.is_served_by(serving.abort_handle());
 }
 
 fn accepting_chain(

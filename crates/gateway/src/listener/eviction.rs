@@ -1,10 +1,19 @@
-//! Eviction of idle connections when file descriptors are nearly exhausted: the event loop accepts no connections,
-//! and closes its idle ones, oldest first, until descriptors are free again.
+//! Eviction of connections that wait for their clients. Newcomers evict silent ones, idle ones and those within a
+//! request's header when a limit of the listener is reached. When file descriptors are nearly exhausted, the event loop
+//! accepts no connections, and closes silent and idle ones, oldest first, until descriptors are free again.
 
-use crate::{connection::Connection, process::file_limits::Descriptors, telemetry::metrics};
+use crate::{
+    admission::{Holder, Visit},
+    connection::Connection,
+    process::file_limits::Descriptors,
+    telemetry::metrics,
+};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 use tokio::task::AbortHandle;
@@ -26,45 +35,54 @@ pub(crate) struct OpenConnections(Mutex<Places>);
 #[derive(Default)]
 struct Places {
     next: u64,
-    open: HashMap<u64, Arc<Place>>,
+    open: HashMap<u64, Arc<Occupant>>,
 }
 
 /// An open connection.
-#[derive(Default)]
-pub(crate) struct Place {
+pub(crate) struct Occupant {
+    accepted: Instant,
     task: OnceLock<AbortHandle>,
-    /// Set once the protocol is known to be HTTP. Other connections are not known to be idle.
-    http: OnceLock<Arc<Connection>>,
+    evicted: AtomicBool,
+    /// The handshake, once the filter chain is known.
+    handshake: OnceLock<Arc<Visit>>,
+    served: OnceLock<Served>,
+}
+
+/// Protocol of a connection.
+enum Served {
+    Http(Arc<Connection>),
+    /// Forwarded bytes, whose client is not known to be idle.
+    Tcp,
 }
 
 /// Guard that registers a connection as open.
 pub(crate) struct OccupiedPlace {
     all: Arc<OpenConnections>,
     number: u64,
-    pub(super) place: Arc<Place>,
+    pub(super) occupant: Arc<Occupant>,
 }
 
 impl OpenConnections {
     /// Registers a connection.
     pub(super) fn enter(self: &Arc<Self>) -> OccupiedPlace {
-        let place = Arc::new(Place::default());
+        let occupant = Arc::new(Occupant::new());
         let mut places = self.places();
         let number = places.next;
         places.next += 1;
-        places.open.insert(number, Arc::clone(&place));
-        OccupiedPlace { all: Arc::clone(self), number, place }
+        places.open.insert(number, Arc::clone(&occupant));
+        OccupiedPlace { all: Arc::clone(self), number, occupant }
     }
 
-    /// Closes the connections that have been idle longest; returns their number. To be called on their event loop, so
+    /// Closes the connections that have waited for their clients longest; returns their number. To be called on their event loop, so
     /// that they do not run meanwhile.
     fn close_oldest_idle(&self, now: Instant) -> usize {
         let places = self.places();
         let mut idle: Vec<_> =
-            places.open.values().filter_map(|place| Some((place.idle_since()?, place))).collect();
+            places.open.values().filter_map(|open| Some((open.idle_since()?, open))).collect();
         idle.retain(|(since, _)| now.saturating_duration_since(*since) >= LEAST_IDLE);
         idle.sort_unstable_by_key(|(since, _)| *since);
         idle.truncate(AT_A_TIME);
-        idle.iter().filter_map(|(_, place)| place.task.get()).for_each(AbortHandle::abort);
+        idle.iter().for_each(|(_, open)| open.end());
         idle.len()
     }
 
@@ -73,21 +91,74 @@ impl OpenConnections {
     }
 }
 
-impl Place {
+impl Occupant {
+    pub(super) fn new() -> Self {
+        let (handshake, served) = (OnceLock::new(), OnceLock::new());
+        let (task, evicted) = (OnceLock::new(), AtomicBool::new(false));
+        Self { accepted: Instant::now(), task, evicted, handshake, served }
+    }
+
     /// Sets the task that serves the connection.
     pub(super) fn is_served_by(&self, task: AbortHandle) {
-        let _ = self.task.set(task);
+        let task = self.task.get_or_init(|| task);
+        if self.evicted.load(Ordering::SeqCst) {
+            task.abort();
+        }
+    }
+
+    /// Sets the handshake.
+    pub(super) fn shakes_hands(&self, visit: &Arc<Visit>) {
+        let _ = self.handshake.set(Arc::clone(visit));
     }
 
     /// Sets the HTTP state of the connection.
     pub(super) fn speaks_http(&self, connection: &Arc<Connection>) {
-        let _ = self.http.set(Arc::clone(connection));
+        let _ = self.served.set(Served::Http(Arc::clone(connection)));
     }
 
-    /// Returns since when the connection is idle.
+    /// Records that the connection is forwarded as bytes.
+    pub(super) fn speaks_tcp(&self) {
+        let _ = self.served.set(Served::Tcp);
+    }
+
+    /// Returns since when the connection waits for its client, but not within a request's header.
     fn idle_since(&self) -> Option<Instant> {
-        let clock = &self.http.get()?.clock;
-        clock.idle_since().filter(|_| clock.header_due().is_none())
+        let in_header = match self.served.get() {
+            Some(Served::Http(connection)) => connection.clock.header_due().is_some(),
+            _ => false,
+        };
+        self.waits_since().filter(|_| !in_header)
+    }
+
+    /// Returns since when the connection waits for its client.
+    fn waits_since(&self) -> Option<Instant> {
+        match self.served.get() {
+            Some(Served::Http(connection)) => connection.clock.waits_since(),
+            Some(Served::Tcp) => None,
+            None if self.handshake.get().is_some_and(|visit| visit.is_computing()) => None,
+            None => Some(self.accepted),
+        }
+    }
+
+    fn end(&self) {
+        self.evicted.store(true, Ordering::SeqCst);
+        self.task.get().into_iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Holder for Occupant {
+    /// Silent newcomers yield at once, served clients after a while.
+    fn yields(&self, now: Instant) -> bool {
+        let least = if self.served.get().is_some() { LEAST_IDLE } else { Duration::ZERO };
+        self.waits_since().is_some_and(|since| now.saturating_duration_since(since) >= least)
+    }
+
+    fn evict(&self) {
+        match self.served.get() {
+            Some(_) => metrics::idle_connections_closed(1),
+            None => metrics::handshake_failed("evicted"),
+        }
+        self.end();
     }
 }
 
@@ -128,22 +199,40 @@ mod tests {
         let open = |_| {
             let occupied = all.enter();
             let connection = Arc::new(Connection::plain(address, address, &Timeouts::default()));
-            occupied.place.speaks_http(&connection);
+            occupied.occupant.speaks_http(&connection);
             let task = tokio::spawn(std::future::pending::<()>());
-            occupied.place.is_served_by(task.abort_handle());
+            occupied.occupant.is_served_by(task.abort_handle());
             (occupied, connection, task)
         };
         let connections: Vec<_> = (0..AT_A_TIME + 4).map(open).collect();
         connections[0].1.clock.begin_request();
-        connections[1].1.clock.begin_header();
-        let unknown = all.enter();
+        let bytes = all.enter();
+        bytes.occupant.speaks_tcp();
         assert_eq!(all.close_oldest_idle(Instant::now()), 0, "all were served recently");
-        assert_eq!(all.close_oldest_idle(Instant::now() + 2 * LEAST_IDLE), AT_A_TIME);
+        let later = Instant::now() + 2 * LEAST_IDLE;
+        assert_eq!(all.close_oldest_idle(later), AT_A_TIME);
         tokio::task::yield_now().await;
-        let closed: Vec<_> = connections.iter().map(|(_, _, task)| task.is_finished()).collect();
-        assert_eq!(closed.iter().filter(|closed| **closed).count(), AT_A_TIME);
-        assert_eq!(closed[..2], [false, false], "a request is under way, a header has begun");
-        drop((connections, unknown));
+        let is_closed = || connections.iter().map(|(_, _, task)| task.is_finished()).collect::<Vec<_>>();
+        assert_eq!(is_closed().iter().filter(|closed| **closed).count(), AT_A_TIME);
+        assert!(!is_closed()[0], "a request is under way");
+        drop((connections, bytes));
         assert!(all.places().open.is_empty());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn clients_that_stop_within_a_header_or_before_it_are_evicted() {
+        let address = ([127, 0, 0, 1], 1).into();
+        let (silent, within) = (Occupant::new(), Occupant::new());
+        let connection = Arc::new(Connection::plain(address, address, &Timeouts::default()));
+        within.speaks_http(&connection);
+        connection.clock.begin_header();
+        assert!(silent.yields(Instant::now()) && !within.yields(Instant::now()));
+        assert!(within.yields(Instant::now() + 2 * LEAST_IDLE));
+        connection.clock.begin_request();
+        assert!(!within.yields(Instant::now() + 2 * LEAST_IDLE));
+        silent.evict();
+        let task = tokio::spawn(std::future::pending::<()>());
+        silent.is_served_by(task.abort_handle());
+        assert!(task.await.is_err_and(|error| error.is_cancelled()), "evicted before its task was known");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::retained_sockets::RetainedSockets;
 use crate::{
+    admission::Places,
     handover::ListenerSockets,
     host_map::lower_case,
     http::{HttpFilterChain, HttpSettings},
@@ -25,7 +26,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 
 /// A listener, for as long as its socket is open.
 pub(crate) struct ActiveListener {
@@ -38,10 +39,10 @@ pub(crate) struct ActiveListener {
     /// Whether it has sockets.
     has_sockets: bool,
     config: ArcSwap<ListenerConfig>,
-    /// Permits for open connections.
-    pub(crate) connections: Arc<Semaphore>,
-    /// Permits for handshakes in progress.
-    pub(crate) handshakes: Arc<Semaphore>,
+    /// Places for open connections.
+    pub(crate) connections: Arc<Places>,
+    /// Places for handshakes in progress.
+    pub(crate) handshakes: Arc<Places>,
     /// Becomes true when no more connections are to be accepted.
     pub(crate) closing: watch::Sender<bool>,
     /// Set while event loops have UDP sockets of the listener; closes them.
@@ -303,14 +304,13 @@ impl ListenerConfig {
 impl ActiveListener {
     pub(crate) fn new(prepared: PreparedListener, bound: SocketAddr) -> Self {
         let limits = &prepared.model.limits;
-        let permits = |limit: usize| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
         Self {
             address: prepared.model.address,
             bound,
             tcp: prepared.model.tcp,
             has_sockets: prepared.model.bound,
-            connections: permits(limits.connections),
-            handshakes: permits(limits.handshakes),
+            connections: Places::new(limits.connections),
+            handshakes: Places::new(limits.handshakes),
             closing: watch::Sender::new(false),
             quic: Mutex::new(None),
             retained_sockets: Mutex::default(),
@@ -350,6 +350,8 @@ impl ActiveListener {
     /// Swaps the configuration; connections of chains that are not in it drain.
     pub(crate) fn update(&self, prepared: PreparedListener) {
         let before = self.config();
+        self.connections.set_limit(prepared.model.limits.connections);
+        self.handshakes.set_limit(prepared.model.limits.handshakes);
         let config = prepared.activate();
         for chain in &before.chains {
             if !config.chains.iter().any(|kept| Arc::ptr_eq(kept, chain)) {

@@ -1,15 +1,16 @@
 //! QUIC connections of a listener: admission, handshake and serving.
 
 use super::{
-    accept::{OpenConnection, Permit},
+    accept::OpenConnection,
     connection_error::{self, ConnectionError},
+    eviction::Occupant,
     filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
     matcher::Addresses,
     serve::{self, Worker},
 };
 use crate::{
-    admission::{EventLoop, Visit},
+    admission::{EventLoop, Holder, Place, Visit},
     http::{self, HttpConnection},
     quic::{Closed, Code, Endpoint, Host, Link, Opening},
     telemetry::metrics,
@@ -47,14 +48,15 @@ struct Listening {
     unproven: Arc<()>,
 }
 
-/// An accepted connection with its permits and counters.
+/// An accepted connection with its places and counters.
 struct Admitted {
     active: Arc<ActiveListener>,
     newcomer: Arc<Newcomer>,
     ends: (SocketAddr, SocketAddr),
-    open: (OpenConnection, Permit),
+    open: (OpenConnection, Place),
     closing: watch::Receiver<bool>,
-    handshaking: (Permit, Option<Arc<()>>),
+    handshaking: (Place, Option<Arc<()>>),
+    occupant: Arc<Occupant>,
 }
 
 /// A client whose filter chain is found by its ClientHello.
@@ -65,6 +67,7 @@ struct Newcomer {
     began: Instant,
     /// Set once the ClientHello was read; `None` if no chain matches.
     found: OnceLock<Option<Found>>,
+    occupant: Arc<Occupant>,
 }
 
 /// Filter chain of a connection.
@@ -83,6 +86,7 @@ impl ChainFinder for Newcomer {
         found.chain.counters.connections.add();
         let deadline = found.config.timeouts.handshake_deadline;
         let visit = self.admission.visit(self.addresses.client.ip(), self.began, deadline);
+        self.occupant.shakes_hands(&visit);
         let tls = Arc::clone(&found.tls);
         let _ = self.found.set(Some(found));
         Ok((tls, visit))
@@ -146,11 +150,13 @@ impl Host for Listening {
             metrics::handshake_failed("refused");
             return None;
         }
-        let Ok(permit) = Arc::clone(&active.connections).try_acquire_owned() else {
+        let (client, occupant) = (arrival.client.ip(), Arc::new(Occupant::new()));
+        let Some(place) = active.connections.enter(client, Arc::clone(&occupant) as Arc<dyn Holder>) else {
             metrics::datagram_dropped("limit");
             return None;
         };
-        let Ok(handshaking) = Arc::clone(&active.handshakes).try_acquire_owned() else {
+        let holder = Arc::clone(&occupant) as Arc<dyn Holder>;
+        let Some(handshaking) = active.handshakes.enter(client, holder) else {
             active.counters.overflow.add();
             metrics::handshake_failed("too_many_handshakes");
             return None;
@@ -161,6 +167,7 @@ impl Host for Listening {
             addresses: Addresses { peer: arrival.client, client: arrival.client, local: arrival.local },
             began,
             found: OnceLock::new(),
+            occupant: Arc::clone(&occupant),
         });
         let mut connection = match start.accept(arrival, Arc::clone(&newcomer) as Arc<dyn ChainFinder>) {
             Ok(connection) => connection,
@@ -177,28 +184,32 @@ impl Host for Listening {
             active: Arc::clone(active),
             newcomer,
             ends: (arrival.client, arrival.local),
-            open: (OpenConnection::new(active), permit),
+            open: (OpenConnection::new(active), place),
             closing: self.closing.clone(),
             handshaking: (handshaking, unproven),
+            occupant,
         };
         Some(Opening { connection, marks, admitted })
     }
 
     fn serve(&mut self, link: Link, admitted: Admitted) {
-        let worker = self.worker.clone();
-        drop(tokio::spawn(async move {
-            let _registered = Registered(&link);
-            serve_connection(&link, admitted, &worker).await;
+        let (worker, occupant) = (self.worker.clone(), Arc::clone(&admitted.occupant));
+        // Owned by the task, which may be evicted before it runs.
+        let registered = Registered(link);
+        let serving = tokio::spawn(async move {
+            let Registered(link) = &registered;
+            serve_connection(link, admitted, &worker).await;
             let over = poll_fn(|context| link.poll_drive(context));
             let _ = timeout(LAST_WORDS, over).await;
-        }));
+        });
+        occupant.is_served_by(serving.abort_handle());
     }
 }
 
 /// Guard that keeps a connection registered with the endpoint while it is served.
-struct Registered<'a>(&'a Link);
+struct Registered(Link);
 
-impl Drop for Registered<'_> {
+impl Drop for Registered {
     fn drop(&mut self) {
         self.0.forget();
     }
@@ -206,7 +217,7 @@ impl Drop for Registered<'_> {
 
 /// Serves a connection until it ends or is to be closed, and closes it.
 async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
-    let Admitted { active, newcomer, ends, open, closing, handshaking } = admitted;
+    let Admitted { active, newcomer, ends, open, closing, handshaking, occupant } = admitted;
     let shaken = shake_hands(link, &newcomer).await;
     drop(handshaking);
     let failure = match (shaken, newcomer.chain()) {
@@ -234,6 +245,7 @@ async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
         link.with_tls(|ssl| handshake::complete(ssl, &chain, &config, ends, began, marks.as_ref()));
     let connection = serve::shared(connection, worker);
     if serve::may_connect(&config, &connection) {
+        occupant.speaks_http(&connection);
         let chain = AcceptingChain {
             listener: active,
             chain,

@@ -1,7 +1,7 @@
 //! Serving of matched connections: HTTP, or TCP to an upstream.
 
 use super::{
-    eviction::{OpenConnections, Place},
+    eviction::{Occupant, OpenConnections},
     filter_chain::{AcceptingChain, ChainConfig, Handler},
     protocol_detection,
     redirection::Destinations,
@@ -51,7 +51,7 @@ pub(super) async fn serve_tls(
     connection: Connection,
     chain: AcceptingChain,
     worker: &Worker,
-    place: &Place,
+    occupant: &Occupant,
 ) {
     let connection = shared(connection, worker);
     let config = Arc::clone(&chain.config);
@@ -59,9 +59,12 @@ pub(super) async fn serve_tls(
         return;
     }
     match &config.handler {
-        Handler::Tcp(to) => Box::pin(tcp::pass(tls, &connection, to, config.timeouts.idle)).await,
+        Handler::Tcp(to) => {
+            occupant.speaks_tcp();
+            Box::pin(tcp::pass(tls, &connection, to, config.timeouts.idle)).await;
+        }
         Handler::Http(_) => {
-            place.speaks_http(&connection);
+            occupant.speaks_http(&connection);
             let http2 = matches!(tls.ssl().selected_alpn_protocol(), Some(b"h2" | b"istio-h2"));
             serve_http(Inner::Tls(tls), connection, chain, http2, worker).await;
         }
@@ -74,7 +77,7 @@ pub(super) async fn serve_plain(
     connection: Connection,
     chain: AcceptingChain,
     worker: &Worker,
-    place: &Place,
+    occupant: &Occupant,
 ) {
     let connection = shared(connection, worker);
     let config = Arc::clone(&chain.config);
@@ -82,12 +85,15 @@ pub(super) async fn serve_plain(
         return;
     }
     match &config.handler {
-        Handler::Tcp(to) => Box::pin(tcp::pass(transport, &connection, to, config.timeouts.idle)).await,
+        Handler::Tcp(to) => {
+            occupant.speaks_tcp();
+            Box::pin(tcp::pass(transport, &connection, to, config.timeouts.idle)).await;
+        }
         Handler::Http(_) => {
             let Some(http2) = detect_http2(&mut transport, config.timeouts.idle, worker).await else {
                 return;
             };
-            place.speaks_http(&connection);
+            occupant.speaks_http(&connection);
             serve_http(Inner::Plain(transport), connection, chain, http2, worker).await;
         }
     }

@@ -86,7 +86,9 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             "count",
             Preset::Is("100000"),
             "Maximum number of open connections. Each costs memory even when idle, and a file descriptor, with a second one while \
-                    an upstream serves it.",
+                    an upstream serves it. Beyond it, a new connection takes the place of one that waits for its \
+                    client: silent, idle for a second, or within a request's header; the oldest, of the network (/24, \
+                    or /56 with IPv6) with most connections. Without such a connection it waits.",
             |field, limits| field.set(&mut limits.socket.connections, at_least_one),
             |limits| limits.socket.connections.into(),
         ),
@@ -96,7 +98,8 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             Preset::Is("20000"),
             "Maximum number of handshakes in flight. Each holds its buffers and may wait in the engine's \
                     queue, so more of them means more memory and a longer wait under overload, not more handshakes a \
-                    second.",
+                    second. Beyond it, a new handshake takes the place of the oldest that waits for its client, of \
+                    the network with most handshakes; if there is none, it is refused.",
             |field, limits| field.set(&mut limits.socket.handshakes, at_least_one),
             |limits| limits.socket.handshakes.into(),
         ),

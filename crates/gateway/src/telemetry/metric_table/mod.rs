@@ -52,7 +52,8 @@ const GROUPS: &[Group] = &[
             counter(
                 "quadrille_idle_connections_closed_total",
                 &[],
-                "idle client connections closed because file descriptors ran short, oldest first",
+                "idle client connections closed, oldest first, because file descriptors ran short or `limits.connections` was \
+                 reached",
             ),
             counter(
                 "quadrille_access_denied_total",
@@ -95,8 +96,9 @@ const GROUPS: &[Group] = &[
                 "quadrille_handshake_failures_total",
                 &["reason"],
                 "failed handshakes: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, \
-                 `proxy_header`, `too_many_handshakes`, `no_chain` (no filter chain matches), `unknown_name` \
-                 (no certificate for it), `no_common_protocol` (of ALPN), `shed` (key \
+                 `proxy_header`, `too_many_handshakes`, `evicted` (silent, while a newcomer needed its place), \
+                 `no_chain` (no filter chain matches), `unknown_name` (no certificate for it), \
+                 `no_common_protocol` (of ALPN), `shed` (key \
                  queue full), `refused` (see `quadrille_handshakes_refused_total`), `key` (operation \
                  failed), `key_server` (no result from key servers)",
             ),

@@ -214,7 +214,10 @@ async fn finished<E: Into<KeyFailure>>(
     key_type: KeyType,
     handshake: Arc<HandshakeState>,
 ) -> Result<BoxPrivateKeyMethodFinish, AsyncPrivateKeyMethodError> {
-    match or_client_disconnect(&handshake.peer, computation).await {
+    handshake.visit.set_computing(true);
+    let computed = or_client_disconnect(&handshake.peer, computation).await;
+    handshake.visit.set_computing(false);
+    match computed {
         Some(Ok(outcome)) => Ok(Box::new(move |_, output| hand_over(&outcome, key_type, &handshake, output))),
         Some(Err(error)) => {
             let failure = error.into();
