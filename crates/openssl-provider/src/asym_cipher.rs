@@ -189,6 +189,9 @@ impl Context {
 
     fn decrypt(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, Failure> {
         let key = self.key()?;
+        if self.mode == Mode::Pkcs1 {
+            key.prepare_rejection()?;
+        }
         let padded = key.compute(Operation::decrypt(ciphertext))?;
         match self.mode {
             Mode::None => Ok(padded),
@@ -199,7 +202,7 @@ impl Context {
             Mode::Oaep => {
                 decryption::oaep(&padded, self.digest, self.mgf1.unwrap_or(self.digest), &self.label)
             }
-            Mode::Pkcs1 => decryption::pkcs1(&padded, ciphertext, &*key.rejection_secret()?),
+            Mode::Pkcs1 => decryption::pkcs1(&padded, ciphertext, key.rejection_secret()?),
         }
     }
 

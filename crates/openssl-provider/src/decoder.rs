@@ -184,8 +184,9 @@ pub(crate) unsafe fn hand_over(
 ) -> Result<(), Failure> {
     let taken = with_reference(KeyObject::boxed(family, Arc::new(key)), |reference| {
         let list = Builder::default().integer(c"type", OBJECT_PKEY).text(c"data-type", family.name());
+        let list = reference.add_to(list, c"reference");
         // SAFETY: the reference is valid until this returns; the callback is OpenSSL's.
-        list.lent_bytes(c"reference", reference).with(|params| unsafe { callback(params, argument) })
+        list.with(|params| unsafe { callback(params, argument) })
     });
     if taken == 1 { Ok(()) } else { Err(Failure::quiet()) }
 }

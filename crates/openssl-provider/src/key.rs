@@ -3,8 +3,10 @@
 use crate::{
     batches, compute,
     error::{Failure, Reason},
+    keymgmt,
     process::{PerProcess, on_own_stack},
     remote::RemoteKey,
+    rsa::decryption,
     wait::{self, Answer, Outcome},
 };
 use boring::pkey::{PKey, PKeyRef, Private, Public};
@@ -12,7 +14,7 @@ use quadrille_engine::{Completion, Key, KeyType, Operation, PublicKey};
 use std::{
     future::Future,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
 };
 use zeroize::Zeroizing;
@@ -21,6 +23,8 @@ use zeroize::Zeroizing;
 pub(crate) struct ProviderKey {
     public: PublicKey,
     private: PrivateHalf,
+    /// Secret of implicit rejection, once it is derived.
+    rejection: PerProcess<OnceLock<Zeroizing<[u8; 32]>>>,
 }
 
 enum PrivateHalf {
@@ -39,7 +43,7 @@ pub(crate) struct LocalKey {
 
 impl ProviderKey {
     pub(crate) fn public_only(pkey: PKey<Public>) -> Result<Self, Failure> {
-        Ok(Self { public: PublicKey::from_pkey(pkey)?, private: PrivateHalf::Absent })
+        Ok(Self::new(PublicKey::from_pkey(pkey)?, PrivateHalf::Absent))
     }
 
     pub(crate) fn local(pkey: PKey<Private>) -> Result<Self, Failure> {
@@ -47,7 +51,7 @@ impl ProviderKey {
         if public.key_type() == KeyType::Ed25519 {
             return Err(Failure::new(Reason::UnsupportedKey, "it is neither RSA nor ECDSA"));
         }
-        Ok(Self { public, private: PrivateHalf::Local(LocalKey::new(&pkey)?) })
+        Ok(Self::new(public, PrivateHalf::Local(LocalKey::new(&pkey)?)))
     }
 
     /// # Errors
@@ -64,7 +68,11 @@ impl ProviderKey {
             ));
         }
         let fallback = fallback.map(LocalKey::new).transpose()?;
-        Ok(Self { public, private: PrivateHalf::Remote(remote, fallback) })
+        Ok(Self::new(public, PrivateHalf::Remote(remote, fallback)))
+    }
+
+    fn new(public: PublicKey, private: PrivateHalf) -> Self {
+        Self { public, private, rejection: PerProcess::new() }
     }
 
     pub(crate) fn public(&self) -> &PublicKey {
@@ -79,20 +87,28 @@ impl ProviderKey {
         !matches!(self.private, PrivateHalf::Absent)
     }
 
-    /// Returns the secret from which implicit rejection derives its results: from the private key, or if that is
-    /// remote, a random number of this process.
-    pub(crate) fn rejection_secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
-        static RANDOM: PerProcess<Zeroizing<[u8; 32]>> = PerProcess::new();
-        match &self.private {
-            PrivateHalf::Local(local) | PrivateHalf::Remote(_, Some(local)) => {
-                Ok(Zeroizing::new(boring::sha::sha256(&local.der)))
-            }
-            _ => {
-                let mut random = Zeroizing::new([0; 32]);
-                boring::rand::rand_bytes(&mut *random)?;
-                Ok(RANDOM.get(|| random).clone())
-            }
+    /// Derives the secret of implicit rejection from the private key, unless this process has done it: by decrypting a
+    /// fixed number, which needs no other permission at a key server than the decryption that follows. So all
+    /// processes have the same secret, whether the private key is theirs or a key server's. It may wait, and is
+    /// called before the decryption, because no value that needs dropping is on the stack of a paused job.
+    pub(crate) fn prepare_rejection(&self) -> Result<(), Failure> {
+        let derived = self.rejection.get(OnceLock::new);
+        if derived.get().is_none() {
+            let result = self.compute(self.derivation()?)?;
+            let _ = derived.set(Zeroizing::new(boring::sha::sha256(&result)));
         }
+        Ok(())
+    }
+
+    fn derivation(&self) -> Result<Operation, Failure> {
+        let public = self.public.pkey().public_key_to_der()?;
+        Ok(Operation::decrypt(&decryption::fixed_number(&public, keymgmt::longest(self.key_type()))?))
+    }
+
+    /// Returns the secret of implicit rejection, after [`prepare_rejection`](Self::prepare_rejection).
+    pub(crate) fn rejection_secret(&self) -> Result<&[u8; 32], Failure> {
+        let derived = self.rejection.get(OnceLock::new).get();
+        derived.map(|secret| &**secret).ok_or_else(|| Reason::Internal.into())
     }
 
     /// Computes an operation, and waits for it in the way that suits the caller. The result is verified with the

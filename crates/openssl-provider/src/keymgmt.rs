@@ -9,11 +9,11 @@ use crate::{
     components::{self, Family},
     error::{Failure, Reason, guard, guard_pointer},
     key::{ProviderKey, Shared},
-    params::{Answer, Params, described, end},
+    params::{Answer, Builder, Params, described, end},
 };
 use quadrille_engine::KeyType;
 use std::{
-    ffi::{c_char, c_int, c_void},
+    ffi::{CStr, c_char, c_int, c_void},
     sync::{Arc, OnceLock},
 };
 
@@ -103,14 +103,24 @@ unsafe extern "C" fn free(object: *mut KeyObject) {
     });
 }
 
+/// Pointer to a place that holds an object until [`load`] takes it. OpenSSL passes it as bytes; it stays a mutable
+/// pointer all the way, because `load` writes through it.
+pub(crate) struct Reference(*mut *mut KeyObject);
+
+impl Reference {
+    /// Adds it to a list of parameters, which must not outlive it.
+    pub(crate) fn add_to(&self, list: Builder, name: &'static CStr) -> Builder {
+        list.lent(name, self.0.cast(), size_of::<*mut KeyObject>())
+    }
+}
+
 /// Hands the object over if OpenSSL loads it while `call` runs; otherwise frees it.
-pub(crate) fn with_reference(object: *mut KeyObject, call: impl FnOnce(&[u8]) -> c_int) -> c_int {
+pub(crate) fn with_reference(object: *mut KeyObject, call: impl FnOnce(Reference) -> c_int) -> c_int {
     let mut place = object;
-    let bytes = (&raw mut place).cast::<u8>();
-    // SAFETY: the bytes of `place`, which lives until the end; `load` may change it through them.
-    let called = call(unsafe { std::slice::from_raw_parts(bytes, size_of::<*mut KeyObject>()) });
-    // SAFETY: `place` is alive; `load` may have changed it through the pointer.
-    let left = unsafe { (&raw const place).read_volatile() };
+    let reference = &raw mut place;
+    let called = call(Reference(reference));
+    // SAFETY: `place` is alive, and is read through the pointer that `load` may have written through.
+    let left = unsafe { reference.read() };
     // SAFETY: it is null, or was not taken.
     unsafe { KeyObject::free(left) };
     called

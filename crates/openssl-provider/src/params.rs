@@ -295,10 +295,10 @@ impl Builder {
         self
     }
 
-    /// Adds bytes without copying them. They must live until [`with`](Self::with) returns, which holds if both calls
-    /// are in one expression.
-    pub(crate) fn lent_bytes(mut self, name: &'static CStr, bytes: &[u8]) -> Self {
-        self.add(name, PARAM_BYTES, bytes.as_ptr().cast_mut().cast(), bytes.len());
+    /// Adds bytes without copying them, which OpenSSL may pass on to a function that changes them. They must live until
+    /// [`with`](Self::with) returns.
+    pub(crate) fn lent(mut self, name: &'static CStr, bytes: *mut c_void, size: usize) -> Self {
+        self.add(name, PARAM_BYTES, bytes, size);
         self
     }
 

@@ -55,6 +55,16 @@ pub(crate) fn pkcs1(
     Ok(tail(&Zeroizing::new(chosen.collect::<Vec<u8>>()), start))
 }
 
+/// Returns the number from which a key derives its secret of implicit rejection: below its modulus of `size` bytes,
+/// and other for every key.
+pub(crate) fn fixed_number(public: &[u8], size: usize) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let seed = boring::sha::sha256(public);
+    let mut number = expand(&seed, b"quadrille implicit rejection", size)?;
+    // Below every modulus of this length.
+    *number.first_mut().ok_or_else(too_short)? = 0;
+    Ok(number)
+}
+
 /// Removes EME-OAEP padding.
 ///
 /// # Errors

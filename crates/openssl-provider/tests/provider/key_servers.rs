@@ -104,3 +104,52 @@ fn what_the_key_server_refuses_is_said() {
     let said = crate::support::said(&sign(salt));
     assert!(said.contains("does not allow"), "{said}");
 }
+
+/// A ciphertext with invalid padding has one result, in whichever process it is decrypted; else clients of several
+/// workers could tell valid from invalid padding (Bleichenbacher 1998).
+#[test]
+fn implicit_rejection_is_the_same_in_every_process() {
+    let site = site();
+    site.certificate("other", "rsa:2048");
+    let _keys = site.key_server("keys", &["rsa", "other"]);
+    let remote = site.uri(&["keys"], "rsa");
+    let hybrid = format!("{remote}&fallback={}", site.path_text("rsa.key"));
+    let local = format!("quadrille:file:{}", site.path_text("rsa.key"));
+    let other = site.uri(&["keys"], "other");
+    // Numbers below the modulus whose decryption has no valid padding, but with negligible probability.
+    for name in ["one", "two"] {
+        site.write(name, &format!("\0{name}{}", "x".repeat(252)));
+    }
+    let decrypt = |key: &str, ciphertext: &str| {
+        let mut command = site.with_provider("openssl");
+        command.args(["pkeyutl", "-decrypt", "-inkey", key, "-in", ciphertext]);
+        crate::support::finish(&mut command).stdout
+    };
+    let results: Vec<_> = [&remote, &remote, &remote, &hybrid, &local].map(|key| decrypt(key, "one")).into();
+    assert!(results.iter().all(|result| *result == results[0]), "{results:?}");
+    assert_eq!(decrypt(&remote, "two"), decrypt(&local, "two"));
+    // One in 2^8 of the results would be equal by their lengths alone; so both kinds of differences are tried.
+    let is_other = decrypt(&remote, "two") != results[0] || decrypt(&other, "one") != results[0];
+    assert!(is_other, "it depends on the ciphertext and on the key");
+    site.write("message", "a message");
+    site.plain_openssl("pkeyutl -encrypt -certin -inkey rsa.pem -in message -out encrypted");
+    assert_eq!(decrypt(&remote, "encrypted"), b"a message");
+}
+
+#[test]
+fn without_permission_to_decrypt_nothing_is_derived() {
+    let site = site();
+    let _keys = site.key_server("keys", &["rsa"]);
+    site.write("policy.yaml", "clients:\n  - client: \"uid:*\"\n    operations: [sign]\n");
+    site.write("message", "a message");
+    site.plain_openssl("pkeyutl -encrypt -certin -inkey rsa.pem -in message -out encrypted");
+    let uri = site.uri(&["keys"], "rsa");
+    let decrypt = || {
+        let mut command = site.with_provider("openssl");
+        command.args(["pkeyutl", "-decrypt", "-inkey", &uri, "-in", "encrypted"]);
+        command.output().expect("openssl")
+    };
+    until("the policy is read", || !decrypt().status.success());
+    let said = crate::support::said(&decrypt());
+    assert!(said.contains("--policy must allow decryption"), "{said}");
+}
