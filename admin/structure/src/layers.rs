@@ -6,7 +6,13 @@ use crate::crates::Crate;
 /// crates have their place already.
 pub const LAYERS: &[&[&str]] = &[
     &["quadrille-one-build", "quadrille-rsa-numbers", "quadrille-unix-time"],
-    &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-handshake-timing"],
+    &[
+        "quadrille-kernels",
+        "quadrille-kernels-cuda",
+        "quadrille-field",
+        "quadrille-handshake-timing",
+        "quadrille-pem",
+    ],
     &["quadrille-config", "quadrille-engine"],
     &["quadrille-envoy"],
     &["quadrille-key-share", "quadrille-keyless", "quadrille-ocsp", "quadrille-resumption", "quadrille-xds"],
@@ -28,6 +34,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-kernels-cuda", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-field", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-handshake-timing", &[RUNTIMES_AND_SOCKETS]),
+    ("quadrille-pem", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-config", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-key-share", &[RUNTIMES_AND_SOCKETS]),

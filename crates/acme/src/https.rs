@@ -6,7 +6,7 @@ use crate::{
 };
 use boring::{
     ssl::{SslConnector, SslMethod, SslVersion},
-    x509::{X509, store::X509StoreBuilder},
+    x509::store::X509StoreBuilder,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
@@ -91,7 +91,10 @@ pub(crate) fn connector(ca: Option<&Path>, key: &str) -> Result<SslConnector, Ac
     if let Some(file) = ca {
         let unusable = |problem: String| AcmeError::File(format!("`{key}` {}: {problem}", file.display()));
         let pem = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
-        let cas = X509::stack_from_pem(&pem).map_err(|_| unusable("no PEM certificates".to_owned()))?;
+        let cas = quadrille_pem::certificates(&pem).map_err(|damage| unusable(damage.to_string()))?;
+        if cas.is_empty() {
+            return Err(unusable("no PEM certificates".to_owned()));
+        }
         let mut store = X509StoreBuilder::new()?;
         cas.iter().try_for_each(|ca| store.add_cert(ca))?;
         builder.set_cert_store_builder(store);

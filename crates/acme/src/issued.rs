@@ -32,7 +32,7 @@ impl Issued {
 
     /// Parses the contents of such a file.
     pub(crate) fn parse(pem: &[u8]) -> Option<Self> {
-        let chain = X509::stack_from_pem(pem).ok().filter(|chain| !chain.is_empty())?;
+        let chain = quadrille_pem::certificates(pem).ok().filter(|chain| !chain.is_empty())?;
         let validity = validity(&chain[0]);
         Some(Self { chain, validity })
     }
@@ -40,7 +40,8 @@ impl Issued {
     /// Validates the chain that an authority sent for this key and these names.
     pub(crate) fn new(pem: &str, key: &PKeyRef<impl HasPublic>, names: &[String]) -> Result<Self, AcmeError> {
         let garbage = |problem: &str| AcmeError::Garbage(problem.to_owned());
-        let chain = X509::stack_from_pem(pem.as_bytes()).map_err(|_| garbage("no PEM certificates"))?;
+        let chain =
+            quadrille_pem::certificates(pem.as_bytes()).map_err(|damage| garbage(&damage.to_string()))?;
         let leaf = chain.first().ok_or_else(|| garbage("no certificate"))?;
         if chain.len() > LONGEST {
             return Err(garbage("the chain has more than 10 certificates"));

@@ -2,11 +2,11 @@
 
 use boring::{
     error::ErrorStack,
-    pkey::PKey,
     ssl::{SslConnector, SslMethod},
     x509::{X509, store::X509StoreBuilder},
 };
 use quadrille_config::model::{CertificateSource, KeySource, Source, UpstreamTls};
+use quadrille_engine::Key;
 use quadrille_envoy::ClusterTls;
 use quadrille_gateway::verify_server_names;
 use quadrille_xds::transport::{Connect, Connecting, Io};
@@ -46,25 +46,33 @@ impl Tls {
         builder.set_alpn_protos(b"\x02h2").map_err(opaque)?;
         if let Some(ca) = &self.wanted.ca {
             let mut store = X509StoreBuilder::new().map_err(opaque)?;
-            for certificate in X509::stack_from_pem(&ca.read()?).map_err(opaque)? {
+            for certificate in certificates(ca)? {
                 store.add_cert(certificate).map_err(opaque)?;
             }
             builder.set_cert_store_builder(store);
         }
         if let Some(certificate) = &self.wanted.certificate {
             let (chain, key) = local(certificate)?;
-            let mut chain = X509::stack_from_pem(&chain.read()?).map_err(opaque)?.into_iter();
+            let mut chain = certificates(chain)?.into_iter();
             let own = chain.next().ok_or_else(|| io::Error::other("the client certificate is empty"))?;
             builder.set_certificate(&own).map_err(opaque)?;
             for certificate in chain {
                 builder.add_extra_chain_cert(certificate).map_err(opaque)?;
             }
-            let key = PKey::private_key_from_pem(&key.read()?).map_err(opaque)?;
-            builder.set_private_key(&key).map_err(opaque)?;
+            let key = Key::from_pem(&key.read()?).map_err(|error| invalid(key, &error))?;
+            builder.set_private_key(key.pkey()).map_err(opaque)?;
             builder.check_private_key().map_err(opaque)?;
         }
         Ok(builder.build())
     }
+}
+
+fn certificates(source: &Source) -> io::Result<Vec<X509>> {
+    quadrille_pem::certificates(&source.read()?).map_err(|damage| invalid(source, &damage))
+}
+
+fn invalid(source: &Source, problem: &dyn Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{source}: {problem}"))
 }
 
 fn local(certificate: &CertificateSource) -> io::Result<(&Source, &Source)> {

@@ -9,6 +9,7 @@ use boring::{
     rsa::Rsa,
 };
 use boring_sys as ffi;
+use quadrille_pem::Block;
 use std::{any::Any, fmt, sync::Arc, time::Duration};
 
 /// Private key, shared by all its users. BoringSSL wipes its memory when the last reference is dropped.
@@ -33,14 +34,17 @@ pub(crate) enum Material {
 }
 
 impl Key {
-    /// Reads the first private key of a PEM text: PKCS#8, PKCS#1 or SEC1, not encrypted. Text around it, such as
-    /// certificates, is skipped.
+    /// Reads the first private key of a PEM text: PKCS#8, PKCS#1 or SEC1, not encrypted. Blocks of other kinds, such as
+    /// certificates, are ignored; beside a key, they may not be damaged.
     pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
-        let block = first_key_block(pem).ok_or(KeyError::Missing)?;
-        if is_encrypted(block) {
+        let damaged = |_| if contains(pem, END_OF_KEY) { KeyError::Malformed } else { KeyError::Missing };
+        let blocks = quadrille_pem::blocks(pem).map_err(damaged)?;
+        let is_key = |block: &&Block<'_>| block.label.ends_with(PRIVATE_KEY);
+        let block = blocks.iter().find(is_key).ok_or(KeyError::Missing)?;
+        if block.encrypted || block.label == ENCRYPTED {
             return Err(KeyError::Encrypted);
         }
-        let pkey = PKey::private_key_from_pem(block).map_err(|errors| reason(&errors))?;
+        let pkey = PKey::private_key_from_pem(block.text).map_err(|errors| reason(&errors))?;
         Self::from_pkey(pkey)
     }
 
@@ -114,28 +118,18 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Returns the text from the first line that begins a private key.
-fn first_key_block(pem: &[u8]) -> Option<&[u8]> {
-    let mut rest = pem;
-    for line in pem.split_inclusive(|&byte| byte == b'\n') {
-        if line.starts_with(b"-----BEGIN ") && contains(line, b"PRIVATE KEY-----") {
-            return Some(rest);
-        }
-        rest = &rest[line.len()..];
-    }
-    None
-}
-
-/// Encrypted PKCS#8 is marked in its first line, the older forms in a header (RFC 1421 section 4.6.1.1).
-fn is_encrypted(block: &[u8]) -> bool {
-    let mut lines = block.split(|&byte| byte == b'\n').take_while(|line| !line.starts_with(b"-----END "));
-    lines.next().is_some_and(|first| contains(first, b" ENCRYPTED PRIVATE KEY"))
-        || lines.any(|line| line.starts_with(b"Proc-Type:") && contains(line, b"ENCRYPTED"))
-}
-
 fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
+
+/// End of a line that begins or ends a private key.
+const END_OF_KEY: &[u8] = b"PRIVATE KEY-----";
+
+/// End of the label of a private key: `PRIVATE KEY`, `RSA PRIVATE KEY`, `EC PRIVATE KEY` (RFC 7468 section 10, RFC 5915).
+const PRIVATE_KEY: &str = "PRIVATE KEY";
+
+/// Label of an encrypted PKCS#8 key (RFC 7468 section 11).
+const ENCRYPTED: &str = "ENCRYPTED PRIVATE KEY";
 
 /// Distinguishes an unsupported key type from malformed input.
 fn reason(errors: &ErrorStack) -> KeyError {

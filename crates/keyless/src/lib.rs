@@ -23,4 +23,4 @@ mod tls;
 pub mod wire;
 
 pub use quadrille_config::model::key_server::Address;
-pub use tls::{Credentials, Trust};
+pub use tls::{ClientTrust, Credentials, Trust};

@@ -10,6 +10,7 @@ use boring::{
     },
     x509::{X509, store::X509StoreBuilder},
 };
+use quadrille_pem::RevocationLists;
 
 /// Certificate chain, leaf first, and private key of this end.
 #[derive(Clone)]
@@ -24,6 +25,42 @@ pub struct Credentials {
 #[derive(Clone)]
 pub struct Trust(pub Vec<X509>);
 
+/// CAs and certificate revocation lists that clients' certificates are verified with.
+#[derive(Clone)]
+pub struct ClientTrust {
+    /// CAs.
+    pub cas: Trust,
+    /// Lists of all these CAs; `None` if certificates are not checked for revocation.
+    pub revoked: Option<RevocationLists>,
+}
+
+impl PartialEq for ClientTrust {
+    fn eq(&self, other: &Self) -> bool {
+        let der = |trust: &Self| trust.cas.0.iter().map(|ca| ca.to_der().ok()).collect::<Vec<_>>();
+        self.revoked == other.revoked && der(self) == der(other)
+    }
+}
+
+impl ClientTrust {
+    pub(crate) fn store(&self) -> Result<X509StoreBuilder, ErrorStack> {
+        let mut store = self.cas.store()?;
+        if let Some(revoked) = &self.revoked {
+            revoked.add_to(&mut store)?;
+        }
+        Ok(store)
+    }
+}
+
+impl Trust {
+    fn store(&self) -> Result<X509StoreBuilder, ErrorStack> {
+        let mut store = X509StoreBuilder::new()?;
+        for ca in &self.0 {
+            store.add_cert(ca)?;
+        }
+        Ok(store)
+    }
+}
+
 /// Post-quantum first; then the groups of other implementations.
 const GROUPS: &str = "X25519MLKEM768:X25519:P-256:P-384";
 
@@ -33,10 +70,11 @@ const CIPHERS: &str = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384
                        ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
 /// Server side: every client must present a certificate of these CAs.
-pub(crate) fn server(credentials: &Credentials, clients: &Trust) -> Result<SslContext, ErrorStack> {
+pub(crate) fn server(credentials: &Credentials, clients: &ClientTrust) -> Result<SslContext, ErrorStack> {
     let mut builder = SslContext::builder(SslMethod::tls())?;
-    common(&mut builder, credentials, clients, SslVersion::TLS1_2)?;
-    for ca in &clients.0 {
+    common(&mut builder, credentials, SslVersion::TLS1_2)?;
+    builder.set_cert_store_builder(clients.store()?);
+    for ca in &clients.cas.0 {
         builder.add_client_ca(ca)?;
     }
     builder.set_options(SslOptions::NO_TICKET | SslOptions::CIPHER_SERVER_PREFERENCE);
@@ -62,7 +100,8 @@ pub(crate) fn client(
 ) -> Result<SslConnector, ErrorStack> {
     let mut builder = SslConnector::builder(SslMethod::tls())?;
     let least = if only_ours { SslVersion::TLS1_3 } else { SslVersion::TLS1_2 };
-    common(&mut builder, credentials, servers, least)?;
+    common(&mut builder, credentials, least)?;
+    builder.set_cert_store_builder(servers.store()?);
     builder.set_verify(SslVerifyMode::PEER);
     if offer_ours {
         builder.set_alpn_protos(&wire_alpn())?;
@@ -73,7 +112,6 @@ pub(crate) fn client(
 fn common(
     builder: &mut SslContextBuilder,
     credentials: &Credentials,
-    trust: &Trust,
     least: SslVersion,
 ) -> Result<(), ErrorStack> {
     // A blocked write may be retried with more data, and at another address (otherwise `BAD_WRITE_RETRY` would end
@@ -89,13 +127,7 @@ fn common(
             _ => builder.add_extra_chain_cert(link.clone())?,
         }
     }
-    builder.set_private_key(&credentials.key)?;
-    let mut store = X509StoreBuilder::new()?;
-    for ca in &trust.0 {
-        store.add_cert(ca)?;
-    }
-    builder.set_cert_store_builder(store);
-    Ok(())
+    builder.set_private_key(&credentials.key)
 }
 
 /// Length-prefixed ALPN name (RFC 7301 section 3.1).

@@ -15,10 +15,7 @@ use crate::{
     pem_keys,
     remote::RemoteKey,
 };
-use boring::{
-    pkey::{PKey, Private, Public},
-    x509::X509,
-};
+use boring::pkey::{PKey, Private, Public};
 use quadrille_engine::{Key, PublicKey, Zeroizing};
 use quadrille_keyless::Address;
 use std::{
@@ -153,11 +150,14 @@ fn private_key(path: &Path) -> Result<PKey<Private>, Failure> {
 
 fn public_key(path: &Path) -> Result<PKey<Public>, Failure> {
     let pem = read(path)?;
-    let of_certificate = || X509::from_pem(&pem)?.public_key();
-    of_certificate().or_else(|_| PKey::public_key_from_pem(&pem)).map_err(|_| {
-        let detail = format!("{}: it contains neither a certificate nor a public key (PEM)", path.display());
-        Failure::new(Reason::UnsupportedKey, detail)
-    })
+    let failed =
+        |detail: String| Failure::new(Reason::UnsupportedKey, format!("{}: {detail}", path.display()));
+    let certificates = quadrille_pem::certificates(&pem).map_err(|damage| failed(damage.to_string()))?;
+    let public = match certificates.first() {
+        Some(certificate) => certificate.public_key(),
+        None => PKey::public_key_from_pem(&pem),
+    };
+    public.map_err(|_| failed("it contains neither a certificate nor a public key (PEM)".to_owned()))
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {

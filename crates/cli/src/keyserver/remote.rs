@@ -84,8 +84,9 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, Vec<String>> {
 }
 
 fn certificates(file: &Path) -> Result<Vec<X509>, Vec<String>> {
-    match X509::stack_from_pem(&read(file)?) {
+    match quadrille_pem::certificates(&read(file)?) {
         Ok(chain) if !chain.is_empty() => Ok(chain),
-        _ => Err(vec![format!("{} holds no certificate in PEM", file.display())]),
+        Err(damage) => Err(vec![format!("{}: {damage}", file.display())]),
+        Ok(_) => Err(vec![format!("{} holds no certificate in PEM", file.display())]),
     }
 }

@@ -34,6 +34,10 @@ pub(super) struct Serve {
     /// CA certificates in PEM that verify the gateways' certificates.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
+    /// Certificate revocation lists in PEM, of all CAs of --client-ca: revoked certificates are refused, and their
+    /// open connections are closed.
+    #[arg(long, value_name = "FILE")]
+    client_crl: Option<PathBuf>,
     /// The key server's own certificate chain in PEM, leaf first.
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
@@ -88,6 +92,9 @@ impl Serve {
         for (_, flag) in tls.iter().filter(|(file, _)| (over_tcp || some) && file.is_none()) {
             problems.push(format!("{flag} is missing; mutual TLS needs --cert, --key and --client-ca"));
         }
+        if self.client_crl.is_some() && self.client_ca.is_none() {
+            problems.push("--client-crl needs --client-ca".to_owned());
+        }
         let sources = tls.map(|(file, flag)| Some((Source::File(file.clone()?), Place::flag(flag))));
         if !problems.is_empty() {
             return Err(problems);
@@ -106,6 +113,7 @@ impl Serve {
             listen,
             unix_access: UnixAccess { group: self.unix_group, mode: self.unix_mode },
             tls,
+            client_crl: self.client_crl.map(|file| (Source::File(file), Place::flag("--client-crl"))),
             policy: self.policy,
             admin: self.admin.into_model(),
             threads: self.threads,

@@ -1,7 +1,9 @@
 //! Invalid input: each error ends the program with exit code 2 and a message that names the file and the flag, or the
 //! line of the configuration. No message contains a byte of a key.
 
-use crate::support::{Certificates, Gateway, Pair, curl, refused, refused_file, secrets_of, serve, succeed};
+use crate::support::{
+    Certificates, Connector, Gateway, Pair, curl, refused, refused_file, secrets_of, serve, succeed,
+};
 use std::{
     net::TcpListener,
     path::{Path, PathBuf},
@@ -103,6 +105,20 @@ fn keys_that_cannot_be_used() {
 }
 
 #[test]
+fn byte_order_marks_are_skipped() {
+    let certificates = Certificates::new();
+    let good = certificates.ecdsa("P-256", &["localhost"]);
+    let read = |file: &Path| std::fs::read_to_string(file).expect("reading");
+    let marked = format!("\u{feff}{}\u{feff}{}", read(&good.chain), read(&certificates.ca()));
+    let chain = written(&certificates, "marked.pem", marked.as_bytes());
+    let key = written(&certificates, "marked.key", format!("\u{feff}{}", read(&good.key)).as_bytes());
+    let gateway = Gateway::with_flags(&Pair { chain, key }, &["--respond", "ok"]);
+    let tls = Connector::new(&certificates).tls(gateway.address(0)).expect("a handshake");
+    let sent = tls.ssl().peer_cert_chain().expect("a chain").len();
+    assert_eq!(sent, 2, "the leaf, and the certificate behind the second mark");
+}
+
+#[test]
 fn chains_that_cannot_be_used() {
     let certificates = Certificates::new();
     let good = certificates.ecdsa("P-256", &["localhost"]);
@@ -124,6 +140,18 @@ fn chains_that_cannot_be_used() {
     check(written(&certificates, "half.pem", half.as_bytes()), &["damaged"]);
     let broken = pem.replacen("MII", "AAA", 1);
     check(written(&certificates, "broken.pem", broken.as_bytes()), &["damaged"]);
+    // Behind a certificate that is not damaged, too.
+    let lines = pem.lines().count();
+    for (file, behind) in [
+        ("second-half.pem", half.as_str()),
+        ("second-broken.pem", &broken),
+        ("second-begin.pem", "-----BEGIN CERTIFICATE-----\n"),
+        ("second-joined.pem", &format!("text {pem}")),
+    ] {
+        let line = format!("line {}:", lines + 1);
+        check(written(&certificates, file, format!("{pem}{behind}").as_bytes()), &["damaged", &line]);
+    }
+    check(written(&certificates, "joined.pem", format!("{}{pem}", pem.trim_end()).as_bytes()), &["damaged"]);
     let leaf_last = [std::fs::read_to_string(certificates.ca()).expect("the CA"), pem].concat();
     let path = written(&certificates, "leaf-last.pem", leaf_last.as_bytes());
     let pair = Pair { chain: path.clone(), ..good.clone() };

@@ -67,6 +67,22 @@ fn what_stands_around_the_key_is_skipped() {
 }
 
 #[test]
+fn byte_order_marks_are_skipped_and_damage_is_found_anywhere() {
+    let key = ec("P-384");
+    let certificate = piped("req -x509 -key input -subj /CN=test -days 2", &key);
+    let mark = "\u{feff}".as_bytes();
+    reads(&[mark, &key].concat(), KeyType::EcdsaP384);
+    reads(&[mark, &certificate, mark, mark, &key].concat(), KeyType::EcdsaP384);
+    for damaged in [
+        [&key[..], &certificate[..certificate.len() - 30]].concat(),
+        [&certificate[..certificate.len() - 1], &key].concat(),
+        [b"text before ", &key[..]].concat(),
+    ] {
+        refuses(&damaged, KeyError::Malformed);
+    }
+}
+
+#[test]
 fn the_first_key_counts() {
     let (first, second) = (ec("P-384"), ec("P-256"));
     reads(&[&first[..], &second].concat(), KeyType::EcdsaP384);

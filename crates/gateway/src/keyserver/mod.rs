@@ -14,13 +14,16 @@ use crate::{
         metrics::{self, EngineMetrics},
         status::StatusSnapshot,
     },
-    tls::key::remote_key,
+    tls::{key::remote_key, pem},
 };
 use quadrille_config::{
     Diagnostic,
     model::{KeyServer, Listen},
 };
-use quadrille_keyless::server::{Keys, Policy, Server, Threads};
+use quadrille_keyless::{
+    ClientTrust,
+    server::{Keys, Policy, Server, Threads},
+};
 use serde_json::{Value, json};
 use std::{
     fs, io,
@@ -194,9 +197,11 @@ fn load_policy(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>
 
 fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
     let Some([certificate, key, ca]) = &model.tls else { return Ok(()) };
-    let (credentials, trust) =
+    let (credentials, cas) =
         remote_key::read_credentials(certificate, key, ca).map_err(|problem| vec![problem])?;
-    server.set_tls(&credentials, &trust).map_err(|error| {
+    let revoked = model.client_crl.as_ref().map(|(crl, place)| pem::read_crl(crl, place)).transpose();
+    let revoked = revoked.map_err(|problem| vec![problem])?;
+    server.set_tls(&credentials, &ClientTrust { cas, revoked }).map_err(|error| {
         let message = format!("BoringSSL does not accept the certificate and key: {error}");
         vec![Diagnostic::new(&certificate.1, message)]
     })
@@ -232,7 +237,7 @@ fn report(accepted: io::Result<()>) {
 }
 
 fn contents(model: &KeyServer) -> Contents {
-    let tls = model.tls.iter().flatten().filter_map(|(source, _)| source.path());
+    let tls = model.tls.iter().flatten().chain(&model.client_crl).filter_map(|(source, _)| source.path());
     let files = tls.chain(&model.policy).map(PathBuf::as_path);
     Contents::of_file(None).with_paths(std::iter::once(model.keys.0.as_path()).chain(files))
 }

@@ -6,6 +6,7 @@ use quadrille_config::{
     model::{Place, Source},
 };
 use quadrille_engine::Key;
+use quadrille_pem::RevocationLists;
 use zeroize::Zeroizing;
 
 /// Reads the entire content.
@@ -22,7 +23,7 @@ pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Di
             Problem::new(format!("{source} is empty"), "it should contain certificates in PEM"),
         ));
     }
-    match X509::stack_from_pem(&pem) {
+    match quadrille_pem::certificates(&pem) {
         Ok(chain) if !chain.is_empty() => Ok(chain),
         Ok(_) => Err(Diagnostic::new(
             place,
@@ -31,10 +32,21 @@ pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Di
                 "it should contain a PEM block BEGIN CERTIFICATE",
             ),
         )),
-        Err(_) => Err(Diagnostic::new(
+        Err(damage) => Err(Diagnostic::new(
             place,
-            format!("{source} is not valid PEM, or a certificate in it is damaged"),
+            format!("{source} is not valid PEM, or a certificate in it is damaged: {damage}"),
         )),
+    }
+}
+
+/// Reads one or more certificate revocation lists in PEM.
+pub(crate) fn read_crl(source: &Source, place: &Place) -> Result<RevocationLists, Diagnostic> {
+    let pem = read(source, place)?;
+    let unusable = |reason: String| Diagnostic::new(place, format!("{source}: {reason}"));
+    match RevocationLists::read(&pem) {
+        Ok(lists) if !lists.is_empty() => Ok(lists),
+        Ok(_) => Err(unusable("contains no valid certificate revocation list in PEM".into())),
+        Err(damage) => Err(unusable(format!("is damaged: {damage}"))),
     }
 }
 

@@ -3,10 +3,11 @@
 use super::{
     Shared,
     clients::Client,
+    close_reason::CloseReason,
     completions::{Completions, Done},
     generated::WantedKey,
     generator::{KeyChange, KeyChanges, Task},
-    handshake::IdentifiedClient,
+    handshake::{IdentifiedClient, VerifiedCertificates},
     key_origin::Generated,
     keys::{GENERATED, Keys, StoredKey},
     metrics::{self, KeyCounters},
@@ -15,7 +16,7 @@ use super::{
 use crate::{
     io::Stream,
     session::{ReceivedRequest, ServerEvent, ServerSession},
-    wire::{ErrorCode, Ski, Violation, WINDOW, opcode},
+    wire::{ErrorCode, Ski, WINDOW, opcode},
 };
 use ::metrics::Histogram;
 use quadrille_config::model::key_server::Policy;
@@ -23,32 +24,12 @@ use quadrille_engine::{BatchFlusher, OperationError};
 use std::{
     collections::{HashMap, VecDeque},
     future::{Future, poll_fn},
-    io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 use tokio::{io::ReadBuf, sync::watch, time::Sleep};
-
-/// Reason for which a connection has ended.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CloseReason {
-    #[error("closed by the client")]
-    Closed,
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    #[error("{0}")]
-    Violation(#[from] Violation),
-    #[error("idle timeout")]
-    Idle,
-    #[error("timeout: incomplete message, or replies not read")]
-    Stuck,
-    #[error("the policy no longer names the client")]
-    NotNamed,
-    #[error("the server is draining")]
-    Drained,
-}
 
 const READ_BUFFER: usize = 32 * 1024;
 /// Limit of unread replies; above it, no more requests are accepted.
@@ -64,6 +45,8 @@ pub(super) struct Connection {
     policy: Arc<Policy>,
     grant: Grant,
     identity: super::Identity,
+    /// `None` for users of this machine.
+    certificates: Option<VerifiedCertificates>,
     stream: Stream,
     session: ServerSession,
     /// Requests that wait for their share of the engine.
@@ -96,7 +79,7 @@ impl Connection {
         client: Arc<Client>,
         draining: watch::Receiver<bool>,
     ) -> Option<Self> {
-        let IdentifiedClient { stream, mode, identity, idle } = identified;
+        let IdentifiedClient { stream, mode, identity, idle, certificates } = identified;
         let policy = shared.policy.load_full();
         let grant = Grant::new(&policy, &identity)?;
         Some(Self {
@@ -105,6 +88,7 @@ impl Connection {
             policy,
             grant,
             identity,
+            certificates,
             stream,
             session: ServerSession::new(mode),
             waiting: VecDeque::new(),
@@ -128,11 +112,19 @@ impl Connection {
             let _ = draining.wait_for(|draining| *draining).await;
         });
         let mut drains = false;
-        poll_fn(|context| {
-            drains = drains || drain.as_mut().poll(context).is_ready();
-            self.poll(context, drains)
-        })
-        .await
+        // Changes are applied by the next poll, and must not wait for the client's next request.
+        let mut changes = self.shared.changes.subscribe();
+        loop {
+            let polled = poll_fn(|context| {
+                drains = drains || drain.as_mut().poll(context).is_ready();
+                self.poll(context, drains)
+            });
+            tokio::select! {
+                biased;
+                Ok(()) = changes.changed() => {}
+                reason = polled => return reason,
+            }
+        }
     }
 
     fn poll(&mut self, context: &mut Context<'_>, drains: bool) -> Poll<CloseReason> {
@@ -147,7 +139,7 @@ impl Connection {
     }
 
     fn poll_all(&mut self, context: &mut Context<'_>, drains: bool) -> Result<(), CloseReason> {
-        self.apply_policy_change()?;
+        self.apply_changes()?;
         let mut submitted = 0;
         loop {
             for done in self.running.take_ready(context) {
@@ -173,8 +165,11 @@ impl Connection {
         self.poll_alarm(context)
     }
 
-    /// Applies a changed policy to open connections.
-    fn apply_policy_change(&mut self) -> Result<(), CloseReason> {
+    /// Applies a changed policy, and changed CAs and revocation lists, to open connections.
+    fn apply_changes(&mut self) -> Result<(), CloseReason> {
+        if let Some(certificates) = &mut self.certificates {
+            certificates.apply_changes(&self.shared).map_err(CloseReason::NotAccepted)?;
+        }
         let policy = self.shared.policy.load();
         if !Arc::ptr_eq(&policy, &self.policy) {
             self.grant = Grant::new(&policy, &self.identity).ok_or(CloseReason::NotNamed)?;
@@ -271,12 +266,12 @@ impl Connection {
         self.change_keys(request.id, Task::Generate(WantedKey { key_type, generated, limit }))
     }
 
-    /// Submits the removal of a generated key; keys installed by the operator cannot be removed.
+    /// Submits the removal of a key that was generated for this client; others cannot be removed.
     fn submit_removal(&mut self, request: &ReceivedRequest) -> Result<(), (ErrorCode, &'static str)> {
         let keys = self.shared.keys.load_full();
         let stored = self.find(&keys, request)?;
-        let allowed = self.grant.allows(OperationKind::Generate, &stored.names());
-        if !allowed || stored.generated.is_none() {
+        let generated = stored.generated.as_ref();
+        if !generated.is_some_and(|key| self.grant.may_remove(&self.identity, key, &stored.names())) {
             return Err((ErrorCode::Denied, "denied"));
         }
         self.change_keys(request.id, Task::Remove(stored.ski))
@@ -420,19 +415,25 @@ impl Connection {
         loop {
             let unread = !self.session.writer().is_empty();
             let stuck = unread || self.session.unanswered() == 0 && self.session.has_partial_message();
+            let expiry = self.certificates.as_ref().map(|certificates| certificates.expiry);
             let due = self.last_progress + if stuck { STUCK_TIMEOUT } else { self.idle };
+            let due = expiry.map_or(due, |expiry| expiry.min(due));
             if self.alarm.is_elapsed() || self.alarm.deadline() > due.into() {
                 self.alarm.as_mut().reset(due.into());
             }
             if self.alarm.as_mut().poll(context).is_pending() {
                 return Ok(());
             }
-            if due <= Instant::now() {
+            let now = Instant::now();
+            if expiry.is_some_and(|expiry| expiry <= now) {
+                return Err(CloseReason::NotAccepted("it has expired".to_owned()));
+            }
+            if due <= now {
                 match (stuck, self.session.unanswered()) {
                     (true, _) => return Err(CloseReason::Stuck),
                     (false, 0) => return Err(CloseReason::Idle),
                     // Its operations take long.
-                    (false, _) => self.last_progress = Instant::now(),
+                    (false, _) => self.last_progress = now,
                 }
             }
         }

@@ -1,12 +1,19 @@
 //! Handshake: from a socket to an identified client.
 
-use super::{Identity, Shared};
+use super::{
+    Identity, Shared,
+    client_trust::{PresentedCertificates, VerifiedClients},
+};
 use crate::{
     io::{ReadAhead, Stream, read_ahead},
     wire::{ALPN, Mode},
 };
 use boring::ssl::{Ssl, SslRef};
-use std::{fmt, io, time::Duration};
+use std::{
+    fmt, io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite},
     net::{TcpStream, UnixStream},
@@ -20,6 +27,35 @@ pub(super) struct IdentifiedClient {
     pub(super) identity: Identity,
     /// Idle timeout.
     pub(super) idle: Duration,
+    /// `None` for users of this machine.
+    pub(super) certificates: Option<VerifiedCertificates>,
+}
+
+/// Certificates of a client, with the settings that have accepted them.
+pub(super) struct VerifiedCertificates {
+    presented: PresentedCertificates,
+    clients: Arc<VerifiedClients>,
+    /// End of their validity.
+    pub(super) expiry: Instant,
+}
+
+impl VerifiedCertificates {
+    fn new(presented: PresentedCertificates, clients: &Arc<VerifiedClients>) -> Result<Self, String> {
+        Ok(Self { expiry: clients.verify(&presented)?, presented, clients: Arc::clone(clients) })
+    }
+
+    /// Verifies the certificates again, if the server's settings have changed.
+    ///
+    /// # Errors
+    /// The reason for which they are not accepted any more.
+    pub(super) fn apply_changes(&mut self, shared: &Shared) -> Result<(), String> {
+        let tls = shared.tls.load();
+        if let Some(tls) = tls.as_ref().as_ref().filter(|tls| !Arc::ptr_eq(&tls.clients, &self.clients)) {
+            self.expiry = tls.clients.verify(&self.presented)?;
+            self.clients = Arc::clone(&tls.clients);
+        }
+        Ok(())
+    }
 }
 
 /// Reason for which a client is not accepted.
@@ -70,7 +106,8 @@ pub(super) async fn over_unix(shared: &Shared, unix: UnixStream) -> Result<Ident
     if uid != own && uid != 0 && !shared.policy.load().has_rules() {
         return Err(HandshakeError::User(uid));
     }
-    Ok(IdentifiedClient { stream: Box::pin(stream), mode, identity: Identity::of_user(uid), idle: UNIX_IDLE })
+    let (stream, identity) = (Box::pin(stream), Identity::of_user(uid));
+    Ok(IdentifiedClient { stream, mode, identity, idle: UNIX_IDLE, certificates: None })
 }
 
 async fn over_tls<S>(
@@ -81,21 +118,22 @@ async fn over_tls<S>(
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + fmt::Debug + 'static,
 {
-    let context = shared.tls.load_full();
-    let context = context
-        .as_ref()
-        .as_ref()
-        .ok_or_else(|| HandshakeError::Tls("the server has no certificate".into()))?;
-    let ssl = Ssl::new(context).map_err(|error| HandshakeError::Tls(error.to_string()))?;
+    let tls = shared.tls.load_full();
+    let no_certificate = || HandshakeError::Tls("the server has no certificate".into());
+    let tls = tls.as_ref().as_ref().ok_or_else(no_certificate)?;
+    let ssl = Ssl::new(&tls.context).map_err(|error| HandshakeError::Tls(error.to_string()))?;
     let accepted = SslStreamBuilder::new(ssl, socket).accept().await;
     let stream = accepted.map_err(|error| HandshakeError::Tls(reason(error.ssl(), &error)))?;
     let ssl = stream.ssl();
     let certificate =
         ssl.peer_certificate().ok_or_else(|| HandshakeError::Tls("no client certificate".into()))?;
     let identity = Identity::of_certificate(&certificate);
+    let presented = PresentedCertificates::of(ssl).map_err(|error| HandshakeError::Tls(error.to_string()))?;
+    let certificates = presented.map(|presented| VerifiedCertificates::new(presented, &tls.clients));
+    let certificates = certificates.transpose().map_err(HandshakeError::Tls)?;
     let ours = ssl.selected_alpn_protocol() == Some(ALPN.as_bytes());
     let mode = if ours { Mode::Batched } else { Mode::Compatible };
-    Ok(IdentifiedClient { stream: Box::pin(stream), mode, identity, idle })
+    Ok(IdentifiedClient { stream: Box::pin(stream), mode, identity, idle, certificates })
 }
 
 /// Returns the reason, with the error and the subject of the client's certificate if that is the cause.

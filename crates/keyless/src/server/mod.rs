@@ -7,14 +7,16 @@
 //!               the kernel's word)           keys)             a flood waits in its own queue)
 //! ```
 //!
-//! - `newcomers`, `handshake`, `identity`, `policy`: from a socket to a client with permissions.
-//! - `connection`, `completions`, `admission`: requests of a client within its limits; `admission` is pure.
+//! - `newcomers`, `handshake`, `client_trust`, `identity`, `policy`: from a socket to a client with permissions.
+//! - `connection`, `close_reason`, `completions`, `admission`: requests of a client within its limits; `admission` is pure.
 //! - `keys`, `key_store`: the served keys; `generator`, `generated`, `key_origin`: keys that clients generate.
 //! - `audit`, `metrics`: rejected operations, counts.
 
 mod admission;
 mod audit;
+mod client_trust;
 mod clients;
+mod close_reason;
 mod completions;
 mod connection;
 mod generated;
@@ -35,15 +37,17 @@ pub use keys::{KeyProblem, Keys, StoredKey};
 pub use quadrille_config::model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule};
 pub use threads::Threads;
 
-use crate::{Credentials, Trust, tls};
+use crate::{ClientTrust, Credentials, tls};
 use arc_swap::ArcSwap;
 use audit::Audit;
 use boring::{error::ErrorStack, ssl::SslContext};
+use client_trust::VerifiedClients;
 use clients::Clients;
 use generator::Generator;
 use key_store::KeyStore;
 use quadrille_engine::{Engine, KeyType};
 use std::{io, num::NonZeroUsize, path::Path, sync::Arc};
+use tokio::sync::watch;
 
 /// State shared by all connections of a key server. Clones are the same server.
 #[derive(Clone)]
@@ -54,10 +58,18 @@ pub(crate) struct Shared {
     keys: Arc<KeyStore>,
     generator: Generator,
     policy: ArcSwap<Policy>,
-    tls: ArcSwap<Option<SslContext>>,
+    tls: ArcSwap<Option<ServerTls>>,
+    /// Notified when the policy or the TLS settings have changed.
+    changes: watch::Sender<()>,
     clients: Clients,
     /// Refusals of unidentified clients.
     unidentified: Audit,
+}
+
+/// TLS settings of new connections.
+struct ServerTls {
+    context: SslContext,
+    clients: Arc<VerifiedClients>,
 }
 
 impl Server {
@@ -71,6 +83,7 @@ impl Server {
             keys,
             policy: ArcSwap::default(),
             tls: ArcSwap::from_pointee(None),
+            changes: watch::Sender::new(()),
             clients: Clients::new(window),
             unidentified: Audit::new("(unknown)".to_owned()),
         }))
@@ -99,14 +112,25 @@ impl Server {
     /// Sets the policy, for open connections too.
     pub fn set_policy(&self, policy: Policy) {
         self.0.policy.store(Arc::new(policy));
+        self.0.changes.send_replace(());
     }
 
-    /// Sets the certificate for new connections, and the CAs of their clients.
+    /// Sets the certificate for new connections, and the CAs and revocation lists for the certificates of clients.
+    /// Open connections whose client's certificate is not accepted any more are closed.
     ///
     /// # Errors
     /// If BoringSSL does not accept the certificate or the key.
-    pub fn set_tls(&self, credentials: &Credentials, clients: &Trust) -> Result<(), ErrorStack> {
-        self.0.tls.store(Arc::new(Some(tls::server(credentials, clients)?)));
+    pub fn set_tls(&self, credentials: &Credentials, clients: &ClientTrust) -> Result<(), ErrorStack> {
+        let context = tls::server(credentials, clients)?;
+        let before = self.0.tls.load();
+        // Unchanged, it does not make open connections verify their clients again.
+        let kept = before.as_ref().as_ref().map(|tls| &tls.clients).filter(|kept| kept.trust == *clients);
+        let clients = match kept {
+            Some(kept) => Arc::clone(kept),
+            None => Arc::new(VerifiedClients::new(clients)?),
+        };
+        self.0.tls.store(Arc::new(Some(ServerTls { context, clients })));
+        self.0.changes.send_replace(());
         Ok(())
     }
 }

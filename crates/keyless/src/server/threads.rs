@@ -2,7 +2,8 @@
 
 use super::{
     Server, Shared,
-    connection::{CloseReason, Connection},
+    close_reason::CloseReason,
+    connection::Connection,
     handshake::{self, HandshakeError, IdentifiedClient},
     metrics::{self, OpenConnection},
     newcomers::{Newcomers, Source, WaitingPlace},
@@ -230,10 +231,13 @@ async fn serve_identified(
     };
     tracing::debug!(peer, client = name, %mode, "client connected");
     let ended = connection.serve().await;
-    match ended {
+    match &ended {
         CloseReason::Violation(violation) => {
             metrics::violation(&name);
             tracing::warn!(target: super::audit::TARGET, peer, client = name, reason = %violation, "connection closed");
+        }
+        CloseReason::NotAccepted(_) | CloseReason::NotNamed => {
+            tracing::warn!(target: super::audit::TARGET, peer, client = name, reason = %ended, "connection closed");
         }
         other => tracing::debug!(peer, client = name, reason = %other, "client gone"),
     }

@@ -8,6 +8,7 @@ mod guide;
 mod keys;
 mod operations;
 mod overflow;
+mod permissions;
 mod serving;
 mod tools;
 

@@ -59,7 +59,8 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
                     connections of that kind, and can misuse the key server as an oracle (Bleichenbacher): grant it \
                     only where it is needed. `generate` generates keys here for [certificates that are \
                     ordered](../guide/acme.md#keys-on-a-key-server), with names that `keys` covers, and removes \
-                    these keys; others cannot be removed. Using them needs `sign` as well.",
+                    these keys, and those of other clients of this entry; others cannot be removed. Using them \
+                    needs `sign` as well.",
             |field, draft| draft.operations = parsed(field, word),
             not_shown,
         ),

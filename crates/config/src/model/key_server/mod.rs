@@ -23,6 +23,8 @@ pub struct KeyServer {
     /// The server's own certificate, PEM, leaf first; its key; and the CAs that clients' certificates must chain to.
     /// Needed for TCP.
     pub tls: Option<[(Source, Place); 3]>,
+    /// Certificate revocation lists, PEM, of all CAs of clients; `None` if certificates are not checked for revocation.
+    pub client_crl: Option<(Source, Place)>,
     /// The policy file: the keys that each client may use.
     pub policy: Option<PathBuf>,
     /// The metrics and health endpoint; `None` switches it off.

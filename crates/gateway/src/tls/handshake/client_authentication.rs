@@ -22,21 +22,18 @@ use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use quadrille_config::{
     Diagnostic,
-    model::{AltName, ClientCheck, Place, Source},
+    model::{AltName, ClientCheck},
 };
+use quadrille_pem::RevocationLists;
 use quadrille_unix_time::since_epoch;
 use std::sync::Arc;
-use zeroize::Zeroizing;
-
-/// Certificate revocation lists in PEM.
-type Lists = Arc<Zeroizing<Vec<u8>>>;
 
 /// Verifier of client certificates.
 #[derive(Clone)]
 pub(crate) struct ClientVerifier {
     /// Trusted CAs. Empty only if there are pins.
     pub(crate) cas: Vec<X509>,
-    revoked: Option<(Lists, Place)>,
+    revoked: Option<Arc<RevocationLists>>,
     leaf: Arc<Leaf>,
 }
 
@@ -53,7 +50,8 @@ impl ClientVerifier {
             Some((ca, place)) => pem::read_chain(ca, place)?,
             None => Vec::new(),
         };
-        let revoked = model.revoked.as_ref().map(|(list, place)| read(list, place)).transpose()?;
+        let revoked =
+            model.revoked.as_ref().map(|(list, place)| pem::read_crl(list, place)).transpose()?.map(Arc::new);
         let leaf = Leaf {
             certificates: model.certificates.clone(),
             public_keys: model.public_keys.clone(),
@@ -73,8 +71,8 @@ impl ClientVerifier {
             store.add_cert(ca)?;
             builder.add_client_ca(ca)?;
         }
-        if let Some((lists, _)) = &self.revoked {
-            add_lists(&mut store, lists)?;
+        if let Some(revoked) = &self.revoked {
+            revoked.add_to(&mut store)?;
         }
         // Every CA of the bundle is a trust anchor, including intermediate CAs.
         store.set_flags(X509VerifyFlags::PARTIAL_CHAIN);
@@ -110,9 +108,7 @@ impl ClientVerifier {
     /// Returns the properties that sessions are bound to.
     pub(crate) fn identity(&self) -> Result<Vec<Vec<u8>>, ErrorStack> {
         let mut identity: Vec<Vec<u8>> = self.cas.iter().map(|ca| ca.to_der()).collect::<Result<_, _>>()?;
-        if let Some((lists, _)) = &self.revoked {
-            identity.push(sha256(lists).to_vec());
-        }
+        identity.extend(self.revoked.iter().flat_map(|lists| lists.iter().map(|list| sha256(list).to_vec())));
         let Leaf { certificates, public_keys, names } = &*self.leaf;
         for (kind, pins) in [(b'c', certificates), (b'k', public_keys)] {
             identity.extend(pins.iter().map(|pin| [&[kind][..], pin].concat()));
@@ -222,42 +218,4 @@ impl Leaf {
             || (!self.public_keys.is_empty()
                 && key().is_ok_and(|der| self.public_keys.contains(&sha256(&der))))
     }
-}
-
-fn read(list: &Source, place: &Place) -> Result<(Lists, Place), Diagnostic> {
-    let unusable = |reason: String| Diagnostic::new(place, format!("{list}: {reason}"));
-    let pem = list.read().map_err(|error| unusable(format!("cannot be read: {error}")))?;
-    let mut trial = X509StoreBuilder::new().map_err(|error| unusable(error.to_string()))?;
-    match add_lists(&mut trial, &pem) {
-        Ok(()) => Ok((Arc::new(pem), place.clone())),
-        Err(_) => Err(unusable("contains no valid certificate revocation list in PEM".into())),
-    }
-}
-
-/// Adds all CRLs of a PEM text, at least one; every certificate of a chain is then checked against them.
-fn add_lists(store: &mut X509StoreBuilder, pem: &[u8]) -> Result<(), ErrorStack> {
-    let length = ffi::ossl_ssize_t::try_from(pem.len()).unwrap_or(0);
-    // SAFETY: the text outlives the BIO; each CRL is freed after the store, which counts references, holds it.
-    unsafe {
-        let bio = ffi::BIO_new_mem_buf(pem.as_ptr().cast(), length);
-        if bio.is_null() {
-            return Err(ErrorStack::get());
-        }
-        let mut added = 0;
-        let outcome = loop {
-            let list = ffi::PEM_read_bio_X509_CRL(bio, std::ptr::null_mut(), None, std::ptr::null_mut());
-            if list.is_null() {
-                // The end of the text is reported as an error too.
-                let error = ErrorStack::get();
-                break if added > 0 { Ok(()) } else { Err(error) };
-            }
-            added += ffi::X509_STORE_add_crl(store.as_ptr(), list);
-            ffi::X509_CRL_free(list);
-        };
-        ffi::BIO_free(bio);
-        outcome?;
-        let flags = ffi::X509_V_FLAG_CRL_CHECK | ffi::X509_V_FLAG_CRL_CHECK_ALL;
-        ffi::X509_STORE_set_flags(store.as_ptr(), flags as _);
-    }
-    Ok(())
 }
