@@ -59,6 +59,26 @@ fn the_life_of_keys() {
 }
 
 #[test]
+fn keys_that_are_added_at_the_same_time_are_all_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = path(folder.path(), "fields.keys");
+    succeeds(&["keygen", &keys]);
+    let add = |_| {
+        std::thread::spawn({
+            let keys = keys.clone();
+            move || succeeds(&["keygen", "--add", &keys])
+        })
+    };
+    let added: Vec<_> = (0..16).map(add).collect();
+    let said: Vec<String> = added.into_iter().map(|added| added.join().expect("a key")).collect();
+    let text = fs::read_to_string(&keys).expect("the file");
+    for line in said {
+        let id = line.trim().rsplit(' ').next().expect("the key's ID");
+        assert!(text.contains(id), "{id} is lost: {text}");
+    }
+}
+
+#[test]
 fn random_keys() {
     let [a, b] = [(), ()].map(|()| succeeds(&["keygen", "--bytes", "32"]));
     assert_eq!(a.trim().len(), 44);

@@ -41,7 +41,7 @@ pub mod xaes;
 pub use error::{Error, KeyRingError};
 pub use field::Field;
 pub use index::BLIND_INDEX_BITS;
-pub use keyring::{KeyId, KeyRing, State};
+pub use keyring::{KeyId, KeyRing, KeyRingLock, State};
 pub use legacy::Legacy;
 pub use mcrypt::{Mcrypt, McryptEncoding, McryptForm, McryptMode, McryptPadding, McryptVector};
 pub use random::random_key;

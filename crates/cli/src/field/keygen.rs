@@ -76,6 +76,7 @@ impl Change {
     }
 
     fn apply(&self, file: &PathBuf) -> Result<(), String> {
+        let _lock = KeyRing::lock(file).map_err(|error| error.to_string())?;
         let mut ring = KeyRing::load(file).map_err(|error| error.to_string())?;
         let mut done = Vec::new();
         if self.rotate || self.add {

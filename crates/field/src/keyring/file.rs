@@ -1,4 +1,4 @@
-//! Key ring files: read only if other users cannot read them, and replaced atomically.
+//! Key ring files: read only if other users cannot read them, replaced atomically, and changed by one process at a time.
 
 use super::KeyRing;
 use crate::KeyRingError;
@@ -14,7 +14,17 @@ use zeroize::Zeroizing;
 /// Upper limit of a file's size; a ring has few keys.
 const LARGEST: u64 = 1 << 20;
 
+/// Lock on a key ring file, held until it is dropped: a process that changes the file reads it under the lock, so that
+/// no change of another process is lost.
+pub struct KeyRingLock(#[expect(dead_code, reason = "closing the file releases the lock")] File);
+
 impl KeyRing {
+    /// Waits for other processes that change the file. Reading it needs no lock.
+    pub fn lock(path: impl AsRef<Path>) -> Result<KeyRingLock, KeyRingError> {
+        let path = path.as_ref();
+        lock(path).map_err(|error| cannot("lock", error).of_file(path))
+    }
+
     /// Reads a file. It must be a regular file, belong to the user of this process or to root, and be inaccessible to
     /// group and others (mode 0600 or 0400).
     pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyRingError> {
@@ -54,6 +64,18 @@ impl KeyRing {
         file.write_all(self.to_text().as_bytes())?;
         file.as_file().sync_all()?;
         Ok(file)
+    }
+}
+
+fn lock(path: &Path) -> io::Result<KeyRingLock> {
+    loop {
+        let file = File::open(path)?;
+        file.lock()?;
+        // The holder before may have replaced the file.
+        let (locked, current) = (file.metadata()?, path.metadata()?);
+        if (locked.dev(), locked.ino()) == (current.dev(), current.ino()) {
+            return Ok(KeyRingLock(file));
+        }
     }
 }
 

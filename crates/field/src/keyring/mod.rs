@@ -3,6 +3,8 @@
 mod file;
 mod text;
 
+pub use file::KeyRingLock;
+
 use crate::{Error, KeyRingError, envelope::ID_BYTES, random, xaes::KEY_BYTES};
 use std::{fmt, str::FromStr};
 use zeroize::Zeroizing;
