@@ -4,8 +4,8 @@
 use super::drain::{SLOW, SlowServer};
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Http3Client, Load, PATIENCE as LIMIT,
-    configuration::listener_at, curl, document, eventually, listener, output, ports, quadrille, serve,
-    succeed,
+    configuration::listener_at, curl, dns::DnsServer, document, eventually, listener, output, ports,
+    quadrille, serve, succeed,
 };
 use std::{
     net::{SocketAddr, TcpStream},
@@ -373,4 +373,40 @@ fn a_predecessor_that_is_not_the_parent_is_ignored() {
     command.args(["--respond", "right", "--cert"]).arg(&pair.chain).arg("--key").arg(&pair.key);
     let gateway = Gateway::start(command, 1);
     assert_eq!(curl(&gateway, &certificates, &[], "/"), "right");
+}
+
+/// The new process waits for a name to resolve, while a reload is requested.
+#[test]
+fn a_reload_during_the_start_of_a_new_process_is_made_by_the_process_that_serves() {
+    const NAME: &str = "web.quadrille.example";
+    let (certificates, dns) = (Certificates::new(), DnsServer::new());
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    dns.set(NAME, &[[127, 0, 0, 1]], 3600);
+    let text = |respond: &str| {
+        let listener = listener(&pair, &format!("respond: {respond}"));
+        let upstream = format!("web: {{servers: [\"{NAME}:1\"], dns_refresh: off}}");
+        let text = document(&[listener], &upstream);
+        format!("{text}resolver: {{servers: [\"{}\"], timeout: 30s}}\n", dns.address)
+    };
+    let file = Configuration::new(&text("one"));
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    dns.set_silent(true);
+    let before = dns.asked();
+    gateway.signal("USR2");
+    gateway.wait_for_log("starting a new process to take over");
+    eventually("the new process does not look up the name", || dns.asked() > before);
+    file.replace(&text("two"));
+    gateway.signal("HUP");
+    gateway.wait_for_log("the reload waits for the new process that is starting");
+    assert_eq!(curl(&gateway, &certificates, &[], "/"), "one");
+    dns.set_silent(false);
+    gateway.wait_for_log("a new process has taken over");
+    eventually("the new configuration is not in service", || {
+        curl(&gateway, &certificates, &[], "/") == "two"
+    });
+    // Ends the new process with the test.
+    let log = gateway.log();
+    let pid =
+        log.rsplit("taken over pid=").next().and_then(|rest| rest.lines().next()).expect("its process id");
+    succeed(Command::new("kill").arg(pid));
 }

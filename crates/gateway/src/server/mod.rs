@@ -100,7 +100,9 @@ pub fn serve(
                 },
                 () = deadline::reached(server.closing) => server.close_listeners(),
                 _ = signals.replace.recv() => server.start_successor(),
-                outcome = successor::outcome(&mut server.successor) => if server.is_replaced(outcome) { break },
+                outcome = successor::outcome(&mut server.successor) => {
+                    if server.is_replaced(outcome).await { break }
+                }
                 () = deadline::reached(server.leaving) => break,
                 _ = signals.terminate.recv() => if !server.waits_before_it_leaves() { break },
                 _ = signals.interrupt.recv() => break,
@@ -231,6 +233,10 @@ impl Server {
 
     /// Reads the configuration again and replaces the old one completely, or keeps it and logs the errors.
     async fn reload(&mut self, cause: &str) {
+        if let Some(successor) = &mut self.successor {
+            successor.reload = Some(cause.to_owned());
+            return tracing::info!(cause, "the reload waits for the new process that is starting");
+        }
         match self.reread().await {
             Ok(()) => {
                 last_reload::note(&[]);

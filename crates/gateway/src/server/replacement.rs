@@ -10,6 +10,7 @@ use crate::{
 };
 use quadrille_acme::KeyServers;
 use quadrille_config::model::Gateway;
+use rustix::process::{Pid, Signal, kill_process};
 use sd_notify::NotifyState;
 use std::{io, sync::Arc};
 
@@ -58,8 +59,8 @@ impl Server {
     }
 
     /// Leaves the sockets to the started process and returns true, if that is ready.
-    pub(super) fn is_replaced(&mut self, outcome: io::Result<u32>) -> bool {
-        let Some(Starting { shared, .. }) = self.successor.take() else { return false };
+    pub(super) async fn is_replaced(&mut self, outcome: io::Result<u32>) -> bool {
+        let Some(Starting { shared, reload, .. }) = self.successor.take() else { return false };
         let pid = match outcome {
             Ok(pid) => pid,
             Err(error) => {
@@ -67,12 +68,20 @@ impl Server {
                 let resumption = self.resumption.load();
                 let (model, fleet) = (self.configuration.load(), resumption.certificates.as_ref());
                 self.certificates.follow(&model, &self.cache.key_servers(), fleet);
+                drop((resumption, model));
+                if let Some(cause) = reload {
+                    self.reload(&cause).await;
+                }
                 return false;
             }
         };
         tracing::info!(pid, "a new process has taken over");
         if let Err(error) = sd_notify::notify(&[NotifyState::MainPid(pid)]) {
             tracing::warn!(%error, "cannot notify systemd of the new main process");
+        }
+        if reload.is_some() {
+            // It may have read the configuration before it changed.
+            reload_process(pid);
         }
         for (listener, ends) in shared {
             listener.hand_over(ends);
@@ -81,5 +90,13 @@ impl Server {
             endpoint.close();
         }
         true
+    }
+}
+
+/// Requests the new process to reload.
+fn reload_process(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    if let Some(Err(error)) = pid.map(|pid| kill_process(pid, Signal::HUP)) {
+        tracing::error!(%error, "cannot signal the new process to reload; send it SIGHUP");
     }
 }

@@ -12,11 +12,13 @@ pub(super) struct Starting {
     serves: Pin<Box<dyn Future<Output = io::Result<u32>>>>,
     /// Listeners whose sockets it has received.
     pub(super) shared: Vec<SharedListener>,
+    /// Cause of a reload that was requested since.
+    pub(super) reload: Option<String>,
 }
 
 impl Starting {
     pub(super) fn new(successor: Successor, shared: Vec<SharedListener>) -> Self {
-        Self { serves: Box::pin(successor.serves()), shared }
+        Self { serves: Box::pin(successor.serves()), shared, reload: None }
     }
 }
 
