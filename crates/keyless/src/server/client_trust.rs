@@ -50,7 +50,7 @@ impl VerifiedClients {
             if !context.verify_cert()? {
                 return Ok(Err(context.verify_result().err()));
             }
-            let all = context.chain().into_iter().flatten().map(|link| valid_for(link));
+            let all = context.chain().into_iter().flatten().map(valid_for);
             Ok(Ok(all.min().unwrap_or(Duration::ZERO)))
         });
         match verified.map_err(|error| error.to_string())? {
