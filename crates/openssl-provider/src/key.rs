@@ -3,7 +3,6 @@
 use crate::{
     batches, compute,
     error::{Failure, Reason},
-    keymgmt,
     process::{PerProcess, on_own_stack},
     remote::RemoteKey,
     rsa::decryption,
@@ -102,7 +101,11 @@ impl ProviderKey {
 
     fn derivation(&self) -> Result<Operation, Failure> {
         let public = self.public.pkey().public_key_to_der()?;
-        Ok(Operation::decrypt(&decryption::fixed_number(&public, keymgmt::longest(self.key_type()))?))
+        let size = match self.key_type() {
+            KeyType::Rsa { bits } => (bits as usize).div_ceil(8),
+            _ => 0,
+        };
+        Ok(Operation::decrypt(&decryption::fixed_number(&public, size)?))
     }
 
     /// Returns the secret of implicit rejection, after [`prepare_rejection`](Self::prepare_rejection).

@@ -1,7 +1,7 @@
 //! Verification of clients' certificates: by the handshake, and again when CAs or revocation lists have changed, so that
 //! a connection ends with its client's permission to open another one.
 
-use crate::ClientTrust;
+use crate::tls::ClientTrust;
 use boring::{
     asn1::Asn1Time,
     error::ErrorStack,

@@ -37,7 +37,10 @@ pub use keys::{KeyProblem, Keys, StoredKey};
 pub use quadrille_config::model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule};
 pub use threads::Threads;
 
-use crate::{ClientTrust, Credentials, tls};
+use crate::{
+    Credentials,
+    tls::{self, ClientTrust},
+};
 use arc_swap::ArcSwap;
 use audit::Audit;
 use boring::{error::ErrorStack, ssl::SslContext};

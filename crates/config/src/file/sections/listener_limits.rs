@@ -99,7 +99,7 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             "Maximum number of handshakes in flight. Each holds its buffers and may wait in the engine's \
                     queue, so more of them means more memory and a longer wait under overload, not more handshakes a \
                     second. Beyond it, a new handshake takes the place of the oldest that waits for its client, of \
-                    the network with most handshakes; if there is none, it is refused.",
+                    the network with most handshakes; without one, it is refused.",
             |field, limits| field.set(&mut limits.socket.handshakes, at_least_one),
             |limits| limits.socket.handshakes.into(),
         ),
