@@ -2,7 +2,7 @@
 //! others.
 
 use crate::{
-    admission::{self, EventLoop},
+    admission::{self, LoopAdmission},
     listener::{
         accept, acceptor::Acceptor, filter_chain::ActiveListener, quic, redirection::Destinations,
         serve::Worker,
@@ -50,7 +50,7 @@ pub(crate) fn start(
     index: usize,
     engine: Engine,
     shared: Shared,
-    admission: Arc<EventLoop>,
+    admission: Arc<LoopAdmission>,
     shutdown: watch::Receiver<bool>,
     running: mpsc::Sender<()>,
 ) -> io::Result<WorkerThread> {
@@ -70,11 +70,11 @@ async fn work(
     mut assignments: mpsc::UnboundedReceiver<Assignment>,
     engine: Engine,
     shared: Shared,
-    admission: Arc<EventLoop>,
+    admission: Arc<LoopAdmission>,
     shutdown: watch::Receiver<bool>,
 ) {
     tokio::spawn(BatchFlusher::new(engine));
-    tokio::spawn(admission::give_turns(Arc::clone(&admission)));
+    tokio::spawn(admission::run_yielding(Arc::clone(&admission)));
     let (alive, mut all_gone) = mpsc::channel(1);
     let worker = Worker {
         pool: ConnectionPool::new(),

@@ -74,7 +74,7 @@ impl Backlog {
 
     /// Announces the operation of a handshake that was admitted.
     pub(super) fn announce(&mut self, key_type: KeyType, now: Duration) {
-        self.turn_to(now);
+        self.advance_to(now);
         self.announced[0] += self.each(key_type, now);
     }
 
@@ -87,7 +87,7 @@ impl Backlog {
 
     /// Adds an operation that is submitted.
     pub(super) fn enter(&mut self, key_type: KeyType, urgent: bool, now: Duration) -> Pending {
-        self.turn_to(now);
+        self.advance_to(now);
         let time = self.each(key_type, now);
         let [new, old] = self.announced;
         let left = time.saturating_sub(old);
@@ -115,7 +115,7 @@ impl Backlog {
 
     /// Returns the queueing delay of a new handshake's operation behind the urgent operations, and behind all.
     pub(super) fn waits(&mut self, now: Duration) -> (Duration, Duration) {
-        self.turn_to(now);
+        self.advance_to(now);
         (self.urgent, self.all + self.announced[0] + self.announced[1])
     }
 
@@ -129,7 +129,7 @@ impl Backlog {
         Duration::from_secs_f64(1.0 / rate)
     }
 
-    fn turn_to(&mut self, now: Duration) {
+    fn advance_to(&mut self, now: Duration) {
         let slice = (now.as_nanos() / ANNOUNCED_FOR.as_nanos()) as u64;
         match slice.saturating_sub(self.slice) {
             0 => return,

@@ -28,7 +28,7 @@ struct Candidate {
 
 impl ShutOut {
     /// Records a rejected connection of this network. Returns whether the set of shut-out networks has changed.
-    pub(super) fn turned_away(&mut self, network: IpAddr, now: Duration) -> bool {
+    pub(super) fn count_rejection(&mut self, network: IpAddr, now: Duration) -> bool {
         let known = self.candidates.iter().position(|candidate| candidate.network == network);
         let index = known.unwrap_or_else(|| self.place_for(network, now));
         let candidate = &mut self.candidates[index];
@@ -84,10 +84,10 @@ mod tests {
     fn only_a_flood_is_shut_out_and_only_while_it_lasts() {
         let mut shut_out = ShutOut::default();
         for tick in 0..1000 {
-            assert!(!shut_out.turned_away(network(1), at(tick * 10)), "a hundred a second");
+            assert!(!shut_out.count_rejection(network(1), at(tick * 10)), "a hundred a second");
         }
         let now = 10_000;
-        let changes = (0..100).filter(|&tick| shut_out.turned_away(network(2), at(now + tick))).count();
+        let changes = (0..100).filter(|&tick| shut_out.count_rejection(network(2), at(now + tick))).count();
         assert_eq!((changes, shut_out.networks().collect::<Vec<_>>()), (1, vec![network(2)]));
         assert!(!shut_out.expire(at(now + 598)));
         assert!(shut_out.expire(at(now + 599)) && shut_out.networks().next().is_none());
@@ -97,8 +97,8 @@ mod tests {
     fn however_many_flood_few_are_kept() {
         let mut shut_out = ShutOut::default();
         for third in 0..=255 {
-            (0..OFTEN).for_each(|_| _ = shut_out.turned_away(network(third), at(u64::from(third))));
-            shut_out.turned_away(IpAddr::from([198, 51, third, 0]), at(u64::from(third)));
+            (0..OFTEN).for_each(|_| _ = shut_out.count_rejection(network(third), at(u64::from(third))));
+            shut_out.count_rejection(IpAddr::from([198, 51, third, 0]), at(u64::from(third)));
         }
         assert!(shut_out.candidates.len() == MOST && shut_out.networks().count() >= MOST - 1);
     }

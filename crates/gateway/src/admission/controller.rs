@@ -16,10 +16,10 @@ use std::time::Duration;
 /// Queueing delay of private-key operations beyond which unknown clients are rejected. It bounds the delay of
 /// admitted clients and is the time in which a burst may be worked off. Known clients bypass this queue.
 pub(super) const KEY_TARGET: Duration = Duration::from_millis(250);
-/// Delay of unknown clients' turns on an event loop beyond which they are rejected. Known clients do not wait for
-/// turns.
+/// Delay of unknown clients' steps on an event loop beyond which they are rejected. Known clients do not wait for
+/// steps.
 pub(super) const LOOP_TARGET: Duration = Duration::from_millis(50);
-/// Delay of a turn beyond which connections of unknown clients are closed on accept while there is a standing queue.
+/// Delay of a step beyond which connections of unknown clients are closed on accept while there is a standing queue.
 /// It is long enough to keep an event loop busy.
 const TURN_TARGET: Duration = Duration::from_millis(10);
 /// Multiple of a target for unknown clients: they were counted on accept, and are not rejected because of each other.
@@ -61,18 +61,18 @@ pub(super) struct Controller {
     calm: Duration,
     backlog: Backlog,
     keys: Congestion,
-    loops: Vec<EventLoop>,
+    loops: Vec<LoopState>,
     /// CPU time of a full and a resumed handshake on its event loop, in seconds.
     cpu: [f64; 2],
     unheard: u32,
 }
 
 #[derive(Clone, Copy)]
-struct EventLoop {
+struct LoopState {
     congestion: Congestion,
     /// Delay of ready tasks.
     front: Delay,
-    /// Additional delay of unknown clients, whose turns come after all ready tasks.
+    /// Additional delay of unknown clients, whose steps come after all ready tasks.
     behind: Delay,
 }
 
@@ -146,7 +146,7 @@ impl Controller {
     /// Creates a controller for the given numbers of event loops and compute threads.
     pub(super) fn new(event_loops: usize, compute_threads: usize) -> Self {
         let congestion = Congestion::new(LOOP_TARGET, INTERVAL);
-        let idle = EventLoop { congestion, front: Delay::default(), behind: Delay::default() };
+        let idle = LoopState { congestion, front: Delay::default(), behind: Delay::default() };
         Self {
             clients: Shares::new(CLIENTS),
             names: Shares::new(NAMES),
@@ -300,15 +300,15 @@ impl Controller {
     }
 
     /// Records that a task ready on this event loop at `now - delay` runs.
-    pub(super) fn turned(&mut self, event_loop: usize, delay: Duration, now: Duration) {
+    pub(super) fn ran(&mut self, event_loop: usize, delay: Duration, now: Duration) {
         if let Some(known) = self.loops.get_mut(event_loop) {
             known.front = Delay { delay, measured: now };
             known.congestion.observe(delay + known.behind.at(now), now);
         }
     }
 
-    /// Records that an unknown client ready on this event loop at `now - delay` gets its turn.
-    pub(super) fn turned_behind(&mut self, event_loop: usize, delay: Duration, now: Duration) {
+    /// Records that an unknown client ready on this event loop at `now - delay` gets its step.
+    pub(super) fn ran_behind(&mut self, event_loop: usize, delay: Duration, now: Duration) {
         if let Some(known) = self.loops.get_mut(event_loop) {
             known.behind = Delay { delay, measured: now };
             known.congestion.observe(delay + known.front.at(now), now);
@@ -374,7 +374,7 @@ impl Controller {
         self.loops.get(event_loop).is_some_and(|known| known.congestion.is_on(now))
     }
 
-    /// Returns the delay of a ready task until its turn, before unknown clients or as one of them.
+    /// Returns the delay of a ready task until its step, before unknown clients or as one of them.
     fn loop_delay(&self, event_loop: usize, first: bool, now: Duration) -> Duration {
         let Some(known) = self.loops.get(event_loop) else { return Duration::ZERO };
         known.front.at(now) + if first { Duration::ZERO } else { known.behind.at(now) }

@@ -10,28 +10,28 @@
 //! - `blocklist`: networks whose connections the kernel drops; `network`: the prefix that counts as one client.
 //! - `event_loop`, `engine_watch`: the interfaces to the rest of the gateway and to the engine.
 //! - `places`: bounded places for connections, fair by network.
-//! - `turns`, `in_turn`: on a busy event loop, handshakes of unknown clients run after all other tasks.
+//! - `step_queue`, `yielding`: on a busy event loop, handshakes of unknown clients run after all other tasks.
 
 mod backlog;
 mod blocklist;
 mod congestion;
 mod controller;
 mod engine_watch;
-mod event_loop;
-mod in_turn;
+mod loop_admission;
 mod network;
 mod places;
 mod recent_clients;
 mod shares;
 #[cfg(test)]
 mod simulation;
-mod turns;
+mod step_queue;
+mod yielding;
 
 pub(crate) use controller::Refusal;
 pub(crate) use engine_watch::EngineWatch;
-pub(crate) use event_loop::{EventLoop, Visit};
-pub(crate) use in_turn::{InTurn, give_turns};
+pub(crate) use loop_admission::{LoopAdmission, Visit};
 pub(crate) use places::{Holder, Place, Places};
+pub(crate) use yielding::{Yielding, run_yielding};
 
 use crate::telemetry::metrics;
 use backlog::Pending;

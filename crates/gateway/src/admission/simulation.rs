@@ -39,7 +39,7 @@ struct Simulation {
     urgent: VecDeque<Operation>,
     others: VecDeque<Operation>,
     computing: Option<(Duration, Operation)>,
-    turn: usize,
+    taken: usize,
     seen: HashMap<&'static str, Seen>,
     reasons: Vec<Refusal>,
 }
@@ -62,7 +62,7 @@ impl Simulation {
             urgent: VecDeque::new(),
             others: VecDeque::new(),
             computing: None,
-            turn: 0,
+            taken: 0,
             seen: HashMap::new(),
             reasons: Vec::new(),
         }
@@ -132,8 +132,8 @@ impl Simulation {
             self.seen.entry(label).or_default().waits.push(self.now - came);
         }
         if self.computing.is_none() {
-            self.turn += 1;
-            let (first, second) = match self.turn % 8 {
+            self.taken += 1;
+            let (first, second) = match self.taken % 8 {
                 0 => (&mut self.others, &mut self.urgent),
                 _ => (&mut self.urgent, &mut self.others),
             };

@@ -14,7 +14,7 @@ use super::{
     serve::{self, Worker},
 };
 use crate::{
-    admission::{Holder, InTurn, Place},
+    admission::{Holder, Place, Yielding},
     connection::Connection,
     process::file_limits,
     telemetry::metrics,
@@ -124,7 +124,7 @@ fn is_turned_away(
     }
     let config = active.config();
     config.knows_clients_by_address()
-        && worker.admission.turns_away(peer.ip(), || {
+        && worker.admission.rejects(peer.ip(), || {
             client_hello::wants_full_handshake(tcp).then(|| config.waits_for_compute())
         })
 }
@@ -201,7 +201,7 @@ fn spawn(
         occupant.shakes_hands(&visit);
         let ends = (client, local);
         let accepting = handshake::accept(transport, tls, &chain, &config, ends, began, Arc::clone(&visit));
-        let shaken = InTurn::new(&visit, Box::pin(accepting));
+        let shaken = Yielding::new(&visit, Box::pin(accepting));
         let limit = config.timeouts.handshake.saturating_sub(began.elapsed());
         let outcome = tokio::time::timeout(limit, shaken).await;
         drop(handshaking);

@@ -2,7 +2,7 @@
 //! and connections that the kernel can drop are not accepted at all.
 
 use super::{filter_chain::ActiveListener, packet_filter};
-use crate::admission::EventLoop;
+use crate::admission::LoopAdmission;
 use socket2::SockRef;
 use std::{
     io,
@@ -17,7 +17,7 @@ const REVIEWED_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) struct Acceptor {
     socket: AsyncFd<TcpListener>,
-    admission: Arc<EventLoop>,
+    admission: Arc<LoopAdmission>,
     /// Networks whose connections the kernel drops, as of `version`.
     dropped: Vec<IpAddr>,
     version: u64,
@@ -29,7 +29,7 @@ impl Acceptor {
     ///
     /// # Errors
     /// Returns an error if the event loop cannot register the socket.
-    pub(crate) fn new(socket: TcpListener, admission: &Arc<EventLoop>) -> io::Result<Self> {
+    pub(crate) fn new(socket: TcpListener, admission: &Arc<LoopAdmission>) -> io::Result<Self> {
         // A previous process may have left its filter attached.
         let _ = SockRef::from(&socket).detach_filter();
         // SAFETY: a listening socket keeps its descriptor until it is dropped, and it is not closed before.

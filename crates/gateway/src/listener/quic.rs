@@ -10,7 +10,7 @@ use super::{
     serve::{self, Worker},
 };
 use crate::{
-    admission::{EventLoop, Holder, Place, Visit},
+    admission::{Holder, LoopAdmission, Place, Visit},
     http::{self, HttpConnection},
     quic::{Closed, Code, Endpoint, Host, Link, Opening},
     telemetry::metrics,
@@ -62,7 +62,7 @@ struct Admitted {
 /// A client whose filter chain is found by its ClientHello.
 struct Newcomer {
     listener: Arc<ListenerConfig>,
-    admission: Arc<EventLoop>,
+    admission: Arc<LoopAdmission>,
     addresses: Addresses,
     began: Instant,
     /// Set once the ClientHello was read; `None` if no chain matches.
@@ -145,7 +145,7 @@ impl Host for Listening {
         let is_shut_out = is_proven
             && self.worker.admission.is_overloaded()
             && listener.knows_clients_by_address()
-            && self.worker.admission.turns_away(arrival.client.ip(), || None);
+            && self.worker.admission.rejects(arrival.client.ip(), || None);
         if is_shut_out {
             metrics::handshake_failed("refused");
             return None;

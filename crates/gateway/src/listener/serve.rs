@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     access,
-    admission::EventLoop,
+    admission::LoopAdmission,
     connection::Connection,
     http::{self, HttpConnection},
     process::file_limits::Descriptors,
@@ -38,7 +38,7 @@ pub(crate) struct Worker {
     /// Listeners of the process, for redirected connections.
     pub(crate) destinations: Arc<Destinations>,
     /// Admission control.
-    pub(crate) admission: Arc<EventLoop>,
+    pub(crate) admission: Arc<LoopAdmission>,
     /// Becomes true when the process drains.
     pub(crate) shutdown: watch::Receiver<bool>,
     /// Held by every connection; a drain is complete when no connection holds it.

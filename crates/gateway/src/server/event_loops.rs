@@ -1,7 +1,7 @@
 //! Event loops of a process, and their shared state.
 
 use crate::{
-    admission::{Admission, EventLoop},
+    admission::{Admission, LoopAdmission},
     listener::redirection::Destinations,
     process::{engine, file_limits::Descriptors},
     worker::{self, Shared, WorkerThread},
@@ -32,7 +32,7 @@ pub(super) fn start_workers(
     let shared = Shared { descriptors, destinations: Arc::clone(destinations) };
     (0..event_loops(model)?)
         .map(|index| {
-            let admission = EventLoop::new(admission, index);
+            let admission = LoopAdmission::new(admission, index);
             worker::start(index, engine.clone(), shared.clone(), admission, shutdown.clone(), running.clone())
         })
         .collect()

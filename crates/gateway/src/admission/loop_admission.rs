@@ -4,7 +4,7 @@ use super::{
     Admission, Cost, PendingOperation, Refusal,
     controller::{Admitted, Arrival, Door, Work},
     network,
-    turns::Turns,
+    step_queue::StepQueue,
 };
 use quadrille_engine::{KeyType, Priority};
 use std::{
@@ -18,23 +18,23 @@ use std::{
 
 /// Interval between measurements of an event loop's delay.
 const MEASURED_EVERY: Duration = Duration::from_millis(10);
-/// Delay from which on unknown clients take turns.
+/// Delay from which on unknown clients take steps.
 const BUSY: Duration = Duration::from_millis(2);
 
 /// Admission state of an event loop.
-pub(crate) struct EventLoop {
+pub(crate) struct LoopAdmission {
     admission: Arc<Admission>,
     index: usize,
     /// Time of the last delay measurement, in nanoseconds since the epoch of [`Admission`].
     measured: AtomicU64,
-    /// Whether unknown clients take turns.
+    /// Whether unknown clients take steps.
     busy: AtomicBool,
-    turns: Turns,
+    steps: StepQueue,
 }
 
 /// Admission state of a handshake.
 pub(crate) struct Visit {
-    event_loop: Arc<EventLoop>,
+    event_loop: Arc<LoopAdmission>,
     client: u64,
     accepted: Instant,
     /// Deadline; without one the handshake continues, however long it waits.
@@ -54,10 +54,10 @@ struct Decision {
     work: Work,
 }
 
-impl EventLoop {
+impl LoopAdmission {
     pub(crate) fn new(admission: &Arc<Admission>, index: usize) -> Arc<Self> {
-        let (measured, busy, turns) = (AtomicU64::new(0), AtomicBool::new(false), Turns::default());
-        Arc::new(Self { admission: Arc::clone(admission), index, measured, busy, turns })
+        let (measured, busy, steps) = (AtomicU64::new(0), AtomicBool::new(false), StepQueue::default());
+        Arc::new(Self { admission: Arc::clone(admission), index, measured, busy, steps })
     }
 
     /// Records an accepted connection. At intervals, measures the delay of ready tasks.
@@ -75,19 +75,19 @@ impl EventLoop {
             tokio::task::yield_now().await;
             let now = this.admission.now();
             let delay = now.saturating_sub(began);
-            this.busy.store(delay >= BUSY || !this.turns.is_empty(), Ordering::Relaxed);
-            this.admission.state().controller.turned(this.index, delay, now);
+            this.busy.store(delay >= BUSY || !this.steps.is_empty(), Ordering::Relaxed);
+            this.admission.state().controller.ran(this.index, delay, now);
         }));
     }
 
-    /// Returns whether there is a standing queue, so that [`Self::turns_away`] has to be consulted.
+    /// Returns whether there is a standing queue, so that [`Self::rejects`] has to be consulted.
     pub(crate) fn is_overloaded(&self) -> bool {
         self.admission.is_overloaded()
     }
 
     /// Returns whether to close a connection from this address before the event loop serves it. `full` inspects the
     /// data received: for a full handshake, it returns whether this will wait for a compute thread.
-    pub(crate) fn turns_away(&self, address: IpAddr, full: impl FnOnce() -> Option<bool>) -> bool {
+    pub(crate) fn rejects(&self, address: IpAddr, full: impl FnOnce() -> Option<bool>) -> bool {
         let (client, now) = (self.admission.client(address), self.admission.now());
         let mut state = self.admission.state();
         let door = state.controller.door(client, self.index, now);
@@ -95,7 +95,7 @@ impl EventLoop {
         match door {
             Door::Open => return false,
             Door::Closed => {
-                self.admission.note_shut_out(state.shut_out.turned_away(network::of(address), now));
+                self.admission.note_shut_out(state.shut_out.count_rejection(network::of(address), now));
                 self.admission.refused(state, Refusal::ClientShare, now);
             }
             Door::ForSessions | Door::ForSessionsAndKeysInPlace => {
@@ -138,13 +138,13 @@ impl EventLoop {
         Arc::new(Visit { event_loop, client, accepted, deadline, decision, reconsidered, computing })
     }
 
-    /// Records that an unknown client has waited this long for its turn.
-    pub(super) fn turned_behind(&self, delay: Duration, now: Duration) {
-        self.admission.state().controller.turned_behind(self.index, delay, now);
+    /// Records that an unknown client has waited this long for its step.
+    pub(super) fn ran_behind(&self, delay: Duration, now: Duration) {
+        self.admission.state().controller.ran_behind(self.index, delay, now);
     }
 
-    pub(super) fn turns(&self) -> &Turns {
-        &self.turns
+    pub(super) fn steps(&self) -> &StepQueue {
+        &self.steps
     }
 
     pub(super) fn now(&self) -> Duration {
@@ -195,7 +195,7 @@ impl Visit {
         self.reconsidered.get().copied().or_else(|| Some(self.decision.get()?.outcome))
     }
 
-    /// Returns whether the handshake runs without waiting for turns: the event loop is not busy, the client is known,
+    /// Returns whether the handshake runs without waiting for steps: the event loop is not busy, the client is known,
     /// it resumes a session, or it was rejected and is about to end.
     pub(super) fn goes_first(&self) -> bool {
         let admission = self.admission();
@@ -231,7 +231,7 @@ impl Visit {
     /// Records its submitted private-key operation. Keep the returned guard until it completes or is canceled.
     pub(crate) fn enter(&self, key_type: KeyType, priority: Priority) -> PendingOperation {
         if priority == Priority::Urgent {
-            self.event_loop.turns.expect_compute();
+            self.event_loop.steps.expect_compute();
         }
         self.admission().enter(key_type, priority == Priority::Urgent)
     }
@@ -262,7 +262,7 @@ impl Visit {
         self.admission().state().controller.measured(resumed, cpu);
     }
 
-    pub(super) fn event_loop(&self) -> &EventLoop {
+    pub(super) fn event_loop(&self) -> &LoopAdmission {
         &self.event_loop
     }
 

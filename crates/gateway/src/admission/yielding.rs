@@ -2,11 +2,11 @@
 //!
 //! Tokio polls in FIFO order. With many unknown clients ready at any time, a known client, or a request on an open
 //! connection, would wait for all of them at each of its steps. An unknown client therefore takes a step only when it
-//! has a turn. Several get a turn together, after all ready tasks, and after the kernel was polled for more.
+//! has a step. Several get a step together, after all ready tasks, and after the kernel was polled for more.
 
 use super::{
-    event_loop::{EventLoop, Visit},
-    turns::Place,
+    loop_admission::{LoopAdmission, Visit},
+    step_queue::Place,
 };
 use std::{
     future::{Future, poll_fn},
@@ -16,42 +16,42 @@ use std::{
 };
 
 /// A handshake that yields to others where required.
-pub(crate) struct InTurn<F> {
+pub(crate) struct Yielding<F> {
     visit: Arc<Visit>,
     place: Arc<Place>,
     handshake: F,
 }
 
-impl<F> InTurn<F> {
+impl<F> Yielding<F> {
     pub(crate) fn new(visit: &Arc<Visit>, handshake: F) -> Self {
         Self { visit: Arc::clone(visit), place: Arc::default(), handshake }
     }
 }
 
-impl<F: Future + Unpin> Future for InTurn<F> {
+impl<F: Future + Unpin> Future for Yielding<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.visit.goes_first() || self.place.take_turn() {
+        if self.visit.goes_first() || self.place.take_step() {
             return Pin::new(&mut self.handshake).poll(context);
         }
         let event_loop = self.visit.event_loop();
-        event_loop.turns().wait(&self.place, context.waker(), event_loop.now());
+        event_loop.steps().wait(&self.place, context.waker(), event_loop.now());
         Poll::Pending
     }
 }
 
-/// Gives turns on the event loop that it is spawned on, as long as it runs.
-pub(crate) async fn give_turns(event_loop: Arc<EventLoop>) {
-    let turns = event_loop.turns();
+/// Gives steps on the event loop that it is spawned on, as long as it runs.
+pub(crate) async fn run_yielding(event_loop: Arc<LoopAdmission>) {
+    let steps = event_loop.steps();
     loop {
-        poll_fn(|context| turns.poll_waiting(context)).await;
+        poll_fn(|context| steps.poll_waiting(context)).await;
         // Runs after all ready tasks, and those that the kernel has events for.
         tokio::task::yield_now().await;
-        turns.yield_to_compute();
+        steps.yield_to_compute();
         let now = event_loop.now();
-        if let Some(since) = turns.give() {
-            event_loop.turned_behind(now.saturating_sub(since), now);
+        if let Some(since) = steps.give() {
+            event_loop.ran_behind(now.saturating_sub(since), now);
         }
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     /// once, and the last to begin is known.
     fn order(overloaded: bool) -> Vec<u8> {
         let admission = Admission::new(1, 1);
-        let event_loop = EventLoop::new(&admission, 0);
+        let event_loop = LoopAdmission::new(&admission, 0);
         let address = |network| IpAddr::V4(Ipv4Addr::new(192, 0, network, 1));
         let visit =
             |network| event_loop.visit(address(network), Instant::now(), Some(Duration::from_secs(3)));
@@ -92,7 +92,7 @@ mod tests {
         let done = Arc::new(Mutex::new(Vec::new()));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            tokio::spawn(give_turns(Arc::clone(&event_loop)));
+            tokio::spawn(run_yielding(Arc::clone(&event_loop)));
             let handshakes = (0..100).chain([known]).map(|network| {
                 let done = Arc::clone(&done);
                 let steps = Box::pin(async move {
@@ -101,7 +101,7 @@ mod tests {
                     }
                     done.lock().unwrap().push(network);
                 });
-                tokio::spawn(InTurn::new(&visit(network), steps))
+                tokio::spawn(Yielding::new(&visit(network), steps))
             });
             for handshake in handshakes.collect::<Vec<_>>() {
                 handshake.await.unwrap();

@@ -1,4 +1,4 @@
-//! Queue of the handshakes that take turns on an event loop, after all other tasks.
+//! Queue of the handshakes that take steps on an event loop, after all other tasks.
 
 use futures_util::task::AtomicWaker;
 use std::{
@@ -11,17 +11,17 @@ use std::{
     time::Duration,
 };
 
-/// Number of handshakes that get a turn together: as many as lanes compute together, and not more, because all others
+/// Number of handshakes that get a step together: as many as lanes compute together, and not more, because all others
 /// wait for them.
 const TOGETHER: usize = 8;
 
-/// Handshakes waiting for a turn on one event loop.
+/// Handshakes waiting for a step on one event loop.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(super) struct StepQueue {
     waiting: Mutex<VecDeque<Waiting>>,
-    /// Waker of the task that gives turns.
+    /// Waker of the task that gives steps.
     giver: AtomicWaker,
-    /// Whether a handshake that goes first has submitted a private-key operation since the last turn.
+    /// Whether a handshake that goes first has submitted a private-key operation since the last step.
     compute_first: AtomicBool,
 }
 
@@ -36,18 +36,18 @@ struct Waiting {
 pub(super) struct Place {
     waker: AtomicWaker,
     waits: AtomicBool,
-    has_turn: AtomicBool,
+    may_step: AtomicBool,
 }
 
 impl Place {
-    /// Returns whether it has a turn, and uses it.
-    pub(super) fn take_turn(&self) -> bool {
-        self.has_turn.swap(false, Ordering::AcqRel)
+    /// Returns whether it has a step, and uses it.
+    pub(super) fn take_step(&self) -> bool {
+        self.may_step.swap(false, Ordering::AcqRel)
     }
 }
 
-impl Turns {
-    /// Queues this place since `now`, unless it is queued already; its task is woken when it has a turn.
+impl StepQueue {
+    /// Queues this place since `now`, unless it is queued already; its task is woken when it has a step.
     pub(super) fn wait(&self, place: &Arc<Place>, waker: &Waker, now: Duration) {
         place.waker.register(waker);
         if !place.waits.swap(true, Ordering::AcqRel) {
@@ -66,11 +66,11 @@ impl Turns {
         if self.is_empty() { Poll::Pending } else { Poll::Ready(()) }
     }
 
-    /// Gives a turn to the first [`TOGETHER`] places; returns since when the last of them has waited.
+    /// Gives a step to the first [`TOGETHER`] places; returns since when the last of them has waited.
     pub(super) fn give(&self) -> Option<Duration> {
         let mut last = None;
         for Waiting { place, since } in std::iter::from_fn(|| self.next()).take(TOGETHER) {
-            place.has_turn.store(true, Ordering::Release);
+            place.may_step.store(true, Ordering::Release);
             place.waits.store(false, Ordering::Release);
             place.waker.wake();
             last = Some(since);
@@ -116,33 +116,33 @@ mod tests {
     }
 
     #[test]
-    fn turns_come_in_order_some_at_a_time() {
-        let turns = Turns::default();
+    fn steps_are_taken_in_order_some_at_a_time() {
+        let steps = StepQueue::default();
         let places: Vec<Arc<Place>> = (0..20).map(|_| Arc::default()).collect();
         for (time, place) in places.iter().enumerate() {
-            turns.wait(place, Waker::noop(), at(time as u64));
+            steps.wait(place, Waker::noop(), at(time as u64));
         }
         // A task that is woken for another reason neither loses its place nor gets another.
-        turns.wait(&places[0], Waker::noop(), at(50));
-        let with_turn =
-            |from: usize, to: usize| places[from..to].iter().filter(|place| place.take_turn()).count();
+        steps.wait(&places[0], Waker::noop(), at(50));
+        let with_step =
+            |from: usize, to: usize| places[from..to].iter().filter(|place| place.take_step()).count();
         for (last, from, to) in [(7, 0, 8), (15, 8, 16), (19, 16, 20)] {
-            assert_eq!(turns.give(), Some(at(last)));
-            assert_eq!((with_turn(from, to), with_turn(0, 20)), (to - from, 0));
+            assert_eq!(steps.give(), Some(at(last)));
+            assert_eq!((with_step(from, to), with_step(0, 20)), (to - from, 0));
         }
-        assert_eq!((turns.give(), turns.is_empty()), (None, true));
-        turns.wait(&places[0], Waker::noop(), at(60));
-        assert_eq!((turns.give(), with_turn(0, 20)), (Some(at(60)), 1));
+        assert_eq!((steps.give(), steps.is_empty()), (None, true));
+        steps.wait(&places[0], Waker::noop(), at(60));
+        assert_eq!((steps.give(), with_step(0, 20)), (Some(at(60)), 1));
     }
 
     #[test]
-    fn a_dropped_handshake_takes_no_turn() {
-        let turns = Turns::default();
+    fn a_dropped_handshake_takes_no_step() {
+        let steps = StepQueue::default();
         for _ in 0..100 {
-            turns.wait(&Arc::default(), Waker::noop(), at(0));
+            steps.wait(&Arc::default(), Waker::noop(), at(0));
         }
         let place = Arc::default();
-        turns.wait(&place, Waker::noop(), at(1));
-        assert_eq!((turns.give(), place.take_turn()), (Some(at(1)), true));
+        steps.wait(&place, Waker::noop(), at(1));
+        assert_eq!((steps.give(), place.take_step()), (Some(at(1)), true));
     }
 }
