@@ -171,7 +171,7 @@ const REFERENCES: &[Case] = &[
         "q.yaml:1: listeners[0].routes[0].mirror: tcp mode has no `mirror`; remove it, or use `mode: http`",
     ),
     (
-        "mode: tcp, routes: [{upstream: web, sticky: [{by: client}]}]",
+        "mode: tcp, routes: [{upstream: web, sticky: [client_ip]}]",
         "q.yaml:1: listeners[0].routes[0].sticky: tcp mode has no `sticky`; remove it, or use `mode: http`",
     ),
     (
