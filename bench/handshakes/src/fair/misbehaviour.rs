@@ -21,7 +21,7 @@ use super::{
 /// A kind of misbehaviour: connections that all do the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Misbehaviour {
-    /// What the clients do.
+    /// Description of what the clients do, for the table.
     pub name: &'static str,
     /// Number of connections.
     connections: usize,

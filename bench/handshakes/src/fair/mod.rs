@@ -20,7 +20,7 @@ use std::{
     fmt,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Result, anyhow};
@@ -155,19 +155,5 @@ impl fmt::Display for Row {
             self.beside.requests,
             self.ended
         )
-    }
-}
-
-/// Counts down to a time, for loops that check a condition on the way.
-#[derive(Clone, Copy)]
-struct Until(Instant);
-
-impl Until {
-    fn after(time: Duration) -> Self {
-        Self(Instant::now() + time)
-    }
-
-    fn is_over(self) -> bool {
-        Instant::now() >= self.0
     }
 }

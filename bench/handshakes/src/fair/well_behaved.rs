@@ -11,10 +11,7 @@ use anyhow::{Result, anyhow};
 use boring::ssl::SslStream;
 use hdrhistogram::Histogram;
 
-use super::{
-    Until,
-    tls::{receive, send, tcp, tls},
-};
+use super::tls::{receive, send, tcp, tls};
 
 /// Requests per second on all connections together.
 const RATE: f64 = 200.0;
@@ -123,6 +120,20 @@ fn read_response(stream: &mut impl Read, until: Until) -> io::Result<()> {
 fn raise_priority() {
     const NICENESS: i32 = -15;
     let _ = rustix::process::setpriority_process(None, NICENESS);
+}
+
+/// Counts down to a time, for loops that check a condition on the way.
+#[derive(Clone, Copy)]
+struct Until(Instant);
+
+impl Until {
+    fn after(time: Duration) -> Self {
+        Self(Instant::now() + time)
+    }
+
+    fn is_over(self) -> bool {
+        Instant::now() >= self.0
+    }
 }
 
 #[cfg(test)]
