@@ -18,6 +18,20 @@ pub enum HeaderChange {
     Remove(HeaderName),
 }
 
+impl HeaderChange {
+    /// Returns the name of the header that it changes.
+    pub fn name(&self) -> &HeaderName {
+        match self {
+            Self::Append(name, _)
+            | Self::AddIfAbsent(name, _)
+            | Self::Set(name, _)
+            | Self::Overwrite(name, _)
+            | Self::Replace(name, _)
+            | Self::Remove(name) => name,
+        }
+    }
+}
+
 /// The value of a header, with variables that are substituted for each request. An empty result adds no header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeaderText(pub Vec<HeaderPart>);

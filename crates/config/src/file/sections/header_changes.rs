@@ -238,19 +238,8 @@ pub(super) fn show(changes: &[HeaderChange]) -> Value {
     list(changes.iter().map(|change| HEADER_CHANGE.show(change)))
 }
 
-fn name_of(change: &HeaderChange) -> &HeaderName {
-    match change {
-        HeaderChange::Append(name, _)
-        | HeaderChange::AddIfAbsent(name, _)
-        | HeaderChange::Set(name, _)
-        | HeaderChange::Overwrite(name, _)
-        | HeaderChange::Replace(name, _)
-        | HeaderChange::Remove(name) => name,
-    }
-}
-
 fn named(change: &HeaderChange, is_this: fn(&HeaderChange) -> bool) -> Value {
-    if is_this(change) { name_of(change).as_str().into() } else { Value::Null }
+    if is_this(change) { change.name().as_str().into() } else { Value::Null }
 }
 
 fn show_value(change: &HeaderChange) -> Value {

@@ -62,18 +62,6 @@ pub(crate) fn apply(headers: &mut HeaderMap, answer: bool, changes: &[HeaderChan
     }
 }
 
-/// Returns the names that these changes concern.
-pub(crate) fn names(changes: &[HeaderChange]) -> impl Iterator<Item = &HeaderName> {
-    changes.iter().map(|change| match change {
-        HeaderChange::Append(name, _)
-        | HeaderChange::AddIfAbsent(name, _)
-        | HeaderChange::Set(name, _)
-        | HeaderChange::Overwrite(name, _)
-        | HeaderChange::Replace(name, _)
-        | HeaderChange::Remove(name) => name,
-    })
-}
-
 impl<'a> Variables<'a> {
     /// Creates the variables of a request to this upstream, whose name may be empty.
     pub(crate) fn new(request: &'a Request, connection: &'a Connection, upstream: &'a str) -> Self {

@@ -1,6 +1,5 @@
 //! Request routing: by host, then in the order of the host's routes.
 
-use super::header_changes;
 use crate::{
     host_map::{HostMap, lower_case},
     http::{
@@ -192,7 +191,7 @@ impl ChangedHeaders {
 }
 
 fn names<'a>(changes: impl Iterator<Item = &'a Vec<HeaderChange>>) -> Option<Arc<[HeaderName]>> {
-    let names: Vec<_> = changes.flat_map(|changes| header_changes::names(changes)).cloned().collect();
+    let names: Vec<_> = changes.flat_map(|changes| changes.iter()).map(HeaderChange::name).cloned().collect();
     (!names.is_empty()).then(|| names.into())
 }
 
