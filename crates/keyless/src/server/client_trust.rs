@@ -9,7 +9,8 @@ use boring::{
     stack::Stack,
     x509::{X509, X509Ref, X509StoreContext, store::X509Store},
 };
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use quadrille_unix_time::unix_now;
+use std::time::{Duration, Instant};
 
 /// Verifier of clients' certificates.
 pub(super) struct VerifiedClients {
@@ -65,8 +66,7 @@ impl VerifiedClients {
 fn valid_for(certificate: &X509Ref) -> Duration {
     /// Sufficient for certificates without an end, and small enough to be added to the clock.
     const LONG: Duration = Duration::from_secs(86_400 * 365);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(now.as_secs()).ok().and_then(|now| Asn1Time::from_unix(now).ok());
+    let now = Asn1Time::from_unix(unix_now()).ok();
     let left = now.and_then(|now| now.diff(certificate.not_after()).ok());
     let seconds = left.map_or(0, |left| i64::from(left.days) * 86_400 + i64::from(left.secs));
     // The certificate is valid in the second of its end (RFC 5280 section 4.1.2.5).

@@ -25,7 +25,7 @@ use quadrille_config::{
     model::{AltName, ClientCheck},
 };
 use quadrille_pem::RevocationLists;
-use quadrille_unix_time::since_epoch;
+use quadrille_unix_time::unix_now;
 use std::sync::Arc;
 
 /// Verifier of client certificates.
@@ -140,7 +140,7 @@ fn is_anchor_without_list(context: &mut X509StoreContextRef) -> bool {
 /// Limits the lifetime of the new session to the certificate's, as resumption does not verify it again. The time
 /// counts from the handshake that authenticated the client, however often the session is renewed.
 fn end_session_with(certificate: &X509Ref, ssl: &SslRef) {
-    let now = i64::try_from(since_epoch().as_secs()).ok().and_then(|now| Asn1Time::from_unix(now).ok());
+    let now = Asn1Time::from_unix(unix_now()).ok();
     let left = now.and_then(|now| now.diff(certificate.not_after()).ok());
     let left = left.map_or(0, |left| i64::from(left.days) * 86_400 + i64::from(left.secs));
     // SAFETY: the connection is live, and its session is this handshake's own until the handshake is complete.
