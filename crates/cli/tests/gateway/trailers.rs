@@ -1,7 +1,7 @@
 //! Trailers of requests and responses: no trailer takes the place of a header that the gateway decides about.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Http3Client, document,
+    Certificates, Configuration, Connector, Gateway, Http3Client, accept, document,
     frames::{DATA, Frames},
     http3::Answer,
     listener, ports,
@@ -146,25 +146,13 @@ fn section(reader: &mut BufReader<TcpStream>) -> Option<String> {
 
 /// Starts an HTTP/2 server that responds to each request with its trailers.
 fn http2_server() -> SocketAddr {
-    let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
-    let listener = TcpListener::bind(address).expect("a port");
-    listener.set_nonblocking(true).expect("a socket");
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(async move {
-                    let mut connection = h2::server::Builder::new().handshake(stream).await.ok()?;
-                    while let Some(Ok((request, respond))) = connection.accept().await {
-                        tokio::spawn(tell_trailers(request, respond));
-                    }
-                    Some(())
-                });
-            }
-        });
-    });
-    address
+    accept(|stream| async move {
+        let mut connection = h2::server::Builder::new().handshake(stream).await.ok()?;
+        while let Some(Ok((request, respond))) = connection.accept().await {
+            tokio::spawn(tell_trailers(request, respond));
+        }
+        Some(())
+    })
 }
 
 async fn tell_trailers(

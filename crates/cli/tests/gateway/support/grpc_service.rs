@@ -1,39 +1,23 @@
 //! gRPC services with one unary method.
 
-use super::ports;
+use super::accept;
 use h2::server::SendResponse;
-use std::{
-    io::Cursor,
-    net::{SocketAddr, TcpListener},
-    thread,
-};
+use std::{io::Cursor, net::SocketAddr};
 
 /// Returns a method's response to a message; `None` is `UNAVAILABLE`.
 pub type Method = fn(&[u8]) -> Option<Vec<u8>>;
 
 /// Starts a service whose method has this path. Serves until the process ends.
 pub fn grpc_service(path: &'static str, method: Method) -> SocketAddr {
-    let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
-    let listener = TcpListener::bind(address).expect("a port");
-    listener.set_nonblocking(true).expect("a socket");
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(async move {
-                    let Ok(mut connection) = h2::server::Builder::new().handshake(stream).await else {
-                        return;
-                    };
-                    while let Some(Ok((request, respond))) = connection.accept().await {
-                        assert_eq!(request.uri().path(), path);
-                        tokio::spawn(call(method, request, respond));
-                    }
-                });
-            }
-        });
-    });
-    address
+    accept(move |stream| async move {
+        let Ok(mut connection) = h2::server::Builder::new().handshake(stream).await else {
+            return;
+        };
+        while let Some(Ok((request, respond))) = connection.accept().await {
+            assert_eq!(request.uri().path(), path);
+            tokio::spawn(call(method, request, respond));
+        }
+    })
 }
 
 async fn call(

@@ -1,16 +1,15 @@
 //! An HTTP/2 server without TLS that stalls, hangs or streams, by the path of the request.
 
-use super::ports;
+use super::accept;
 use h2::{RecvStream, SendStream, server::SendResponse};
 use std::{
     future::{pending, poll_fn},
     io::Cursor,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    thread,
 };
 
 type Data = Cursor<Vec<u8>>;
@@ -34,20 +33,11 @@ struct Seen {
 impl Http2Server {
     /// Starts a server that allows this number of concurrent streams on a connection.
     pub fn allowing(streams: u32) -> Self {
-        let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
-        let listener = TcpListener::bind(address).expect("a port");
-        listener.set_nonblocking(true).expect("a socket");
         let seen = Arc::<Seen>::default();
         let shared = Arc::clone(&seen);
-        thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.expect("a runtime").block_on(async {
-                let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-                while let Ok((stream, _)) = listener.accept().await {
-                    shared.connections.fetch_add(1, Ordering::Relaxed);
-                    tokio::spawn(serve(stream, streams, Arc::clone(&shared)));
-                }
-            });
+        let address = accept(move |stream| {
+            shared.connections.fetch_add(1, Ordering::Relaxed);
+            serve(stream, streams, Arc::clone(&shared))
         });
         Self { address, seen }
     }

@@ -1,5 +1,6 @@
 //! Helpers of all gateway tests: a running gateway, certificates, and client commands.
 
+mod accept;
 mod authorization;
 pub mod browser;
 mod certificates;
@@ -30,6 +31,7 @@ mod returning;
 mod slow;
 mod token;
 
+pub use accept::accept;
 pub use authorization::{grpc_authorization, http_authorization};
 pub use browser::Browser;
 pub use certificates::{Certificates, Pair};
