@@ -5,16 +5,17 @@ use std::{env, fs, path::Path, process::Command};
 fn main() {
     // Redirects BoringSSL's encoding of public keys to `src/public_key_encoding.rs`.
     println!("cargo::rustc-link-arg-bins=-Wl,--wrap=EVP_marshal_public_key");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Relative to the package, because another clone that shares the target directory may have compiled this program.
+    let root = Path::new("../..");
     println!("cargo::rerun-if-env-changed=QUADRILLE_COMMIT");
     println!("cargo::rerun-if-changed={}", root.join("Cargo.lock").display());
     let head = root.join(".git/logs/HEAD");
     if head.exists() {
         println!("cargo::rerun-if-changed={}", head.display());
     }
-    let commit = env::var("QUADRILLE_COMMIT").ok().or_else(|| commit(&root));
+    let commit = env::var("QUADRILLE_COMMIT").ok().or_else(|| commit(root));
     println!("cargo::rustc-env=QUADRILLE_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
-    let boring = locked_version(&root, "boring-sys").unwrap_or_else(|| "unknown".to_owned());
+    let boring = locked_version(root, "boring-sys").unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=QUADRILLE_BORING_SYS={boring}");
 }
 

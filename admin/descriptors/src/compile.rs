@@ -57,7 +57,7 @@ const APART: &str = "envoy/extensions/filters/http/local_ratelimit/v3/local_rate
 /// Returns the entries and their transitive imports, in import order.
 pub(crate) fn compiled(protos: &Path) -> Result<FileDescriptorSet, String> {
     let mut roots: Vec<_> = ROOTS.iter().map(|root| protos.join(root)).collect();
-    roots.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("proto"));
+    roots.push(package().join("proto"));
     let mut all = compile(&roots, ENTRIES)?;
     for file in compile(&roots, &[APART])?.file {
         if !all.file.iter().any(|known| known.name == file.name) {
@@ -65,6 +65,12 @@ pub(crate) fn compiled(protos: &Path) -> Result<FileDescriptorSet, String> {
         }
     }
     Ok(all)
+}
+
+/// Returns this package's folder. Cargo provides it at run time; the folder at compile time may belong to another clone that
+/// shares the target directory.
+pub(crate) fn package() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets this for all programs it runs").into()
 }
 
 fn compile(roots: &[PathBuf], entries: &[&str]) -> Result<FileDescriptorSet, String> {

@@ -54,7 +54,7 @@ fn make(protos: &Path) -> Result<Vec<u8>, String> {
 }
 
 fn embedded() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/xds/src/decode/envoy.descriptors")
+    compile::package().join("../../crates/xds/src/decode/envoy.descriptors")
 }
 
 #[cfg(test)]

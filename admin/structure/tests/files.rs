@@ -42,6 +42,23 @@ fn generated_files_exist() {
     }
 }
 
+/// `cargo` takes a program of another clone that shares the target directory for fresh, and that clone may be gone.
+#[test]
+fn no_program_contains_the_path_of_its_clone() {
+    // In two halves, because this file is checked too.
+    let compiled =
+        [concat!("env!(\"CARGO_MANIFEST", "_DIR\")"), concat!("env!(\"CARGO_MANIFEST", "_PATH\")")];
+    for file in files_with("rs") {
+        let text = text(&file).expect("sources are UTF-8");
+        assert!(
+            !compiled.iter().any(|variable| text.contains(variable)),
+            "{} is compiled with the path of its clone: tests and build scripts run in their package's folder, so name \
+             files relative to it; other programs read the variable at run time",
+            file.display()
+        );
+    }
+}
+
 #[test]
 fn no_paths_of_a_machine() {
     for file in files() {

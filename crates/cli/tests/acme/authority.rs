@@ -73,8 +73,8 @@ impl Pebble {
 
     /// Prepares everything except the authority itself, which is down.
     pub fn prepare() -> Option<Self> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install-tools.sh");
-        let installed = Command::new("bash").arg(script).arg("pebble").output().expect("bash");
+        let installed =
+            Command::new("bash").args(["../../scripts/install-tools.sh", "pebble"]).output().expect("bash");
         if !installed.status.success() {
             let why = String::from_utf8_lossy(&installed.stderr);
             let _ = writeln!(std::io::stderr(), "SKIPPED: pebble cannot be built: {why}");

@@ -23,7 +23,7 @@ const REPLACED: &[(&str, &str)] =
 
 /// Returns the pages with their complete configurations, which have listeners.
 fn configurations() -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new("../..");
     let guide = std::fs::read_dir(root.join("docs/guide")).expect("the guide");
     let pages = guide.map(|entry| entry.expect("an entry").path()).chain([root.join("README.md")]);
     let pages = pages.filter(|page| page.extension().is_some_and(|extension| extension == "md"));

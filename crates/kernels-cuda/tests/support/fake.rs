@@ -67,7 +67,7 @@ impl Fake {
 
 /// Returns the library, compiled if its sources have changed.
 fn built() -> PathBuf {
-    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels-cuda");
+    let home = Path::new("../kernels-cuda");
     let mut hasher = DefaultHasher::new();
     for folder in ["kernel", "tests/fake"] {
         let mut paths: Vec<_> = fs::read_dir(home.join(folder))

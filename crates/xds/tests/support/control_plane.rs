@@ -129,7 +129,6 @@ fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     PROGRAM
         .get_or_init(|| {
-            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../xds/tests/control-plane");
             if Command::new("go").arg("version").output().is_err() {
                 // Written directly to stderr, past the test harness's capture, since a skipped test passes.
                 let _ = writeln!(
@@ -147,7 +146,7 @@ fn program() -> Option<&'static Path> {
                 .args(["build", "-o"])
                 .arg(&program)
                 .arg(".")
-                .current_dir(source)
+                .current_dir("../xds/tests/control-plane")
                 .output()
                 .expect("the control plane");
             assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));

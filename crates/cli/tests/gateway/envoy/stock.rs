@@ -73,8 +73,10 @@ pub fn envoy() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("ENVOY").filter(|path| !path.is_empty()) {
         return Some(path.into());
     }
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/fetch-envoy.sh");
-    let found = Command::new(script).stderr(Stdio::inherit()).output().expect("fetch-envoy.sh");
+    let found = Command::new("../../scripts/fetch-envoy.sh")
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("fetch-envoy.sh");
     let path = String::from_utf8(found.stdout).expect("a path").trim().to_owned();
     (!path.is_empty()).then(|| path.into())
 }

@@ -105,7 +105,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream) {
 }
 
 fn example(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/clients").join(name)
+    Path::new("../../examples/clients").join(name)
 }
 
 fn with(mut interpreter: Command, name: &str) -> Command {

@@ -57,7 +57,6 @@ fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     PROGRAM
         .get_or_init(|| {
-            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gateway/grpc/interop");
             if Command::new("go").arg("version").output().is_err() {
                 // Bypasses the output capture of tests, because a skipped test passes.
                 let _ = writeln!(std::io::stderr(), "SKIPPED: no Go to build gRPC's client and server with");
@@ -68,7 +67,12 @@ fn program() -> Option<&'static Path> {
             let lock = std::fs::File::create(program.with_extension("lock")).expect("a lock");
             lock.lock().expect("a lock");
             let mut build = Command::new("go");
-            let built = build.args(["build", "-o"]).arg(&program).arg(".").current_dir(source).output();
+            let built = build
+                .args(["build", "-o"])
+                .arg(&program)
+                .arg(".")
+                .current_dir("tests/gateway/grpc/interop")
+                .output();
             let built = built.expect("Go");
             assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
             Some(program)

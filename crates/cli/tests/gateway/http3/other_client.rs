@@ -8,13 +8,15 @@ use std::{
     process::{Command, Stdio},
 };
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gateway/http3/other_client.py");
+const SCRIPT: &str = "tests/gateway/http3/other_client.py";
 
 /// Returns a Python with aioquic. If it cannot be installed, prints the reason and returns `None`.
 fn python() -> Option<PathBuf> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install-tools.sh");
-    let installed =
-        Command::new("bash").arg(script).arg("aioquic").stderr(Stdio::inherit()).output().expect("bash");
+    let installed = Command::new("bash")
+        .args(["../../scripts/install-tools.sh", "aioquic"])
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("bash");
     if !installed.status.success() {
         // Bypasses the output capture of tests, because a skipped test passes.
         let _ =

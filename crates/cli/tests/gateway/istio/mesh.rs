@@ -408,8 +408,8 @@ fn tools() -> Option<&'static Path> {
         .get_or_init(|| {
             // Bypasses the output capture of tests, because a skipped test passes.
             let skipped = |why: &str| _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
-            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/istio/build.sh");
-            let found = Command::new(script).arg("--cached").output().expect("build.sh");
+            let found =
+                Command::new("../../scripts/istio/build.sh").arg("--cached").output().expect("build.sh");
             let path = String::from_utf8(found.stdout).expect("a path").trim().to_owned();
             if path.is_empty() {
                 skipped("Istio is not built: make test-istio builds it (needs Go 1.26)");

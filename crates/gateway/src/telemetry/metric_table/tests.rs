@@ -2,7 +2,7 @@
 
 use super::*;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
+const PAGE: &str = "../../docs/reference/metrics.md";
 const HEAD: &str = "| metric | type | labels | description |\n|---|---|---|---|\n";
 
 #[test]
