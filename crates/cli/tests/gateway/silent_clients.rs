@@ -111,8 +111,11 @@ fn connections_without_a_request_yield_to_newcomers() {
     // Nothing, half a header, half an HTTP/2 preface, and a whole request that is followed by none.
     for bytes in [&b""[..], b"GET / HTTP/1.1\r\nHo", b"PRI * HTTP/2", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"] {
         let flood = silent(plain, 4, bytes);
+        // A newcomer that is accepted before the rest of the flood may be evicted by it.
+        gateway.wait_for_metric("quadrille_connections", &[], |open| open == 4.0);
         drop(request(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
         drop(flood);
+        gateway.wait_for_metric("quadrille_connections", &[], |open| open == 0.0);
     }
     // Over TLS, the flood has completed its handshakes.
     let connector = Connector::new(&certificates);
