@@ -197,7 +197,7 @@ fn it_follows_the_load_and_stays_right_across_a_restart() {
         "{top}/s in the chart; {before} and {again} in total"
     );
     assert_eq!(browser.evaluate(SOUND), "sound");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.complaints_across_a_restart(), Vec::<String>::new());
 }
 
 /// A page that is opened after the load shows its history, which the gateway records every ten seconds.

@@ -90,12 +90,19 @@ impl Browser {
         }
     }
 
-    /// Returns the page's errors: exceptions, and violations of its Content-Security-Policy. Failed connections are
-    /// not included.
+    /// Returns the page's errors: exceptions, violations of its Content-Security-Policy, and failed requests.
     pub fn complaints(&mut self) -> Vec<String> {
         self.evaluate("null");
-        let unreachable = |complaint: &&String| !complaint.contains("ERR_CONNECTION_REFUSED");
-        self.complaints.iter().filter(unreachable).cloned().collect()
+        self.complaints.clone()
+    }
+
+    /// Returns the page's errors without the connections that fail while a gateway is killed and restarted.
+    pub fn complaints_across_a_restart(&mut self) -> Vec<String> {
+        const FAILED: [&str; 4] =
+            ["ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_CONNECTION_CLOSED", "ERR_EMPTY_RESPONSE"];
+        let mut complaints = self.complaints();
+        complaints.retain(|complaint| !FAILED.iter().any(|failed| complaint.contains(failed)));
+        complaints
     }
 
     /// Writes a PNG screenshot of the whole page to the directory given by the environment variable, if it is set.
