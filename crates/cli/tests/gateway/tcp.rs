@@ -1,8 +1,8 @@
 //! TCP mode: bytes from TLS to a server, and back.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Nginx, curl, document, eventually, listener, ports,
-    succeed,
+    Certificates, Configuration, Connector, Gateway, Nginx, Uninterrupted, curl, document, eventually,
+    listener, ports, succeed,
 };
 use boring::ssl::SslStream;
 use std::{
@@ -46,7 +46,7 @@ fn before(server: SocketAddr) -> (Certificates, Gateway) {
     (certificates, gateway)
 }
 
-fn read_to_end(tls: &mut SslStream<TcpStream>) -> Vec<u8> {
+fn read_to_end(tls: &mut SslStream<Uninterrupted>) -> Vec<u8> {
     let mut rest = Vec::new();
     tls.read_to_end(&mut rest).expect("bytes, and a close_notify at their end");
     rest

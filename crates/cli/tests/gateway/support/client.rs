@@ -1,6 +1,6 @@
 //! A small HTTP/1.1 client over TLS with control over what curl hides: single connections and their end.
 
-use super::{Certificates, PATIENCE, Pair};
+use super::{Certificates, PATIENCE, Pair, Uninterrupted};
 use boring::ssl::{SslConnector, SslFiletype, SslMethod, SslStream};
 use std::{
     io::{self, BufRead, BufReader, ErrorKind, Read, Write},
@@ -14,7 +14,7 @@ pub struct Connector(SslConnector);
 
 /// An HTTP/1.1 connection.
 pub struct Client {
-    stream: BufReader<SslStream<TcpStream>>,
+    stream: BufReader<SslStream<Uninterrupted>>,
 }
 
 /// The response to one request.
@@ -55,38 +55,40 @@ impl Connector {
     }
 
     /// Opens a TLS connection with a verified certificate.
-    pub fn tls(&self, address: SocketAddr) -> io::Result<SslStream<TcpStream>> {
+    pub fn tls(&self, address: SocketAddr) -> io::Result<SslStream<Uninterrupted>> {
         self.tls_after(address, b"")
     }
 
     /// Opens a TLS connection that negotiates HTTP/2.
-    pub fn http2(&self, address: SocketAddr) -> io::Result<SslStream<TcpStream>> {
+    pub fn http2(&self, address: SocketAddr) -> io::Result<SslStream<Uninterrupted>> {
         let tcp = TcpStream::connect(address)?;
         tcp.set_read_timeout(Some(PATIENCE))?;
         tcp.set_nodelay(true)?;
         let mut configuration = self.0.configure()?;
         configuration.set_alpn_protos(b"\x02h2")?;
-        configuration.connect("localhost", tcp).map_err(|error| io::Error::other(error.to_string()))
+        configuration
+            .connect("localhost", Uninterrupted(tcp))
+            .map_err(|error| io::Error::other(error.to_string()))
     }
 
     /// Opens a TLS connection that starts with some plain bytes.
-    pub fn tls_after(&self, address: SocketAddr, preamble: &[u8]) -> io::Result<SslStream<TcpStream>> {
+    pub fn tls_after(&self, address: SocketAddr, preamble: &[u8]) -> io::Result<SslStream<Uninterrupted>> {
         let mut tcp = TcpStream::connect(address)?;
         tcp.write_all(preamble)?;
         self.tls_over(tcp)
     }
 
     /// Opens a TLS connection over an existing TCP connection.
-    pub fn tls_over(&self, tcp: TcpStream) -> io::Result<SslStream<TcpStream>> {
+    pub fn tls_over(&self, tcp: TcpStream) -> io::Result<SslStream<Uninterrupted>> {
         self.named("localhost", tcp)
     }
 
     /// Opens a TLS connection to a server of this name.
-    pub fn named(&self, name: &str, tcp: TcpStream) -> io::Result<SslStream<TcpStream>> {
+    pub fn named(&self, name: &str, tcp: TcpStream) -> io::Result<SslStream<Uninterrupted>> {
         tcp.set_read_timeout(Some(PATIENCE))?;
         tcp.set_write_timeout(Some(PATIENCE))?;
         tcp.set_nodelay(true)?;
-        self.0.connect(name, tcp).map_err(|error| io::Error::other(error.to_string()))
+        self.0.connect(name, Uninterrupted(tcp)).map_err(|error| io::Error::other(error.to_string()))
     }
 
     pub fn http(&self, address: SocketAddr) -> io::Result<Client> {

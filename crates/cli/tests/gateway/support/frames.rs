@@ -1,10 +1,10 @@
 //! A client that sends single HTTP/2 frames (RFC 9113 section 4), to test behaviour of non-conforming clients.
 
-use super::Connector;
+use super::{Connector, Uninterrupted};
 use boring::ssl::SslStream;
 use std::{
     io::{self, Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::SocketAddr,
 };
 
 pub const DATA: u8 = 0;
@@ -28,7 +28,7 @@ pub struct Frame {
 
 /// An HTTP/2 connection.
 pub struct Frames {
-    tls: SslStream<TcpStream>,
+    tls: SslStream<Uninterrupted>,
 }
 
 impl Frames {

@@ -30,6 +30,7 @@ mod refusal;
 mod returning;
 mod slow;
 mod token;
+mod uninterrupted;
 
 pub use accept::accept;
 pub use authorization::{grpc_authorization, http_authorization};
@@ -55,6 +56,7 @@ pub use refusal::{refused, refused_file, secrets_of};
 pub use returning::{Returning, Way};
 pub use slow::SlowProxy;
 pub use token::{TokenKey, jwks, seconds_from_now};
+pub use uninterrupted::Uninterrupted;
 
 use std::{
     io::ErrorKind,
