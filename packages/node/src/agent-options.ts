@@ -45,6 +45,8 @@ export interface AgentSettings {
     readonly store: SessionStore;
     readonly policy: PolicyOptions;
     readonly ticketReuse: TicketReuse;
+    /** Whether sessions are neither offered nor kept. */
+    readonly isOff: boolean;
     readonly freeSocketTimeout: number;
     readonly socketLifetime: number;
     /** Options for Node's agent. */
@@ -62,6 +64,8 @@ export function resolveSettings(options: TlsAgentOptions): AgentSettings {
     const maxSockets = countOption('maxSockets', node.maxSockets, 50);
     return {
         ...resolveSessionOptions({ store, policy, ticketReuse }),
+        // As in Node's agent: full handshakes only.
+        isOff: node.maxCachedSessions === 0,
         freeSocketTimeout: milliseconds('freeSocketTimeout', freeSocketTimeout, 4000),
         socketLifetime: milliseconds('socketLifetime', socketLifetime, Infinity),
         nodeOptions: {

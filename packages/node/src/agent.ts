@@ -62,7 +62,8 @@ export class TlsAgent extends https.Agent {
         super(settings.nodeOptions);
         this.#settings = settings;
         this.store = settings.store;
-        this.#sessions = { store: settings.store, ticketReuse: settings.ticketReuse, meter: this.#meter };
+        const { store, ticketReuse, isOff } = settings;
+        this.#sessions = { store, ticketReuse, isOff, meter: this.#meter };
         this.#profiles = new Profiles(settings.policy, 100);
         // Node's own listener adds the socket to the free ones, or closes it.
         const [park] = this.listeners('free') as [(socket: tls.TLSSocket, options: Options) => void];
@@ -133,7 +134,8 @@ export class TlsAgent extends https.Agent {
         this.#idle.expectAt(state.idleUntil, now);
         socket.setKeepAlive(true, this.#pool.keepAliveMsecs);
         socket.unref();
-        if (socket.timeout) socket.setTimeout(0);
+        // Also where it is undefined, which is then 0, as in Node.
+        if (socket.timeout !== 0) socket.setTimeout(0);
         return true;
     }
 

@@ -1,6 +1,8 @@
+import { type EventEmitter, errorMonitor } from 'node:events';
 import * as tls from 'node:tls';
 import { channels } from './channels.js';
 import type { Meter, Outcome } from './metrics.js';
+import { providePeerCertificate } from './peer-certificate.js';
 import type { Profile } from './profile.js';
 import { type SessionEntry, sessionEntry, type TicketReuse } from './session.js';
 import type { SessionKey, SessionStore } from './store.js';
@@ -10,6 +12,8 @@ export interface Sessions {
     readonly store: SessionStore;
     readonly ticketReuse: TicketReuse;
     readonly meter: Meter;
+    /** Whether sessions are neither offered nor kept (`maxCachedSessions: 0`). */
+    readonly isOff: boolean;
 }
 
 /** A connection to be opened. */
@@ -49,7 +53,8 @@ export class Handshake {
         private readonly target: Target,
     ) {
         this.origin = `${target.host}:${target.port}`;
-        if (!target.isForeign) this.#key = target.profile.sessionKey(target.host, target.port, target.servername);
+        if (!target.isForeign && !sessions.isOff)
+            this.#key = target.profile.sessionKey(target.host, target.port, target.servername);
     }
 
     /** Whether a session was offered to the server. */
@@ -104,7 +109,8 @@ export class Handshake {
         socket.on('session', (session: Buffer) => this.#keep(socket, session));
         // First in line, so that the counters are correct for later listeners.
         socket.prependOnceListener('secureConnect', () => this.#succeed(socket));
-        socket.prependOnceListener('error', (error: Error) => this.blame(error));
+        // A listener for 'error' itself would hide errors that the application does not handle.
+        (socket as EventEmitter).once(errorMonitor, (error: Error) => this.blame(error));
         socket.once('close', () => this.#isDone || this.#fail());
     }
 
@@ -114,6 +120,7 @@ export class Handshake {
         const resumed = socket.isSessionReused();
         const outcome = this.#outcome(resumed);
         if (outcome === 'declined') this.#dropOffered();
+        if (resumed && this.#offered) providePeerCertificate(socket, this.#offered.bytes);
         this.#rememberVerification(socket, resumed);
         for (const session of this.#early.splice(0)) this.#keep(socket, session);
         this.sessions.meter.handshake(this.origin, outcome, milliseconds);
@@ -170,7 +177,10 @@ export class Handshake {
             };
             return;
         }
-        const leafExpiresAt = Date.parse(socket.getPeerX509Certificate()?.validTo ?? '');
+        // Not getPeerX509Certificate, which in Node removes the certificate from the connection: its second call, and
+        // each later getPeerCertificate, would return none.
+        const { valid_to: validTo } = (socket.getPeerCertificate() ?? {}) as Partial<tls.PeerCertificate>;
+        const leafExpiresAt = Date.parse(validTo ?? '');
         if (Number.isNaN(leafExpiresAt)) return;
         this.#verified = { verifiedAt: Date.now(), leafExpiresAt };
     }

@@ -14,10 +14,7 @@ export interface ParsedSession {
  * followed by explicitly tagged optional ones). Returns undefined for other bytes, or a version before TLS 1.2.
  */
 export function parseSession(bytes: Uint8Array): ParsedSession | undefined {
-    const encoded = withoutName(bytes);
-    const outer = readElement(encoded, 0);
-    if (outer?.tag !== SEQUENCE || outer.end !== encoded.length) return undefined;
-    const fields = readElements(outer.content);
+    const fields = fieldsOf(bytes);
     const [structure, protocol, , sessionId] = fields ?? [];
     if (!fields || structure?.tag !== INTEGER || protocol?.tag !== INTEGER || sessionId?.tag !== OCTET_STRING)
         return undefined;
@@ -34,6 +31,18 @@ export function parseSession(bytes: Uint8Array): ParsedSession | undefined {
         // In TLS 1.3 a hint of 0, which is omitted in the encoding, means: discard at once.
         lifetimeSeconds: version === 'TLSv1.3' ? (hint ?? 0) : hint || timeout,
     };
+}
+
+/** Returns the server's certificate of an SSL_SESSION, in DER. */
+export function certificateOf(bytes: Uint8Array): Uint8Array | undefined {
+    return fieldsOf(bytes)?.find((field) => field.tag === CONTEXT + 3)?.content;
+}
+
+function fieldsOf(bytes: Uint8Array): Element[] | undefined {
+    const encoded = withoutName(bytes);
+    const outer = readElement(encoded, 0);
+    if (outer?.tag !== SEQUENCE || outer.end !== encoded.length) return undefined;
+    return readElements(outer.content);
 }
 
 /**

@@ -18,7 +18,7 @@ import { track, type TrackedSocket } from './undici-sockets.js';
 /** Options of undici's Agent, with other defaults where noted, and additional options. */
 export interface DispatcherOptions extends Omit<Agent.Options, 'connect' | 'factory'>, SessionOptions {
     /** Options of `tls.connect` for every connection, such as `ca`; with `identityTag`. */
-    connect?: TlsOptions & { timeout?: number };
+    connect?: TlsOptions & { timeout?: number; maxCachedSessions?: number };
     /** Maximum number of sockets per origin, including sockets that are connecting. Default 50. */
     connections?: number;
     /** Maximum number of sockets in all. Idle ones are closed when another origin needs a socket. Default 500. */
@@ -61,7 +61,8 @@ export function createDispatcher(options: DispatcherOptions = {}): TlsDispatcher
     const meter = new Meter();
     const connector = new Connector({
         undici,
-        sessions: { ...settings, meter },
+        // As in undici: full handshakes only.
+        sessions: { ...settings, meter, isOff: (connect.maxCachedSessions ?? agentOptions.maxCachedSessions) === 0 },
         profiles: new Profiles(settings.policy, 100),
         perOrigin,
         inAll: countOption('maxTotalSockets', maxTotalSockets, 500),
@@ -153,7 +154,8 @@ class Connector {
         const port = Number(target.port || 443);
         const servername =
             target.servername ?? tlsOptions.servername ?? (isIP(target.hostname) === 0 ? target.hostname : '');
-        const options: TlsOptions = {
+        const options: TlsOptions & { highWaterMark: number } = {
+            highWaterMark: HIGH_WATER_MARK,
             ALPNProtocols: allowH2 ? ['http/1.1', 'h2'] : ['http/1.1'],
             ...tlsOptions,
             host: target.hostname,
@@ -211,6 +213,9 @@ class Connector {
         idle.sort((one, other) => one.idleSince - other.idleSince)[0]?.socket.destroy();
     }
 }
+
+/** The longest TLS record, as in undici's own connector. */
+const HIGH_WATER_MARK = 16_384;
 
 function countRetry(meter: Meter, origin: string, reason: 'stale' | 'full'): void {
     meter.retried(origin, reason === 'stale' ? 'staleRetries' : 'fullRetries');
