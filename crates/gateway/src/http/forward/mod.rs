@@ -93,6 +93,8 @@ pub(super) async fn forward(
             Err(error) => error.failure(),
         };
         if let Some(delay) = failure.and_then(|failure| forwarding.retries(failure)) {
+            // Releases the endpoint's connection, and keeps the response out of the future, which every request moves.
+            drop(attempt);
             if !delay.is_zero() {
                 Box::pin(tokio::time::sleep(delay)).await;
             }
