@@ -88,6 +88,7 @@ impl Https {
 pub(crate) fn connector(ca: Option<&Path>, key: &str) -> Result<SslConnector, AcmeError> {
     let mut builder = SslConnector::builder(SslMethod::tls())?;
     builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
+    quadrille_signature_algorithms::verify_all_servers(&mut builder)?;
     if let Some(file) = ca {
         let unusable = |problem: String| AcmeError::File(format!("`{key}` {}: {problem}", file.display()));
         let pem = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;

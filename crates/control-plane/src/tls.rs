@@ -43,6 +43,7 @@ impl Tls {
 
     fn connector(&self) -> io::Result<SslConnector> {
         let mut builder = SslConnector::builder(SslMethod::tls()).map_err(opaque)?;
+        quadrille_signature_algorithms::verify_all_servers(&mut builder).map_err(opaque)?;
         builder.set_alpn_protos(b"\x02h2").map_err(opaque)?;
         if let Some(ca) = &self.wanted.ca {
             let mut store = X509StoreBuilder::new().map_err(opaque)?;

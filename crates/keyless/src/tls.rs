@@ -61,9 +61,6 @@ impl Trust {
     }
 }
 
-/// Post-quantum first; then the groups of other implementations.
-const GROUPS: &str = "X25519MLKEM768:X25519:P-256:P-384";
-
 /// TLS 1.2 for foreign peers: forward secrecy and AEAD only.
 const CIPHERS: &str = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
                        ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:\
@@ -120,7 +117,7 @@ fn common(
     builder.set_min_proto_version(Some(least))?;
     builder.set_max_proto_version(Some(SslVersion::TLS1_3))?;
     builder.set_strict_cipher_list(CIPHERS)?;
-    builder.set_curves_list(GROUPS)?;
+    quadrille_signature_algorithms::verify_all_servers(builder)?;
     for (index, link) in credentials.chain.iter().enumerate() {
         match index {
             0 => builder.set_certificate(link)?,

@@ -43,6 +43,7 @@ mod ocsp;
 mod overload;
 mod passthrough;
 mod paths;
+mod peer_keys;
 mod pressure;
 mod profile_system;
 mod proxy_protocol;

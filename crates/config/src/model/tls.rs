@@ -199,10 +199,13 @@ impl From<TlsPolicy> for TlsParameters {
     }
 }
 
-/// Versions and groups equal to those for clients.
+/// Versions and groups equal to those for clients, and P-521: in TLS 1.2, a server's certificate has one of the groups
+/// (RFC 8422 section 5.1).
 impl Default for TlsParameters {
     fn default() -> Self {
-        TlsPolicy::default().into()
+        let mut parameters = Self::from(TlsPolicy::default());
+        parameters.groups.push(Group::P521);
+        parameters
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
     let common = common_field.message(&schema::COMMON_TLS)?;
     (tls.validation, tls.validation_secret) = validations(&common)?;
     if let Some(parameters_field) = common.get("tls_params") {
-        let mut policy = TlsPolicy::default();
+        let mut policy = TlsPolicy { groups: tls.parameters.groups, ..TlsPolicy::default() };
         parameters(&parameters_field, &mut policy)?;
         tls.parameters = policy.into();
     }

@@ -289,6 +289,7 @@ impl<'a> Settings<'a> {
         builder.set_strict_cipher_list(&cipher_list(self.policy))?;
         set_tls13_ciphers(&mut builder)?;
         builder.set_curves_list(&group_list(&self.policy.groups))?;
+        quadrille_signature_algorithms::verify_all(&mut builder)?;
         self.set_alpn(&mut builder);
         sessions::install(&mut builder, self.resumption_settings)?;
         if self.early_data {

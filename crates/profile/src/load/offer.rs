@@ -5,6 +5,7 @@ use boring::ssl::{
     SslContext, SslContextBuilder, SslMethod, SslSessionCacheMode, SslSignatureAlgorithm, SslVerifyMode,
     SslVersion,
 };
+use quadrille_signature_algorithms::{CLIENT_GROUPS, verify_all};
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
 /// Protocol versions of TLS.
@@ -104,6 +105,8 @@ impl Offer {
         if let Some(groups) = &self.groups {
             let offered = self.offered_groups(groups);
             context.set_curves_list(&offered).map_err(|_| refused("groups", groups))?;
+        } else {
+            context.set_curves_list(CLIENT_GROUPS)?;
         }
         let by_key = self.key.map(|key| key.ciphers().to_owned());
         if let Some(ciphers) = self.ciphers.as_ref().or(by_key.as_ref()) {
@@ -111,6 +114,8 @@ impl Offer {
         }
         if let Some(key) = self.key {
             context.set_verify_algorithm_prefs(key.schemes())?;
+        } else {
+            verify_all(&mut context)?;
         }
         Ok(context)
     }

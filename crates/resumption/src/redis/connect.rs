@@ -69,6 +69,7 @@ async fn tls(
     options: &RedisOptions,
 ) -> Result<tokio_boring::SslStream<TcpStream>, FleetError> {
     let mut connector = SslConnector::builder(SslMethod::tls()).map_err(unreachable)?;
+    quadrille_signature_algorithms::verify_all_servers(&mut connector).map_err(unreachable)?;
     if let Some(ca) = &options.ca {
         connector.set_ca_file(ca).map_err(unreachable)?;
     }

@@ -33,7 +33,7 @@ impl KeyServer {
 /// Certificates, a directory with keys for the key server, and the gateway's client certificate.
 pub struct Site {
     pub certificates: Certificates,
-    server: Pair,
+    pub server: Pair,
     pub gateway: Pair,
 }
 

@@ -65,9 +65,10 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
         Key::new(
             "groups",
             "list of groups",
-            Preset::Is("[X25519MLKEM768, X25519, P-256, P-384]"),
-            "Key-exchange groups that are offered, most preferred first; `P-521` exists too. Key shares of the \
-                    first and, after `X25519MLKEM768`, of the next are sent at once.",
+            Preset::Is("[X25519MLKEM768, X25519, P-256, P-384, P-521]"),
+            "Key-exchange groups that are offered, most preferred first. Key shares of the first and, after \
+                    `X25519MLKEM768`, of the next are sent at once. In TLS 1.2, the certificate of a server with \
+                    an ECDSA key must have one of these curves.",
             |field, tls| tls.parameters.groups = groups(field, tls.parameters.max),
             |tls| tls.parameters.groups.iter().map(|group| name(*group)).collect(),
         ),

@@ -182,7 +182,7 @@ tracing: {endpoint: 'https://c:30', protocol: http, tls: {ca: tracing.pem}, head
         "admin": {"address": "127.0.0.1:22", "hosts": ["gateway.example", "*.internal"]}, "threads": 23, "lame_duck": "27s",
         "drain_timeout": "24s",
         "access_log": "etc/log/access.log", "access_log_fields": ["client", "query"], "request_ids": true,
-        "tracing": {"endpoint": "https://c:30", "protocol": "http", "tls": {"ca": "etc/tracing.pem", "min": "1.2", "max": "1.3", "groups": ["X25519MLKEM768", "X25519", "P-256", "P-384"], "verify": true}, "headers": {"api-key": "[redacted]"}, "percent": 31.0, "parents": "all", "service": "s"},
+        "tracing": {"endpoint": "https://c:30", "protocol": "http", "tls": {"ca": "etc/tracing.pem", "min": "1.2", "max": "1.3", "groups": ["X25519MLKEM768", "X25519", "P-256", "P-384", "P-521"], "verify": true}, "headers": {"api-key": "[redacted]"}, "percent": 31.0, "parents": "all", "service": "s"},
     });
     assert_eq!(show(&gateway), expected);
 }

@@ -123,6 +123,7 @@ fn offer(parameters: &TlsParameters, builder: &mut SslConnectorBuilder) -> Resul
     builder.set_min_proto_version(Some(ssl_version(parameters.min)))?;
     builder.set_max_proto_version(Some(ssl_version(parameters.max)))?;
     builder.set_curves_list(&group_list(&parameters.groups))?;
+    quadrille_signature_algorithms::verify_all(builder)?;
     if !parameters.ciphers.is_empty() {
         builder.set_strict_cipher_list(&parameters.ciphers.join(":"))?;
     }
