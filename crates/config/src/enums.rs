@@ -6,8 +6,8 @@
 use crate::{
     model::{
         AcmeChallenge, AcmeFleet, AcmeKeyType, Ambiguous, BackendChoice, Balance, ContentCoding, Group,
-        KeyServerUse, LogField, Mode, OcspStapling, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath,
-        TraceParents, TracingProtocol, Transport, UpstreamProtocol, Version, key_server::Protocol,
+        KeyServerUse, LogField, LookupFamily, Mode, OcspStapling, Problem, ProxyProtocolIn, ProxyProtocolOut,
+        SentPath, TraceParents, TracingProtocol, Transport, UpstreamProtocol, Version, key_server::Protocol,
     },
     suggest::{nearest, quote},
 };
@@ -233,6 +233,17 @@ impl Word for ProxyProtocolOut {
     const WHAT: &'static str = "a version of the PROXY protocol";
     const WORDS: &'static [(&'static str, Self)] =
         &[("off", Self::Off), ("v1", Self::V1), ("v2", Self::V2), ("false", Self::Off), ("no", Self::Off)];
+}
+
+impl Word for LookupFamily {
+    const WHAT: &'static str = "a choice of address families";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("all", Self::All),
+        ("auto", Self::Auto),
+        ("v4_only", Self::V4Only),
+        ("v6_only", Self::V6Only),
+        ("v4_preferred", Self::V4Preferred),
+    ];
 }
 
 impl Word for Balance {

@@ -18,8 +18,8 @@ use crate::{
 use quadrille_config::{
     Diagnostic, Problem,
     model::{
-        Balance, DnsRefresh, Health, OriginalDestination, OutlierDetection, Place, ProxyProtocolOut, Server,
-        Upstream, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
+        Balance, DnsRefresh, Health, LookupFamily, OriginalDestination, OutlierDetection, Place,
+        ProxyProtocolOut, Server, Upstream, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
     },
 };
 use std::{collections::BTreeMap, net::IpAddr, num::NonZeroUsize, sync::Arc, time::Duration};
@@ -42,6 +42,7 @@ pub struct Cluster {
     http: HttpOptions,
     balance: Balance,
     dns_refresh: DnsRefresh,
+    dns_lookup_family: LookupFamily,
     /// Whether localities share the load by their weights.
     by_locality: bool,
     /// Percentage of healthy endpoints below which all are used.
@@ -125,6 +126,7 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
             balance: balance(&message, original_destination.is_some())?,
             original_destination,
             dns_refresh: dns_refresh(&message)?,
+            dns_lookup_family: dns_lookup_family(&message)?,
             by_locality,
             panic_threshold,
             health: health(&message, http.protocol)?.filter(|_| discovery != Discovery::OriginalDestination),
@@ -134,6 +136,21 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
             place: field.place(),
         },
     ))
+}
+
+fn dns_lookup_family(message: &Message<'_>) -> Option<LookupFamily> {
+    const FAMILIES: &[(&str, u32, LookupFamily)] = &[
+        // The default: a name with addresses of both families has an endpoint for each.
+        ("AUTO", 0, LookupFamily::All),
+        ("V4_ONLY", 1, LookupFamily::V4Only),
+        ("V6_ONLY", 2, LookupFamily::V6Only),
+        ("V4_PREFERRED", 3, LookupFamily::V4Preferred),
+        ("ALL", 4, LookupFamily::All),
+    ];
+    match message.get("dns_lookup_family") {
+        Some(family) => family.parse(enumeration(FAMILIES)),
+        None => Some(LookupFamily::default()),
+    }
 }
 
 fn dns_refresh(message: &Message<'_>) -> Option<DnsRefresh> {
@@ -292,6 +309,7 @@ impl Cluster {
         upstream.source_addresses = self.source_addresses.clone();
         upstream.balance = self.balance;
         upstream.dns_refresh = self.dns_refresh;
+        upstream.dns_lookup_family = self.dns_lookup_family;
         upstream.panic_threshold = self.panic_threshold;
         upstream.health = self.health.clone();
         upstream.outlier_detection = self.outlier_detection.clone();

@@ -2,7 +2,8 @@
 //! line of the configuration. No message contains a byte of a key.
 
 use crate::support::{
-    Certificates, Connector, Gateway, Pair, curl, refused, refused_file, secrets_of, serve, succeed,
+    Certificates, Connector, Gateway, Pair, curl, output, quadrille, refused, refused_file, secrets_of,
+    serve, succeed,
 };
 use std::{
     net::TcpListener,
@@ -262,31 +263,32 @@ fn ports_that_are_taken() {
     assert_eq!(curl(&quadrille, &certificates, &[], "/"), "ok", "the first process keeps serving");
 }
 
+/// A name without addresses is a warning, since DNS may have them later.
+#[test]
+fn names_that_do_not_resolve_are_named() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let file = certificates.path("names.yaml");
+    let upstream = "    upstream: app\nupstreams: {app: {servers: [\"quadrille-test.invalid:80\"]}}\n";
+    let content = configuration(&pair, "").replace("    respond: ok\n", upstream);
+    std::fs::write(&file, content).expect("a file");
+    let (good, said) = output(quadrille("check").arg(&file));
+    let place = format!("{}:8: ", file.display());
+    assert!(good && said.contains("quadrille-test.invalid") && said.contains(&place), "{said}");
+    let mut gateway = Gateway::with_config(&file, 1);
+    gateway.wait_for_log("quadrille-test.invalid");
+    let mut by_flags = serve();
+    by_flags.args(["--listen", "127.0.0.1:0", "--admin", "off", "--upstream", "quadrille-test.invalid:80"]);
+    by_flags.arg("--cert").arg(&pair.chain).arg("--key").arg(&pair.key);
+    let mut gateway = Gateway::start(by_flags, 1);
+    gateway.wait_for_log("--upstream: ");
+}
+
 #[test]
 fn settings_that_mean_nothing() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let file = certificates.path("settings.yaml");
-    let upstream = "    upstream: app\nupstreams: {app: {servers: [\"quadrille-test.invalid:80\"]}}\n";
-    let content = configuration(&pair, "").replace("    respond: ok\n", upstream);
-    let text = refused_file(&file, &content);
-    assert!(
-        text.contains("quadrille-test.invalid") && text.contains(&format!("{}:8: ", file.display())),
-        "{text}"
-    );
-    let mut by_flags = serve();
-    by_flags.args([
-        "--listen",
-        "127.0.0.1:0",
-        "--admin",
-        "off",
-        "--upstream",
-        "quadrille-test.invalid:80",
-        "--cert",
-    ]);
-    let text = refused(by_flags.arg(&pair.chain).arg("--key").arg(&pair.key));
-    assert!(text.contains("--upstream: ") && text.contains("quadrille-test.invalid"), "{text}");
-
     let text = refused_file(&file, &configuration(&pair, "    tls: {minn: 1.2}\n"));
     assert!(
         text.contains(&format!("{}:6", file.display())) && text.contains("minn") && text.contains("`min`"),

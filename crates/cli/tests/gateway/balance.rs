@@ -230,21 +230,6 @@ fn idle_connections_to_a_server_are_used_again() {
     }
 }
 
-#[test]
-fn a_name_that_does_not_resolve_is_refused_at_the_start() {
-    let certificates = Certificates::new();
-    let pair = certificates.ecdsa("P-256", &["localhost"]);
-    let upstreams = format!("web: {{servers: [\"no-such-host.invalid:{}\"]}}", ports::free());
-    let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
-    let output = crate::support::serve().arg("--config").arg(file.path()).output().expect("quadrille");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("cannot resolve no-such-host.invalid") && said.contains("quadrille.yaml:"),
-        "{said}"
-    );
-}
-
 /// Starts nginx servers as one upstream with `balance: hash`, whose route is sticky by this.
 fn sticky(by: &str) -> (Certificates, Vec<Nginx>, Gateway, Configuration) {
     let certificates = Certificates::new();

@@ -2,7 +2,7 @@
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, dns::DnsServer, document, eventually, listener, output,
-    ports, quadrille, serve,
+    ports, quadrille,
 };
 use std::{
     io::{BufRead, BufReader, Write},
@@ -159,14 +159,45 @@ fn an_unresolved_name_is_a_warning_if_other_endpoints_exist() {
 }
 
 #[test]
-fn a_gateway_that_knows_no_server_does_not_start() {
+fn a_gateway_starts_without_any_address_and_serves_once_the_name_resolves() {
     let site = Site::new(1);
     site.dns.set_silent(true);
     let file = Configuration::new(&site.text("", "", "300ms"));
-    let started = serve().arg("--config").arg(file.path()).output().expect("quadrille");
-    let said = String::from_utf8_lossy(&started.stderr);
-    assert_eq!(started.status.code(), Some(2), "{said}");
-    assert!(said.contains("cannot resolve web.quadrille.example") && said.contains(".yaml:"), "{said}");
+    let (good, said) = output(quadrille("check").arg(file.path()));
+    assert!(good && said.contains("cannot resolve web.quadrille.example"), "{said}");
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    gateway.wait_for_log("cannot resolve web.quadrille.example");
+    let status = || Connector::new(&site.certificates).get(gateway.address(0), "/", "").status;
+    assert_eq!(status(), 503);
+    site.dns.set_silent(false);
+    eventually("it is never looked up again", || status() == 200);
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+}
+
+#[test]
+fn a_dns_server_that_drops_queries_for_ipv6_delays_nothing() {
+    let site = Site::new(1);
+    site.dns.set_drops_aaaa(true);
+    // The start would wait for the timeout, which is longer than this test.
+    let file = site.configuration("", "");
+    let gateway = Gateway::with_config(&file.path(), 1);
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+    site.dns.set(WEB, &[[127, 0, 0, 3]], 1);
+    eventually("the name is not looked up again", || site.ask(&gateway, "/") == "127.0.0.3");
+    assert!(site.dns.asked_aaaa() > 0);
+}
+
+#[test]
+fn one_family_is_looked_up_by_itself() {
+    let site = Site::new(1);
+    let file = site.configuration("dns_lookup_family: v4_only", "");
+    let gateway = Gateway::with_config(&file.path(), 1);
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+    assert_eq!(site.dns.asked_aaaa(), 0);
+    let file = site.configuration("dns_lookup_family: v6_only", "");
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    gateway.wait_for_log("the name has no address");
+    assert_eq!(Connector::new(&site.certificates).get(gateway.address(0), "/", "").status, 503);
 }
 
 #[test]

@@ -103,7 +103,7 @@ pub use redis_address::{RedisAddress, RedisScheme};
 pub use request_id::{RequestIdOrigin, RequestIds};
 pub use request_limits::{RequestLimits, RouteBodyLimit};
 pub use request_rule::{RequestMatch, RequestRule, RuleAction};
-pub use resolver::{DnsRefresh, Resolver};
+pub use resolver::{DnsRefresh, LookupFamily, Resolver};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use retry::{RetryOn, RetryPolicy};
 pub use route::{Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, Route, Weighted};

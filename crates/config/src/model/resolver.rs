@@ -23,6 +23,22 @@ pub enum DnsRefresh {
     Off,
 }
 
+/// The addresses of a name that an upstream uses, as Envoy's `dns_lookup_family`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LookupFamily {
+    /// IPv4 and IPv6 addresses.
+    #[default]
+    All,
+    /// IPv6 addresses, or IPv4 addresses of names without them.
+    Auto,
+    /// IPv4 addresses.
+    V4Only,
+    /// IPv6 addresses.
+    V6Only,
+    /// IPv4 addresses, or IPv6 addresses of names without them.
+    V4Preferred,
+}
+
 impl Default for Resolver {
     fn default() -> Self {
         Self { servers: Vec::new(), timeout: Duration::from_secs(5) }

@@ -1,6 +1,6 @@
 use super::{
-    AltName, CertificateSource, DnsRefresh, OriginalDestination, OutlierDetection, Place, Source,
-    TlsParameters, UpstreamLimits,
+    AltName, CertificateSource, DnsRefresh, LookupFamily, OriginalDestination, OutlierDetection, Place,
+    Source, TlsParameters, UpstreamLimits,
 };
 use std::{net::IpAddr, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -16,6 +16,8 @@ pub struct Upstream {
     pub source_addresses: Vec<IpAddr>,
     /// The time at which the names of servers are resolved again.
     pub dns_refresh: DnsRefresh,
+    /// The addresses of names that are used.
+    pub dns_lookup_family: LookupFamily,
     /// The load-balancing policy.
     pub balance: Balance,
     /// Active health checks; `None` treats every server as healthy.
@@ -196,6 +198,7 @@ impl Upstream {
             original_destination: None,
             source_addresses: Vec::new(),
             dns_refresh: DnsRefresh::default(),
+            dns_lookup_family: LookupFamily::default(),
             balance: Balance::RoundRobin,
             health: None,
             outlier_detection: None,

@@ -34,7 +34,7 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("common_http_protocol_options", Read("")),
         ("upstream_http_protocol_options", Read("")),
         ("protocol_selection", Ignored("")),
-        ("dns_lookup_family", Ignored("the system's order of addresses is used")),
+        ("dns_lookup_family", Read("`AUTO` uses all addresses")),
         ("dns_refresh_rate", Read("at least 1 s")),
         (
             "dns_failure_refresh_rate",

@@ -5,8 +5,8 @@ use super::{
     with_tls,
 };
 use quadrille_config::model::{
-    AccessLog, AltNameKind, Balance, ClientAuth, DnsRefresh, Group, HealthProbe, ProxyProtocolIn, Serve,
-    SessionCache, TextRule, TicketKeys, Transport, UpstreamProtocol, Version,
+    AccessLog, AltNameKind, Balance, ClientAuth, DnsRefresh, Group, HealthProbe, LookupFamily,
+    ProxyProtocolIn, Serve, SessionCache, TextRule, TicketKeys, Transport, UpstreamProtocol, Version,
 };
 use std::time::Duration;
 
@@ -224,6 +224,7 @@ fn clusters() {
     type: STRICT_DNS
     lb_policy: RING_HASH
     dns_refresh_rate: 20s
+    dns_lookup_family: V4_ONLY
     connect_timeout: 0.25s
     typed_extension_protocol_options:
       envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
@@ -262,6 +263,7 @@ fn clusters() {
     assert_eq!((app.balance, app.protocol, app.retries), (Balance::Hash, UpstreamProtocol::Http2, 0));
     assert_eq!(app.timeouts.connect, Duration::from_millis(250));
     assert_eq!(app.dns_refresh, DnsRefresh::Every(Duration::from_secs(20)));
+    assert_eq!(app.dns_lookup_family, LookupFamily::V4Only);
     assert_eq!(gateway.upstreams["plain"].dns_refresh, DnsRefresh::ByTtl);
     let health = app.health.as_ref().unwrap();
     assert_eq!((&health.probe, health.unhealthy.get()), (&HealthProbe::Http("/ok".into()), 3));

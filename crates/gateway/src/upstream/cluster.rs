@@ -22,7 +22,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{self, DnsRefresh, RetryPolicy, UpstreamProtocol},
+    model::{self, DnsRefresh, LookupFamily, RetryPolicy, UpstreamProtocol},
 };
 use std::{
     collections::BTreeMap,
@@ -76,7 +76,7 @@ impl Drop for Retry {
 impl Upstream {
     /// Resolves the endpoints by the current addresses of their names.
     pub(crate) fn resolve(model: &model::Upstream, names: &Names) -> Endpoints {
-        endpoint::resolve(&model.servers, names)
+        endpoint::resolve(&model.servers, model.dns_lookup_family, names)
     }
 
     /// Creates an upstream with these endpoints, and credentials for each transport. `contents` are digests of the
@@ -280,7 +280,8 @@ impl Upstream {
 }
 
 fn without_servers(model: &model::Upstream) -> model::Upstream {
-    model::Upstream { servers: Vec::new(), dns_refresh: DnsRefresh::default(), ..model.clone() }
+    let (dns_refresh, dns_lookup_family) = (DnsRefresh::default(), LookupFamily::default());
+    model::Upstream { servers: Vec::new(), dns_refresh, dns_lookup_family, ..model.clone() }
 }
 
 #[cfg(test)]

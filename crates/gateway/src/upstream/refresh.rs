@@ -8,7 +8,7 @@ use super::{
         table::{self, Names},
     },
 };
-use quadrille_config::model::{self, Gateway};
+use quadrille_config::model::{self, Gateway, LookupFamily};
 use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
     time::{Duration, Instant},
@@ -26,6 +26,7 @@ pub(crate) struct NameRefresh {
 struct Followed {
     upstream: Weak<Upstream>,
     servers: Vec<model::Server>,
+    family: LookupFamily,
 }
 
 /// Minimum interval between rounds of lookups; names that are due soon are looked up together.
@@ -49,7 +50,8 @@ impl NameRefresh {
             .filter(|(_, model)| model.servers.iter().any(table::is_name))
             .filter_map(|(name, model)| {
                 let upstream = Arc::downgrade(upstreams.get(name)?);
-                Some(Followed { upstream, servers: model.servers.clone() })
+                let family = model.dns_lookup_family;
+                Some(Followed { upstream, servers: model.servers.clone(), family })
             })
             .collect();
         if !followed.is_empty() {
@@ -72,16 +74,16 @@ async fn refresh(names: Arc<Mutex<Names>>, followed: Vec<Followed>) {
         let due = lock().due();
         let Some(due) = due else { return };
         tokio::time::sleep_until(due.max(Instant::now() + PAUSE).into()).await;
-        let (settings, hosts) = {
+        let (settings, questions) = {
             let names = lock();
             (names.settings.clone(), names.due_by(Instant::now()))
         };
-        let outcomes = resolver::look_up(&settings, hosts).await;
+        let outcomes = resolver::look_up(&settings, questions).await;
         let mut names = lock();
         names.note(outcomes);
-        for Followed { upstream, servers } in &followed {
+        for Followed { upstream, servers, family } in &followed {
             let Some(upstream) = upstream.upgrade() else { continue };
-            let endpoints = endpoint::resolve(servers, &names);
+            let endpoints = endpoint::resolve(servers, *family, &names);
             if !upstream.has_endpoints(&endpoints) {
                 upstream.set_endpoints(endpoints);
             }

@@ -22,7 +22,9 @@ pub struct DnsServer {
     pub address: SocketAddr,
     records: Arc<Mutex<Records>>,
     silent: Arc<AtomicBool>,
+    drops_aaaa: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
+    asked_aaaa: Arc<AtomicUsize>,
 }
 
 impl DnsServer {
@@ -33,10 +35,13 @@ impl DnsServer {
             address: socket.local_addr().expect("an address"),
             records: Arc::default(),
             silent: Arc::default(),
+            drops_aaaa: Arc::default(),
             asked: Arc::default(),
+            asked_aaaa: Arc::default(),
         };
         let (records, silent) = (Arc::clone(&server.records), Arc::clone(&server.silent));
-        let asked = Arc::clone(&server.asked);
+        let drops_aaaa = Arc::clone(&server.drops_aaaa);
+        let (asked, asked_aaaa) = (Arc::clone(&server.asked), Arc::clone(&server.asked_aaaa));
         thread::spawn(move || {
             let mut datagram = [0; 2048];
             while let Ok((length, client)) = socket.recv_from(&mut datagram) {
@@ -45,6 +50,12 @@ impl DnsServer {
                     continue;
                 }
                 let question = Message::from_vec(&datagram[..length]).expect("a message");
+                if question.queries[0].query_type() == RecordType::AAAA {
+                    asked_aaaa.fetch_add(1, Ordering::SeqCst);
+                    if drops_aaaa.load(Ordering::SeqCst) {
+                        continue;
+                    }
+                }
                 let answer = answer(question, &records.lock().expect("no panic"));
                 socket.send_to(&answer.to_vec().expect("bytes"), client).expect("it is sent");
             }
@@ -61,6 +72,16 @@ impl DnsServer {
     /// Sets whether the server ignores queries.
     pub fn set_silent(&self, silent: bool) {
         self.silent.store(silent, Ordering::SeqCst);
+    }
+
+    /// Sets whether the server ignores queries for IPv6 addresses, as some routers do.
+    pub fn set_drops_aaaa(&self, drops: bool) {
+        self.drops_aaaa.store(drops, Ordering::SeqCst);
+    }
+
+    /// Returns the number of queries for IPv6 addresses.
+    pub fn asked_aaaa(&self) -> usize {
+        self.asked_aaaa.load(Ordering::SeqCst)
     }
 
     /// Returns the number of queries.

@@ -44,6 +44,16 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             |upstream| resolver::show_refresh(upstream.dns_refresh),
         ),
         Key::new(
+            "dns_lookup_family",
+            "`all`, `auto`, `v4_only`, `v6_only` or `v4_preferred`",
+            Preset::Is("all"),
+            "The addresses of names that are used, as in Envoy: `v4_only` and `v6_only` look up one family; \
+                    `auto` uses IPv4 addresses only of names without IPv6 addresses, `v4_preferred` the reverse. With \
+                    both families, a DNS server that drops the queries for one delays a lookup by 50 ms.",
+            |field, upstream| field.set(&mut upstream.dns_lookup_family, word),
+            |upstream| name(upstream.dns_lookup_family).into(),
+        ),
+        Key::new(
             "balance",
             "`round_robin`, `random`, `least_request`, `client_ip` or `hash`",
             Preset::Is("round_robin"),

@@ -96,6 +96,7 @@ upstreams:
   u:
     servers: [{address: 'a:1', weight: 6}]
     dns_refresh: 29s
+    dns_lookup_family: v4_only
     balance: random
     health: {path: /h, interval: 7s, timeout: 8s, healthy: 9, unhealthy: 10}
     outlier_detection: {errors: off, gateway_errors: 3, ejection: 4s, longest_ejection: 5s, interval: 6s, most: 7}
@@ -158,7 +159,7 @@ tracing: {endpoint: 'https://c:30', protocol: http, tls: {ca: tracing.pem}, head
             },
         }],
         "upstreams": {"u": {
-            "servers": [{"address": "a:1", "weight": 6}], "dns_refresh": "29s", "balance": "random",
+            "servers": [{"address": "a:1", "weight": 6}], "dns_refresh": "29s", "dns_lookup_family": "v4_only", "balance": "random",
             "health": {"path": "/h", "interval": "7s", "timeout": "8s", "healthy": 9, "unhealthy": 10},
             "outlier_detection": {
                 "errors": "off", "gateway_errors": 3, "ejection": "4s", "longest_ejection": "5s", "interval": "6s", "most": 7,

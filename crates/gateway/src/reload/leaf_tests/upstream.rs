@@ -3,7 +3,7 @@
 use super::{COUNT, Leaves, NOTHING, TIME};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AltName, AltNameKind, Balance, DnsRefresh, Group, Health, HealthProbe, OriginalDestination,
+    AltName, AltNameKind, Balance, DnsRefresh, Group, Health, HealthProbe, LookupFamily, OriginalDestination,
     OutlierDetection, ProxyProtocolOut, Server, TextMatch, TextRule, TlsParameters, Upstream, UpstreamAlpn,
     UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls, Version,
 };
@@ -15,6 +15,7 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         original_destination,
         source_addresses,
         dns_refresh,
+        dns_lookup_family,
         balance,
         health,
         outlier_detection,
@@ -39,6 +40,7 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         leaves.set("upstream.servers.priority", priority, 1);
     }
     leaves.set("upstream.dns_refresh", dns_refresh, DnsRefresh::Off);
+    leaves.set("upstream.dns_lookup_family", dns_lookup_family, LookupFamily::V4Only);
     leaves.rebuild(parts);
     let other = Some(OriginalDestination::default());
     leaves.set("upstream.original_destination", original_destination, other);

@@ -85,7 +85,7 @@ impl Snapshot {
     ) -> Result<Self, Vec<Diagnostic>> {
         let resumption = ResumptionBackend::open(&model.resumption, active.resumption.as_ref())?;
         let names = Names::of(model, &active.names);
-        let (mut problems, unknown) = names.unknown(model);
+        let mut problems = Vec::new();
         let mut builder = SnapshotBuilder {
             model,
             engine,
@@ -97,7 +97,7 @@ impl Snapshot {
             tracer: None,
             shown: Vec::new(),
             awaited: BTreeSet::new(),
-            warnings: BTreeSet::from_iter(unknown),
+            warnings: BTreeSet::from_iter(names.unknown(model)),
         };
         let acme = model.acme.as_ref();
         if let Some((acme, on_demand)) = acme.and_then(|acme| Some((acme, acme.on_demand.as_ref()?)))

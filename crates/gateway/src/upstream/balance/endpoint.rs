@@ -1,7 +1,10 @@
 //! Configured endpoints of an upstream, by address.
 
 use crate::upstream::{address::ServerAddress, names::table::Names};
-use quadrille_config::{model, unix_socket::UNIX};
+use quadrille_config::{
+    model::{self, LookupFamily},
+    unix_socket::UNIX,
+};
 use std::sync::Arc;
 
 /// An endpoint by its address.
@@ -25,7 +28,7 @@ pub(crate) type Endpoints = Vec<Endpoint>;
 const MOST_WEIGHT: usize = 10_000;
 
 /// Resolves the model's servers; a name with several addresses yields as many endpoints.
-pub(crate) fn resolve(servers: &[model::Server], names: &Names) -> Endpoints {
+pub(crate) fn resolve(servers: &[model::Server], family: LookupFamily, names: &Names) -> Endpoints {
     let mut endpoints = Endpoints::new();
     let total = servers.iter().fold(0_usize, |sum, server| sum.saturating_add(server.weight.get()));
     // Weights are exact up to this sum.
@@ -33,7 +36,7 @@ pub(crate) fn resolve(servers: &[model::Server], names: &Names) -> Endpoints {
     for server in servers {
         let host = host_of(&server.address);
         let weight = (server.weight.get() / unit).max(1);
-        endpoints.extend(names.addresses(server).into_iter().map(|address| Endpoint {
+        endpoints.extend(names.addresses(server, family).into_iter().map(|address| Endpoint {
             address,
             weight,
             host: Arc::clone(&host),

@@ -1,6 +1,11 @@
 //! Endpoints that are given by name: the table of addresses, and the resolver.
 //!
-//! `table` holds the addresses, and `resolver` queries DNS or the system; `upstream::refresh` repeats the lookups.
+//! - `table`: the addresses; `family`: IPv4 and IPv6.
+//! - `resolver`: lookups in `/etc/hosts`, DNS and the system; `dns_query`, `system_settings`: queries to DNS servers, and
+//!   resolv.conf(5). `upstream::refresh` repeats the lookups.
 
+mod dns_query;
+mod family;
 pub(super) mod resolver;
+mod system_settings;
 pub(super) mod table;

@@ -1,8 +1,13 @@
 //! Name resolution by DNS and by the system.
 
+use super::{
+    dns_query::{self, Answer, Failure},
+    family::Families,
+    system_settings::{SystemSettings, candidates},
+};
 use hickory_resolver::{
     Hosts, TokioResolver,
-    config::{LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig},
+    config::{NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts},
     lookup::Lookup,
     net::{NetError, runtime::TokioRuntimeProvider},
     proto::{
@@ -13,7 +18,7 @@ use hickory_resolver::{
 use quadrille_config::model;
 use std::{
     io,
-    net::{IpAddr, SocketAddr, ToSocketAddrs},
+    net::{SocketAddr, ToSocketAddrs},
     str::FromStr,
     sync::{Arc, LazyLock},
     thread,
@@ -24,12 +29,8 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Resolved addresses with their expiry.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) addresses: Vec<IpAddr>,
-    pub(crate) valid_until: Instant,
-}
+/// A name with the families to look up.
+pub(crate) type Question = (Arc<str>, Families);
 
 /// Result of a name's lookup.
 pub(crate) type Outcome = (Arc<str>, Result<Answer, String>);
@@ -40,18 +41,20 @@ const MOST_LOOKUPS: usize = 64;
 static SYSTEM_LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(4)));
 /// TTL of system lookups, which do not report one.
 const SYSTEM_TTL: Duration = Duration::from_secs(30);
+/// Tries of a query within the timeout.
+const TRIES: u32 = 3;
 
 /// Looks up names, all within the timeout of the settings.
-pub(crate) async fn look_up(settings: &model::Resolver, hosts: Vec<Arc<str>>) -> Vec<Outcome> {
+pub(crate) async fn look_up(settings: &model::Resolver, questions: Vec<Question>) -> Vec<Outcome> {
     let source = Arc::new(Source::new(settings));
     let permits = Arc::new(Semaphore::new(MOST_LOOKUPS));
     let mut lookups = JoinSet::new();
-    for host in hosts {
+    for (host, families) in questions {
         let (source, permits, timeout) = (Arc::clone(&source), Arc::clone(&permits), settings.timeout);
         lookups.spawn(async move {
             let asked = async {
                 let _permit = permits.acquire().await;
-                source.ask(&host).await
+                source.ask(&host, families).await
             };
             let answer = tokio::time::timeout(timeout, asked).await;
             let answer = answer.unwrap_or_else(|_| Err("DNS timeout".to_owned()));
@@ -66,15 +69,15 @@ pub(crate) async fn look_up(settings: &model::Resolver, hosts: Vec<Arc<str>>) ->
 }
 
 /// Looks up names, blocking the thread. It may be called where tasks run.
-pub(crate) fn look_up_now(settings: &model::Resolver, hosts: Vec<Arc<str>>) -> io::Result<Vec<Outcome>> {
-    if hosts.is_empty() {
+pub(crate) fn look_up_now(settings: &model::Resolver, questions: Vec<Question>) -> io::Result<Vec<Outcome>> {
+    if questions.is_empty() {
         return Ok(Vec::new());
     }
     let settings = settings.clone();
     // A thread that runs tasks cannot block on others.
     let asking = thread::Builder::new().name("resolve".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(runtime.block_on(look_up(&settings, hosts)))
+        Ok(runtime.block_on(look_up(&settings, questions)))
     })?;
     asking.join().unwrap_or_else(|_| Err(io::Error::other("the lookup panicked")))
 }
@@ -82,43 +85,33 @@ pub(crate) fn look_up_now(settings: &model::Resolver, hosts: Vec<Arc<str>>) -> i
 /// Sources of addresses.
 struct Source {
     hosts: Hosts,
-    dns: Result<TokioResolver, NetError>,
+    dns: Result<Dns, NetError>,
     /// Whether the system resolves names that DNS does not.
     asks_system: bool,
+}
+
+/// DNS servers with their search list.
+struct Dns {
+    resolver: TokioResolver,
+    config: ResolverConfig,
+    ndots: usize,
+    /// Whether names are not queried for IPv6 addresses.
+    no_aaaa: bool,
 }
 
 impl Source {
     /// Creates the sources. The system's settings are read each time, so that changes apply.
     fn new(settings: &model::Resolver) -> Self {
-        let provider = TokioRuntimeProvider::default();
-        let builder = if settings.servers.is_empty() {
-            TokioResolver::builder(provider)
-        } else {
-            let servers = settings.servers.iter().map(name_server).collect();
-            let mut builder =
-                TokioResolver::builder_with_config(ResolverConfig::from_name_servers(servers), provider);
-            builder.options_mut().timeout = settings.timeout / 2;
-            builder.options_mut().attempts = 2;
-            Ok(builder)
-        };
-        let dns = builder.and_then(|mut builder| {
-            let options = builder.options_mut();
-            options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-            // Names are looked up again only when their records have expired.
-            options.cache_size = 0;
-            options.use_hosts_file = ResolveHosts::Never;
-            builder.build()
-        });
         let hosts = Hosts::from_system().unwrap_or_default();
-        Self { hosts, dns, asks_system: settings.servers.is_empty() }
+        Self { hosts, dns: Dns::new(settings), asks_system: settings.servers.is_empty() }
     }
 
-    async fn ask(&self, host: &Arc<str>) -> Result<Answer, String> {
+    async fn ask(&self, host: &Arc<str>, families: Families) -> Result<Answer, String> {
         if let Some(answer) = self.in_hosts_file(host) {
             return Ok(answer);
         }
         let answer = match &self.dns {
-            Ok(dns) => ask_dns(dns, host).await,
+            Ok(dns) => dns.ask(host, families).await,
             Err(error) => Err(error.to_string()),
         };
         match answer {
@@ -134,7 +127,47 @@ impl Source {
         let found: Vec<_> = [RecordType::A, RecordType::AAAA].into_iter().filter_map(of).collect();
         let records = found.iter().flat_map(Lookup::answers);
         let addresses: Vec<_> = records.filter_map(|record| record.data.ip_addr()).collect();
-        (!addresses.is_empty()).then(|| Answer { addresses, valid_until: Instant::now() + SYSTEM_TTL })
+        (!addresses.is_empty()).then(|| Answer {
+            addresses,
+            valid_until: Instant::now() + SYSTEM_TTL,
+            is_complete: true,
+        })
+    }
+}
+
+impl Dns {
+    fn new(settings: &model::Resolver) -> Result<Self, NetError> {
+        let SystemSettings { config, mut options, no_aaaa } = match settings.servers.is_empty() {
+            true => SystemSettings::read()?,
+            false => Self::configured(settings),
+        };
+        // Names are looked up again only when their records have expired.
+        options.cache_size = 0;
+        options.use_hosts_file = ResolveHosts::Never;
+        // A lost datagram is sent again before the lookup's own timeout, which may end with other sources.
+        options.timeout = options.timeout.min(settings.timeout / TRIES);
+        let ndots = options.ndots;
+        let mut builder = TokioResolver::builder_with_config(config.clone(), TokioRuntimeProvider::default());
+        *builder.options_mut() = options;
+        Ok(Self { resolver: builder.build()?, config, ndots, no_aaaa })
+    }
+
+    fn configured(settings: &model::Resolver) -> SystemSettings {
+        let servers = settings.servers.iter().map(name_server).collect();
+        let mut options = ResolverOpts::default();
+        options.timeout = settings.timeout;
+        options.attempts = 2;
+        SystemSettings { config: ResolverConfig::from_name_servers(servers), options, no_aaaa: false }
+    }
+
+    async fn ask(&self, host: &str, families: Families) -> Result<Answer, String> {
+        let name = Name::from_str(host).map_err(|error| error.to_string())?;
+        // A name that only has addresses of the other family is looked up all the same.
+        let families = if self.no_aaaa && families.v4 { Families::V4 } else { families };
+        let names = candidates(name, &self.config, self.ndots);
+        dns_query::query(&self.resolver, names, families)
+            .await
+            .map_err(|failure: Failure| failure.to_string())
     }
 }
 
@@ -143,23 +176,6 @@ fn name_server(address: &SocketAddr) -> NameServerConfig {
     server.connections.iter_mut().for_each(|connection| connection.port = address.port());
     server
 }
-
-async fn ask_dns(dns: &TokioResolver, host: &str) -> Result<Answer, String> {
-    match dns.lookup_ip(host).await {
-        Ok(found) => {
-            let addresses: Vec<_> = found.iter().collect();
-            match addresses.is_empty() {
-                true => Err(NO_ADDRESS.to_owned()),
-                false => Ok(Answer { addresses, valid_until: found.valid_until() }),
-            }
-        }
-        Err(error) if error.is_nx_domain() => Err("there is no such name".to_owned()),
-        Err(error) if error.is_no_records_found() => Err(NO_ADDRESS.to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-const NO_ADDRESS: &str = "the name has no address";
 
 async fn ask_system(host: &Arc<str>) -> Result<Answer, String> {
     let failed = |error: &dyn ToString| error.to_string();
@@ -174,5 +190,5 @@ async fn ask_system(host: &Arc<str>) -> Result<Answer, String> {
     });
     asking.map_err(|error| failed(&error))?;
     let addresses = answer.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
-    Ok(Answer { addresses, valid_until: Instant::now() + SYSTEM_TTL })
+    Ok(Answer { addresses, valid_until: Instant::now() + SYSTEM_TTL, is_complete: true })
 }

@@ -1,10 +1,14 @@
 //! Names of endpoints, with their resolved addresses.
 
-use super::resolver::{self, Answer, Outcome};
+use super::{
+    dns_query::Answer,
+    family::{self, Families},
+    resolver::{self, Outcome, Question},
+};
 use crate::{telemetry::upstream as metrics, upstream::address::ServerAddress};
 use quadrille_config::{
     Diagnostic,
-    model::{self, DnsRefresh, Gateway, Origin, Problem},
+    model::{self, DnsRefresh, Gateway, LookupFamily, Problem},
     unix_socket::UNIX,
 };
 use std::{
@@ -26,6 +30,8 @@ pub(crate) struct Names {
 #[derive(Clone, Debug)]
 struct Name {
     refresh: DnsRefresh,
+    /// Families that upstreams need.
+    families: Families,
     /// Sorted addresses. They are kept while lookups fail.
     addresses: Vec<IpAddr>,
     /// Time of the next lookup; `None` leaves it to the next reload.
@@ -52,62 +58,66 @@ impl Names {
         let now = Instant::now();
         let mut names = Self { settings: model.resolver.clone(), known: BTreeMap::new() };
         let same_source = names.settings == before.settings;
-        for (host, refresh) in hosts(model) {
-            let name = names.known.entry(Arc::clone(&host)).or_insert_with(|| {
-                let known = before.known.get(&host).cloned();
-                let mut name = known.unwrap_or_else(|| Name::new(refresh));
-                if !same_source || name.refresh != refresh {
-                    name.due = None;
+        for (host, refresh, families) in hosts(model) {
+            match names.known.get_mut(&host) {
+                Some(name) => {
+                    name.refresh = sooner(name.refresh, refresh);
+                    name.families = name.families | families;
                 }
-                Name { refresh, ..name }
-            });
-            name.refresh = sooner(name.refresh, refresh);
+                None => {
+                    names.known.insert(host, Name::new(refresh, families));
+                }
+            }
+        }
+        for (host, name) in &mut names.known {
+            let Some(known) = before.known.get(host).cloned() else { continue };
+            let same = same_source && (name.refresh, name.families) == (known.refresh, known.families);
+            let due = known.due.filter(|_| same);
+            *name = Name { refresh: name.refresh, families: name.families, due, ..known };
         }
         let stale = names.known.iter().filter(|(_, name)| name.due.is_none_or(|due| due <= now));
-        let stale: Vec<_> = stale.map(|(host, _)| Arc::clone(host)).collect();
+        let stale: Vec<_> = stale.map(|(host, name)| (Arc::clone(host), name.families)).collect();
         match resolver::look_up_now(&names.settings, stale.clone()) {
             Ok(outcomes) => names.note(outcomes),
-            Err(error) => names.note(stale.into_iter().map(|host| (host, Err(error.to_string()))).collect()),
+            Err(error) => {
+                names.note(stale.into_iter().map(|(host, _)| (host, Err(error.to_string()))).collect());
+            }
         }
         names
     }
 
-    /// Returns the addresses of an endpoint: one for each address of its name.
-    pub(crate) fn addresses(&self, server: &model::Server) -> Vec<ServerAddress> {
+    /// Returns the addresses of an endpoint: one for each address of its name, of the upstream's families.
+    pub(crate) fn addresses(&self, server: &model::Server, family: LookupFamily) -> Vec<ServerAddress> {
         match host_and_port(&server.address) {
             HostAndPort::Address(address) => vec![address],
             HostAndPort::Name(host, port) => {
                 let known = self.known.get(host).map_or(&[][..], |name| &name.addresses[..]);
-                known.iter().map(|address| ServerAddress::Ip((*address, port).into())).collect()
+                let used = family::used(family, known).into_iter();
+                used.map(|address| ServerAddress::Ip((address, port).into())).collect()
             }
             HostAndPort::Neither => Vec::new(),
         }
     }
 
-    /// Reports names without an address: as errors if there is no other endpoint, otherwise as warnings.
-    pub(crate) fn unknown(&self, model: &Gateway) -> (Vec<Diagnostic>, Vec<String>) {
-        let servers = || model.upstreams.values().flat_map(|upstream| &upstream.servers);
-        let others_serve = servers().any(|server| !self.addresses(server).is_empty());
-        let (mut problems, mut warnings) = (Vec::new(), Vec::new());
-        for server in servers().filter(|server| self.addresses(server).is_empty()) {
-            let diagnostic = self.unresolved(server);
-            // A control plane is not notified of names that become resolvable later.
-            if others_serve || matches!(server.place.origin, Origin::Resource(..)) {
-                warnings.push(diagnostic.to_string());
-            } else {
-                problems.push(diagnostic);
-            }
-        }
-        (problems, warnings)
+    /// Returns a warning for each endpoint without an address: it is unhealthy until its name resolves.
+    pub(crate) fn unknown(&self, model: &Gateway) -> Vec<String> {
+        let of = |upstream: &model::Upstream| {
+            let family = upstream.dns_lookup_family;
+            let unknown =
+                upstream.servers.iter().filter(move |server| self.addresses(server, family).is_empty());
+            unknown.map(|server| self.unresolved(server).to_string()).collect::<Vec<_>>()
+        };
+        model.upstreams.values().flat_map(of).collect()
     }
 
     fn unresolved(&self, server: &model::Server) -> Diagnostic {
         let reason = match host_and_port(&server.address) {
-            HostAndPort::Name(host, _) => self.known.get(host).and_then(|name| name.problem.as_deref()),
+            HostAndPort::Name(host, _) => self.known.get(host).map(Name::problem),
             HostAndPort::Address(_) | HostAndPort::Neither => None,
         };
         let message = format!("cannot resolve {}: {}", server.address, reason.unwrap_or("invalid name"));
-        Diagnostic::new(&server.place, Problem::new(message, "check the name, or use an IP address"))
+        let remedy = "the server is unhealthy until the name resolves; check it, or use an IP address";
+        Diagnostic::new(&server.place, Problem::new(message, remedy))
     }
 
     /// Returns the time of the first lookup.
@@ -116,9 +126,9 @@ impl Names {
     }
 
     /// Returns the names whose lookup is due now.
-    pub(crate) fn due_by(&self, now: Instant) -> Vec<Arc<str>> {
+    pub(crate) fn due_by(&self, now: Instant) -> Vec<Question> {
         let due = self.known.iter().filter(|(_, name)| name.due.is_some_and(|due| due <= now));
-        due.map(|(host, _)| Arc::clone(host)).collect()
+        due.map(|(host, name)| (Arc::clone(host), name.families)).collect()
     }
 
     /// Records the results of lookups.
@@ -134,14 +144,27 @@ impl Names {
 }
 
 impl Name {
-    fn new(refresh: DnsRefresh) -> Self {
-        Self { refresh, addresses: Vec::new(), due: None, failures: 0, problem: None }
+    fn new(refresh: DnsRefresh, families: Families) -> Self {
+        Self { refresh, families, addresses: Vec::new(), due: None, failures: 0, problem: None }
+    }
+
+    /// Returns the reason why there are no addresses.
+    fn problem(&self) -> &str {
+        self.problem.as_deref().unwrap_or("the name has no address of the family in `dns_lookup_family`")
     }
 
     fn note(&mut self, host: &str, outcome: Result<Answer, String>, now: Instant) {
         match outcome {
             Ok(answer) => {
                 let mut addresses = answer.addresses;
+                addresses.retain(|address| self.families.include(address));
+                if !answer.is_complete {
+                    // The family without a response keeps its addresses, as a name without a response does.
+                    let has = |v4| addresses.iter().any(|address: &IpAddr| address.is_ipv4() == v4);
+                    let answered = [has(false), has(true)];
+                    let kept = |address: &&IpAddr| !answered[usize::from(address.is_ipv4())];
+                    addresses.extend(self.addresses.iter().filter(kept));
+                }
                 addresses.sort_unstable();
                 addresses.dedup();
                 addresses.truncate(MOST_ADDRESSES);
@@ -153,7 +176,8 @@ impl Name {
                 self.due = match self.refresh {
                     DnsRefresh::ByTtl => {
                         let good_for = answer.valid_until.saturating_duration_since(now);
-                        Some(now + good_for.clamp(SHORTEST, LONGEST))
+                        let longest = if answer.is_complete { LONGEST } else { LONGEST_RETRY };
+                        Some(now + good_for.clamp(SHORTEST, longest))
                     }
                     DnsRefresh::Every(interval) => Some(now + interval.max(SHORTEST)),
                     DnsRefresh::Off => None,
@@ -198,10 +222,11 @@ pub(crate) fn is_name(server: &model::Server) -> bool {
     matches!(host_and_port(&server.address), HostAndPort::Name(..))
 }
 
-fn hosts(model: &Gateway) -> impl Iterator<Item = (Arc<str>, DnsRefresh)> {
+fn hosts(model: &Gateway) -> impl Iterator<Item = (Arc<str>, DnsRefresh, Families)> {
     model.upstreams.values().flat_map(|upstream| {
+        let families = Families::of(upstream.dns_lookup_family);
         upstream.servers.iter().filter_map(move |server| match host_and_port(&server.address) {
-            HostAndPort::Name(host, _) => Some((host.into(), upstream.dns_refresh)),
+            HostAndPort::Name(host, _) => Some((host.into(), upstream.dns_refresh, families)),
             HostAndPort::Address(_) | HostAndPort::Neither => None,
         })
     })
@@ -220,9 +245,11 @@ fn sooner(one: DnsRefresh, other: DnsRefresh) -> DnsRefresh {
 mod tests {
     use super::*;
 
+    const BOTH: Families = Families { v4: true, v6: true };
+
     fn answer(last: u8, ttl: u64, now: Instant) -> Result<Answer, String> {
         let addresses = vec![IpAddr::from([192, 0, 2, last]), IpAddr::from([192, 0, 2, 1])];
-        Ok(Answer { addresses, valid_until: now + Duration::from_secs(ttl) })
+        Ok(Answer { addresses, valid_until: now + Duration::from_secs(ttl), is_complete: true })
     }
 
     fn after(name: &Name, now: Instant) -> Option<u64> {
@@ -241,7 +268,7 @@ mod tests {
             (DnsRefresh::Every(Duration::ZERO), 60, Some(1)),
             (DnsRefresh::Off, 60, None),
         ] {
-            let mut name = Name::new(refresh);
+            let mut name = Name::new(refresh, BOTH);
             name.note("a.example", answer(2, ttl, now), now);
             assert_eq!(after(&name, now), expected, "{refresh:?} {ttl}");
             assert_eq!(name.addresses, [IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2])]);
@@ -251,7 +278,7 @@ mod tests {
     #[test]
     fn what_cannot_be_looked_up_keeps_its_addresses_and_is_tried_again() {
         let now = Instant::now();
-        let mut name = Name::new(DnsRefresh::ByTtl);
+        let mut name = Name::new(DnsRefresh::ByTtl, BOTH);
         name.note("a.example", answer(2, 60, now), now);
         let known = name.addresses.clone();
         let waits: Vec<_> = (0..7)
@@ -264,8 +291,28 @@ mod tests {
         assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
         name.note("a.example", answer(3, 60, now), now);
         assert_eq!((after(&name, now), name.failures, name.addresses.len()), (Some(60), 0, 2));
-        let mut unasked = Name::new(DnsRefresh::Off);
+        let mut unasked = Name::new(DnsRefresh::Off, BOTH);
         unasked.note("b.example", Err("no".to_owned()), now);
         assert_eq!(after(&unasked, now), Some(1), "without an address");
+    }
+
+    #[test]
+    fn a_family_without_an_answer_keeps_its_addresses() {
+        let now = Instant::now();
+        let (v4, v6) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]));
+        let mut name = Name::new(DnsRefresh::ByTtl, BOTH);
+        let mut note = |addresses: &[IpAddr], is_complete| {
+            let valid_until = now + Duration::from_secs(600);
+            name.note(
+                "a.example",
+                Ok(Answer { addresses: addresses.to_vec(), valid_until, is_complete }),
+                now,
+            );
+            (name.addresses.clone(), after(&name, now))
+        };
+        assert_eq!(note(&[v4, v6], true), (vec![v4, v6], Some(600)));
+        assert_eq!(note(&[v4], false), (vec![v4, v6], Some(30)), "it is looked up again soon");
+        assert_eq!(note(&[v4], true), (vec![v4], Some(600)));
+        assert_eq!(note(&[v6], false), (vec![v4, v6], Some(30)));
     }
 }
