@@ -185,6 +185,8 @@ pub(crate) mod signature {
     pub(crate) const SIGN: i32 = 3;
     pub(crate) const VERIFY_INIT: i32 = 4;
     pub(crate) const VERIFY: i32 = 5;
+    pub(crate) const VERIFY_RECOVER_INIT: i32 = 6;
+    pub(crate) const VERIFY_RECOVER: i32 = 7;
     pub(crate) const DIGEST_SIGN_INIT: i32 = 8;
     pub(crate) const DIGEST_SIGN_UPDATE: i32 = 9;
     pub(crate) const DIGEST_SIGN_FINAL: i32 = 10;

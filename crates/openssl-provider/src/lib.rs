@@ -30,6 +30,7 @@ mod components;
 mod compute;
 mod context;
 mod decoder;
+mod der;
 mod digest;
 mod embedding;
 mod error;

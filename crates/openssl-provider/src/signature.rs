@@ -31,12 +31,14 @@ struct Context {
     running: Option<Running>,
 }
 
-pub(crate) static FUNCTIONS: [Dispatch; 18] = [
+pub(crate) static FUNCTIONS: [Dispatch; 20] = [
     Dispatch::new(id::NEWCTX, new as *const ()),
     Dispatch::new(id::SIGN_INIT, sign_init as *const ()),
     Dispatch::new(id::SIGN, sign as *const ()),
     Dispatch::new(id::VERIFY_INIT, verify_init as *const ()),
     Dispatch::new(id::VERIFY, verify as *const ()),
+    Dispatch::new(id::VERIFY_RECOVER_INIT, verify_recover_init as *const ()),
+    Dispatch::new(id::VERIFY_RECOVER, verify_recover as *const ()),
     Dispatch::new(id::DIGEST_SIGN_INIT, digest_sign_init as *const ()),
     Dispatch::new(id::DIGEST_SIGN_UPDATE, update as *const ()),
     Dispatch::new(id::DIGEST_SIGN_FINAL, digest_sign_final as *const ()),
@@ -64,6 +66,23 @@ unsafe extern "C" fn sign_init(context: *mut Context, key: *const c_void, params
 unsafe extern "C" fn verify_init(context: *mut Context, key: *const c_void, params: *const Param) -> c_int {
     // SAFETY: as above.
     guard(|| unsafe { at_mut(context)?.begin(key, Params::new(params), false) })
+}
+
+unsafe extern "C" fn verify_recover_init(
+    context: *mut Context,
+    key: *const c_void,
+    params: *const Param,
+) -> c_int {
+    guard(|| {
+        // SAFETY: as above.
+        let context = unsafe { at_mut(context) }?;
+        // SAFETY: as above.
+        unsafe { context.begin(key, Params::new(params), false) }?;
+        match context.key()?.key_type() {
+            KeyType::Rsa { .. } => Ok(()),
+            _ => Err(Failure::new(Reason::UnsupportedKey, "no data is recovered from ECDSA signatures")),
+        }
+    })
 }
 
 unsafe extern "C" fn digest_sign_init(
@@ -145,6 +164,23 @@ unsafe extern "C" fn verify(
     })
 }
 
+unsafe extern "C" fn verify_recover(
+    context: *mut Context,
+    output: *mut u8,
+    length: *mut usize,
+    room: usize,
+    signature: *const u8,
+    signature_length: usize,
+) -> c_int {
+    guard(|| {
+        // SAFETY: OpenSSL passes our context, and the bytes.
+        let (context, signature) = unsafe { (at(context)?, bytes(signature, signature_length)) };
+        let make = || context.recover(signature).map(Zeroizing::new);
+        // SAFETY: the output has `room` bytes, or is null.
+        unsafe { deliver(output, length, room, context.longest()?, make) }
+    })
+}
+
 unsafe extern "C" fn digest_verify_final(
     context: *mut Context,
     signature: *const u8,
@@ -219,9 +255,18 @@ impl Context {
             KeyType::Rsa { .. } => {
                 rsa::signature::operation(key.public(), self.settings.padding(), self.settings.digest, data)?
             }
-            _ => Operation::Sign { scheme: ecdsa_scheme(data)?, digest: data.into() },
+            other => ecdsa(other, data)?,
         };
         key.compute(operation)
+    }
+
+    fn recover(&self, signature: &[u8]) -> Result<Vec<u8>, Failure> {
+        rsa::signature::recover(
+            self.key()?.public(),
+            self.settings.padding(),
+            self.settings.digest,
+            signature,
+        )
     }
 
     fn verify(&self, data: &[u8], signature: &[u8]) -> Result<bool, Failure> {
@@ -244,17 +289,30 @@ impl Context {
     }
 }
 
-/// ECDSA depends only on the digest's bits, not on the algorithm that produced them.
-fn ecdsa_scheme(digest: &[u8]) -> Result<SignatureScheme, Failure> {
-    match digest.len() {
-        20 => Ok(SignatureScheme::EcdsaSha1),
-        32 => Ok(SignatureScheme::EcdsaSha256),
-        48 => Ok(SignatureScheme::EcdsaSha384),
-        64 => Ok(SignatureScheme::EcdsaSha512),
+/// ECDSA signs a number: the leftmost bits of the digest, as many as the curve's order has (FIPS 186-5 section 6.4.1).
+/// So a digest that no scheme has is padded with zeros on the left.
+fn ecdsa(key: KeyType, digest: &[u8]) -> Result<Operation, Failure> {
+    let order = match key {
+        KeyType::EcdsaP256 => 32,
+        KeyType::EcdsaP384 => 48,
+        _ => 66,
+    };
+    // A digest of a scheme's own length stays whole.
+    let is_whole = matches!(digest.len(), 20 | 32 | 48 | 64);
+    let number = if is_whole { digest } else { &digest[..digest.len().min(order)] };
+    let (scheme, size) = match number.len() {
+        ..=20 => (SignatureScheme::EcdsaSha1, 20),
+        21..=32 => (SignatureScheme::EcdsaSha256, 32),
+        33..=48 => (SignatureScheme::EcdsaSha384, 48),
+        49..=64 => (SignatureScheme::EcdsaSha512, 64),
         other => {
-            Err(Failure::new(Reason::UnsupportedDigest, format!("ECDSA with a digest of {other} bytes")))
+            let detail = format!("ECDSA with a digest of {other} bytes");
+            return Err(Failure::new(Reason::UnsupportedDigest, detail));
         }
-    }
+    };
+    let mut padded = vec![0; size];
+    padded[size - number.len()..].copy_from_slice(number);
+    Ok(Operation::Sign { scheme, digest: padded.as_slice().into() })
 }
 
 /// Returns the maximum length of the output, or computes it and writes it.

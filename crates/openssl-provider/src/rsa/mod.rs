@@ -2,6 +2,7 @@
 
 pub(crate) mod decryption;
 pub(crate) mod encryption;
+mod pss;
 pub(crate) mod signature;
 
 use crate::error::{Failure, Reason};

@@ -1,17 +1,15 @@
 //! Signature paddings: EMSA-PKCS1-v1_5 and EMSA-PSS, in all the variants that OpenSSL has.
 
-use super::{public, raw_public};
+use super::{
+    pss::{self, Hashes},
+    public, raw_public,
+};
 use crate::{
+    der,
     digest::Digest,
     error::{Failure, Reason},
 };
-use boring::{hash::MessageDigest, pkey::Public, rsa::Rsa};
-use boring_sys as ffi;
-use foreign_types::ForeignTypeRef;
-use quadrille_engine::{
-    Operation, OperationError, PublicKey, SignatureScheme, Zeroizing,
-    rsa_padding::{self, Pss},
-};
+use quadrille_engine::{KeyType, Operation, PublicKey, SignatureScheme, Zeroizing, rsa_padding};
 
 /// Padding of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,30 +58,15 @@ pub(crate) fn verify(
     data: &[u8],
     signature: &[u8],
 ) -> Result<bool, Failure> {
-    let rsa = public(key)?;
-    let Ok(raised) = raw_public(&rsa, signature) else { return Ok(false) };
+    let Ok(raised) = raw_public(&public(key)?, signature) else { return Ok(false) };
     match padding {
         Padding::Pss { mgf1, salt } => {
             let digest = digest.ok_or_else(no_digest)?;
             let known = match salt {
-                Salt::Digest => DIGEST,
-                Salt::Auto | Salt::AutoDigestMax => ANY,
-                Salt::Max => length(max_salt(&rsa, digest)?)?,
-                Salt::Length(salt) => length(salt)?,
+                Salt::Auto | Salt::AutoDigestMax => None,
+                other => Some(salt_length(key, digest, other)?),
             };
-            let (hash, mgf1) = algorithms(digest, mgf1)?;
-            // SAFETY: `data` is as long as the digest, `raised` as the modulus; the function reads no more.
-            Ok(data.len() == digest.size()
-                && unsafe {
-                    ffi::RSA_verify_PKCS1_PSS_mgf1(
-                        rsa.as_ptr(),
-                        data.as_ptr(),
-                        hash.as_ptr(),
-                        mgf1.as_ptr(),
-                        raised.as_ptr(),
-                        known,
-                    ) == 1
-                })
+            pss::verify(bits(key), hashes(digest, mgf1), known, data, &raised)
         }
         Padding::Pkcs1 | Padding::None => {
             Ok(encode(key, padding, digest, data).is_ok_and(|encoded| *encoded == raised))
@@ -91,9 +74,40 @@ pub(crate) fn verify(
     }
 }
 
-/// BoringSSL's constants for salt lengths.
-const DIGEST: i32 = -1;
-const ANY: i32 = -2;
+/// Returns the signed data: the digest if its algorithm is known, otherwise what is between padding and end. It
+/// concerns public values only.
+///
+/// # Errors
+/// If the padding or the digest's algorithm is wrong, or the padding does not allow recovery.
+pub(crate) fn recover(
+    key: &PublicKey,
+    padding: Padding,
+    digest: Option<Digest>,
+    signature: &[u8],
+) -> Result<Vec<u8>, Failure> {
+    let invalid = || Failure::new(Reason::WrongInput, "the signature is not valid");
+    let raised = raw_public(&public(key)?, signature)?;
+    match padding {
+        Padding::None => Ok(raised),
+        Padding::Pss { .. } => Err(Failure::new(
+            Reason::UnsupportedParameter,
+            "no data is recovered from PSS; use pkcs1 or none",
+        )),
+        Padding::Pkcs1 => {
+            let padded = raised.strip_prefix(&[0, 1]).ok_or_else(invalid)?;
+            let fill = padded.iter().take_while(|byte| **byte == 0xff).count();
+            let data = padded[fill..].strip_prefix(&[0]).filter(|_| fill >= 8).ok_or_else(invalid)?;
+            let Some(digest) = digest else { return Ok(data.to_vec()) };
+            let signed = data.get(data.len().saturating_sub(digest.size())..).unwrap_or_default();
+            let expected = digest_info(Some(digest), signed);
+            if signed.len() == digest.size() && expected == data {
+                Ok(signed.to_vec())
+            } else {
+                Err(invalid())
+            }
+        }
+    }
+}
 
 /// Returns the equivalent TLS signature scheme, which every backend and every key server supports.
 fn scheme(key: &PublicKey, padding: Padding, digest: Option<Digest>) -> Option<SignatureScheme> {
@@ -105,8 +119,7 @@ fn scheme(key: &PublicKey, padding: Padding, digest: Option<Digest>) -> Option<S
         (Padding::Pkcs1, Digest::Sha384) => Some(S::RsaPkcs1Sha384),
         (Padding::Pkcs1, Digest::Sha512) => Some(S::RsaPkcs1Sha512),
         (Padding::Pss { mgf1, salt }, digest) if mgf1.is_none_or(|mgf1| mgf1 == digest) => {
-            let rsa = public(key).ok()?;
-            if salt_length(&rsa, digest, salt).ok()? != digest.size() {
+            if salt_length(key, digest, salt).ok()? != digest.size() {
                 return None;
             }
             match digest {
@@ -127,52 +140,55 @@ fn encode(
     digest: Option<Digest>,
     data: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    let rsa = public(key)?;
-    let size = rsa.size() as usize;
+    let size = bits(key).div_ceil(8);
     match padding {
         Padding::None if data.len() == size => Ok(Zeroizing::new(data.to_vec())),
         Padding::None => {
             Err(Failure::new(Reason::WrongInput, "without padding, the input must be as long as the modulus"))
         }
-        Padding::Pkcs1 => rsa_padding::pkcs1(size, digest.map(Digest::nid), data).map_err(refused),
+        Padding::Pkcs1 => rsa_padding::pkcs1(size, None, &digest_info(digest, data)).map_err(|_| no_room()),
         Padding::Pss { mgf1, salt } => {
             let digest = digest.ok_or_else(no_digest)?;
-            let salt = length(salt_length(&rsa, digest, salt)?)?;
-            let (hash, mgf1) = algorithms(digest, mgf1)?;
-            rsa_padding::pss(&rsa, Pss { hash, mgf1, salt }, data).map_err(|_| no_room())
+            if digest.size() != data.len() {
+                return Err(Failure::new(
+                    Reason::WrongInput,
+                    "the digest does not have its algorithm's length",
+                ));
+            }
+            pss::encode(bits(key), hashes(digest, mgf1), salt_length(key, digest, salt)?, data)
         }
     }
 }
 
-fn refused(error: OperationError) -> Failure {
-    match error {
-        OperationError::InvalidInput => no_room(),
-        _ => Failure::new(Reason::UnsupportedDigest, "it has no encoding in PKCS #1"),
+/// Encodes the DER `DigestInfo` (RFC 8017 section 9.2); the MD5-SHA-1 pair of TLS 1.0, and data without an algorithm,
+/// have none.
+fn digest_info(digest: Option<Digest>, data: &[u8]) -> Vec<u8> {
+    match digest.and_then(Digest::oid) {
+        Some(oid) => der::sequence(&[der::algorithm(oid), der::tagged(0x04, data)]),
+        None => data.to_vec(),
     }
 }
 
-fn salt_length(rsa: &Rsa<Public>, digest: Digest, salt: Salt) -> Result<usize, Failure> {
+/// Returns the length of the salt in a new signature.
+pub(crate) fn salt_length(key: &PublicKey, digest: Digest, salt: Salt) -> Result<usize, Failure> {
+    let longest = || pss::max_salt(bits(key), digest).ok_or_else(no_room);
     Ok(match salt {
         Salt::Digest => digest.size(),
-        Salt::Auto | Salt::Max => max_salt(rsa, digest)?,
-        Salt::AutoDigestMax => max_salt(rsa, digest)?.min(digest.size()),
+        Salt::Auto | Salt::Max => longest()?,
+        Salt::AutoDigestMax => longest()?.min(digest.size()),
         Salt::Length(length) => length,
     })
 }
 
-/// Returns emLen - hLen - 2 (RFC 8017 section 9.1.1).
-fn max_salt(rsa: &Rsa<Public>, digest: Digest) -> Result<usize, Failure> {
-    let encoded = (rsa.n().num_bits().unsigned_abs() as usize).saturating_sub(1).div_ceil(8);
-    encoded.checked_sub(digest.size() + 2).ok_or_else(no_room)
+fn hashes(digest: Digest, mgf1: Option<Digest>) -> Hashes {
+    Hashes { message: digest, mgf1: mgf1.unwrap_or(digest) }
 }
 
-fn algorithms(digest: Digest, mgf1: Option<Digest>) -> Result<(MessageDigest, MessageDigest), Failure> {
-    let algorithm = |digest: Digest| digest.algorithm().ok_or_else(no_digest);
-    Ok((algorithm(digest)?, algorithm(mgf1.unwrap_or(digest))?))
-}
-
-fn length(length: usize) -> Result<i32, Failure> {
-    i32::try_from(length).map_err(|_| no_room())
+fn bits(key: &PublicKey) -> usize {
+    match key.key_type() {
+        KeyType::Rsa { bits } => bits as usize,
+        _ => 0,
+    }
 }
 
 fn no_room() -> Failure {
@@ -180,5 +196,5 @@ fn no_room() -> Failure {
 }
 
 fn no_digest() -> Failure {
-    Failure::new(Reason::UnsupportedDigest, "this padding requires SHA-1, SHA-2 or MD5")
+    Failure::new(Reason::UnsupportedDigest, "this padding requires a digest")
 }

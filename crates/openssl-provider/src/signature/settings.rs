@@ -86,7 +86,7 @@ impl Settings {
         fits &= params.answer(c"pad-mode", as_number) || params.answer(c"pad-mode", Answer::Text(name));
         if params.get(c"algorithm-id").is_some() {
             let key = key.ok_or(Reason::NotInitialised)?;
-            let encoded = algorithm_id::encode(key.key_type(), self.padding(), self.digest)?;
+            let encoded = algorithm_id::encode(key.public(), self.padding(), self.digest)?;
             fits &= params.answer(c"algorithm-id", Answer::Bytes(&encoded));
         }
         fits.then_some(()).ok_or_else(|| Reason::BufferTooSmall.into())
