@@ -72,6 +72,7 @@ mod tracing;
 mod trailers;
 mod transfer;
 mod trusted_proxies;
+mod unequal_primes;
 mod unix_upstreams;
 mod upstream_limits;
 mod upstream_tls;

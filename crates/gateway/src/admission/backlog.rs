@@ -19,6 +19,8 @@ pub(super) struct Backlog {
     latest: Option<KeyType>,
     urgent: Duration,
     all: Duration,
+    /// Number of operations in `all`.
+    queued: u32,
     /// Work announced by the handshakes admitted in this time slice and the one before, and not submitted yet.
     announced: [Duration; 2],
     slice: u64,
@@ -43,7 +45,7 @@ impl Backlog {
     pub(super) fn new(threads: usize) -> Self {
         let (urgent, all, announced) = (Duration::ZERO, Duration::ZERO, [Duration::ZERO; 2]);
         let (threads, paces) = (threads as f64, BTreeMap::new());
-        Self { threads, paces, latest: None, urgent, all, announced, slice: 0 }
+        Self { threads, paces, latest: None, urgent, all, queued: 0, announced, slice: 0 }
     }
 
     /// Records a computed batch of operations, of a compute thread or another backend.
@@ -94,6 +96,7 @@ impl Backlog {
         self.latest = Some(key_type);
         self.announced = [new.saturating_sub(left), old.saturating_sub(time)];
         self.all += time;
+        self.queued = self.queued.saturating_add(1);
         if urgent {
             self.urgent += time;
         }
@@ -103,9 +106,15 @@ impl Backlog {
     /// Removes an operation that was computed or canceled.
     pub(super) fn leave(&mut self, Pending { time, urgent }: Pending) {
         self.all = self.all.saturating_sub(time);
+        self.queued = self.queued.saturating_sub(1);
         if urgent {
             self.urgent = self.urgent.saturating_sub(time);
         }
+    }
+
+    /// Returns the mean time of the queued operations; zero if none is queued.
+    pub(super) fn mean(&self) -> Duration {
+        self.all / self.queued.max(1)
     }
 
     /// Returns the queueing delay of an operation submitted now.
@@ -164,6 +173,7 @@ mod tests {
         let pending: Vec<_> = (0..100).map(|index| backlog.enter(RSA, index % 2 == 0, at(1))).collect();
         let (urgent, all) = backlog.waits(at(1));
         assert_eq!((urgent.as_millis(), all.as_millis()), (25, 50));
+        assert_eq!(backlog.mean(), at(1) / 2);
         pending.into_iter().for_each(|pending| backlog.leave(pending));
         assert_eq!(backlog.waits(at(1)), (at(0), at(0)));
     }

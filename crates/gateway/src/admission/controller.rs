@@ -16,6 +16,9 @@ use std::time::Duration;
 /// Queueing delay of private-key operations beyond which unknown clients are rejected. It bounds the delay of
 /// admitted clients and is the time in which a burst may be worked off. Known clients bypass this queue.
 pub(super) const KEY_TARGET: Duration = Duration::from_millis(250);
+/// Number of queued operations that is not congestion, however slow they are: a few dozen clients of a key whose
+/// operations take long, such as RSA with primes of different sizes, wait longer than [`KEY_TARGET`] for each other.
+const FEW: u32 = 64;
 /// Delay of unknown clients' steps on an event loop beyond which they are rejected. Known clients do not wait for
 /// steps.
 pub(super) const LOOP_TARGET: Duration = Duration::from_millis(50);
@@ -165,7 +168,7 @@ impl Controller {
         let (client, name) = (self.clients.count(arrival.client, now), self.names.count(arrival.name, now));
         let known = self.knows(arrival.client, now);
         let (urgent_wait, whole_wait) = self.backlog.waits(now);
-        self.keys.observe(whole_wait, now);
+        let key_target = self.observe_keys(whole_wait, now);
         let is_queued = matches!(arrival.work, Work::Queued(_));
         // Known clients within their share bypass the rest of the queue.
         let urgent = known && !client.is_over;
@@ -187,13 +190,13 @@ impl Controller {
         };
         if keys_stand || loop_stands {
             let share_of = |wait: Duration, target: Duration| wait.as_secs_f64() / target.as_secs_f64();
-            let full = share_of(whole_wait, KEY_TARGET).max(share_of(whole_delay, LOOP_TARGET));
+            let full = share_of(whole_wait, key_target).max(share_of(whole_delay, LOOP_TARGET));
             if !(CLIENT_OVER_SHARE..0.5).contains(&full) {
                 self.clients.adjust(full >= 0.5, now);
                 self.names.adjust(full >= 0.5, now);
             }
             let within = if known || client.is_over { 1.0 } else { WITHIN };
-            let keys_full = keys_stand && key_wait > KEY_TARGET.mul_f64(open * within);
+            let keys_full = keys_stand && key_wait > key_target.mul_f64(open * within);
             if urgent {
                 open *= KNOWN_ON_LOOP;
             }
@@ -234,7 +237,7 @@ impl Controller {
         }
         let behind = self.loops.get(event_loop).map_or(Duration::ZERO, |known| known.behind.at(now));
         let loop_full = loop_stands && loop_delay > LOOP_TARGET || behind > TURN_TARGET;
-        let keys_full = keys_stand && self.backlog.waits(now).1 > KEY_TARGET;
+        let keys_full = keys_stand && self.backlog.waits(now).1 > self.keys.target;
         match !self.knows(client, now) {
             true if loop_full => Door::ForSessions,
             true if keys_full => Door::ForSessionsAndKeysInPlace,
@@ -269,7 +272,7 @@ impl Controller {
     pub(super) fn leave(&mut self, pending: Pending, now: Duration) {
         self.backlog.leave(pending);
         let (_, wait) = self.backlog.waits(now);
-        self.keys.observe(wait, now);
+        self.observe_keys(wait, now);
     }
 
     /// Records a computed batch of private-key operations.
@@ -335,6 +338,13 @@ impl Controller {
         }
         self.calm = now;
         self.known.knows(client, now)
+    }
+
+    /// Records the queueing delay of private-key operations, and returns its target.
+    fn observe_keys(&mut self, wait: Duration, now: Duration) -> Duration {
+        self.keys.target = KEY_TARGET.max(self.backlog.mean() * FEW);
+        self.keys.observe(wait, now);
+        self.keys.target
     }
 
     fn admit(&mut self, arrival: &Arrival, known: bool, now: Duration) {

@@ -266,3 +266,34 @@ fn networks_with_more_demand_share_unused_capacity() {
     assert!(served[2] > 0.19, "{served:?}");
     assert!(served[1] > 0.3 && served[0] < 0.5 && served.iter().sum::<f64>() > 0.97, "{served:?}");
 }
+
+#[test]
+fn a_few_dozen_clients_of_a_slow_key_are_served_and_hundreds_are_not() {
+    const SLOW: KeyType = KeyType::Rsa { bits: 4096 };
+    const EACH: Duration = Duration::from_millis(15);
+    let refused = |clients: usize| {
+        let mut controller = Controller::new(1, 1);
+        controller.computed(SLOW, 1, EACH, false, Duration::ZERO);
+        let (mut queue, mut refused) = (VecDeque::new(), 0);
+        for turn in 0..400 {
+            let now = Duration::from_secs(10) + EACH * turn;
+            for client in queue.len()..clients {
+                let client = client as u64;
+                let work = Work::Queued(SLOW);
+                let age = Duration::ZERO;
+                let arrival = Arrival { client, name: 1, event_loop: 0, age, deadline: DEADLINE * 4, work };
+                match controller.arrive(&arrival, now) {
+                    Ok(_) => queue.push_back(controller.enter(SLOW, false, now)),
+                    Err(_) => refused += 1,
+                }
+            }
+            if let Some(done) = queue.pop_front() {
+                controller.leave(done, now + EACH);
+                controller.computed(SLOW, 1, EACH, false, now + EACH);
+            }
+        }
+        refused
+    };
+    assert_eq!(refused(32), 0);
+    assert!(refused(400) > 0);
+}

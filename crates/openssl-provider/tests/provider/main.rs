@@ -1,6 +1,7 @@
 //! The module loaded by OpenSSL and real servers: openssl, nginx, HAProxy, Apache, Node, curl.
 
 mod aborts;
+mod as_openssl;
 mod bad_key_servers;
 mod guides;
 mod hybrid;

@@ -45,17 +45,27 @@ fn rsa_signatures_in_every_padding() {
             "-sha384",
             "-sha512",
             "-sha224",
+            "-sha512-224",
+            "-sha512-256",
+            "-sha3-224",
+            "-sha3-256",
+            "-sha3-384",
+            "-sha3-512",
+            "-ripemd160",
             "-md5",
+            "-md5-sha1",
             "-sha256 -sigopt rsa_padding_mode:pss",
             "-sha256 -sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:digest",
             "-sha384 -sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:max",
             "-sha512 -sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:20 -sigopt rsa_mgf1_md:sha256",
+            "-sha512-224 -sigopt rsa_padding_mode:pss -sigopt rsa_mgf1_md:sha512-256",
+            "-sha3-256 -sigopt rsa_padding_mode:pss",
+            "-ripemd160 -sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:0",
         ] {
             signs(&site, &key, name, options);
         }
     }
-    let unknown =
-        fail(site.with_provider("openssl").args("dgst -sha3-256 -sign small.key message".split(' ')));
+    let unknown = fail(site.with_provider("openssl").args("dgst -sm3 -sign small.key message".split(' ')));
     assert!(unknown.contains("digest is not supported"), "{unknown}");
 }
 
@@ -108,7 +118,11 @@ fn ecdsa_by_uri_and_certificates() {
         site.certificate(name, &format!("ec:{curve}"));
         public(&site, name);
         signs(&site, &format!("quadrille:file:{}", site.path_text(&format!("{name}.key"))), name, "-sha256");
-        signs(&site, &format!("{name}.key"), name, "-sha256");
+        for options in
+            ["-sha256", "-sha224", "-sha512", "-sha512-224", "-sha512-256", "-sha3-224", "-sha3-384"]
+        {
+            signs(&site, &format!("{name}.key"), name, options);
+        }
     }
     site.certificate("site", "rsa:2048");
     for options in ["-sha256", "-sha384 -sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:digest"] {

@@ -96,7 +96,7 @@ impl Certificate {
             has_responder: leaf.ocsp_responders().is_ok_and(|responders| !responders.is_empty()),
             not_before: unix_time(leaf.not_before()),
             not_after: unix_time(leaf.not_after()),
-            warnings: validity_warnings(leaf, &source.chain),
+            warnings: warnings(leaf, &key, source),
             chain,
             key,
             ocsp,
@@ -195,6 +195,24 @@ fn unix_time(time: &Asn1TimeRef) -> i64 {
     const DAY: i64 = 24 * 3600;
     let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
     since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
+}
+
+fn warnings(leaf: &X509Ref, key: &PrivateKey, source: &CertificateSource) -> Vec<String> {
+    let mut warnings = validity_warnings(leaf, &source.chain);
+    if let PrivateKey::Local(key) = key
+        && has_unequal_primes(key)
+    {
+        warnings.push(format!(
+            "the primes of the RSA key {} have different sizes, so that its operations take several times as long and \
+             are not batched; generate a new key: openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048",
+            source.key
+        ));
+    }
+    warnings
+}
+
+fn has_unequal_primes(key: &Key) -> bool {
+    key.pkey().rsa().is_ok_and(|rsa| rsa.p().zip(rsa.q()).is_some_and(|(p, q)| p.num_bits() != q.num_bits()))
 }
 
 fn validity_warnings(leaf: &X509Ref, source: &Source) -> Vec<String> {
