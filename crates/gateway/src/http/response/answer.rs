@@ -142,7 +142,10 @@ impl Answer<'_> {
         Variables::new(self.request, &self.exchange.http.connection, upstream)
     }
 
-    fn finish(mut self, status: u16, headers: HeaderMap, body: Bytes) -> Response<ResponseBody> {
+    fn finish(mut self, status: u16, mut headers: HeaderMap, body: Bytes) -> Response<ResponseBody> {
+        if status == 204 {
+            headers.remove(header::CONTENT_LENGTH);
+        }
         let (mut head, ()) = Response::new(()).into_parts();
         head.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         head.headers = headers;
@@ -154,7 +157,8 @@ impl Answer<'_> {
         };
         epilogue.finish(&mut head, &mut self.exchange);
         self.exchange.status = status;
-        let body = if self.request.method == Method::HEAD { Bytes::new() } else { body };
+        let bodiless = self.request.method == Method::HEAD || matches!(status, 204 | 304);
+        let body = if bodiless { Bytes::new() } else { body };
         Response::from_parts(head, ResponseBody::whole(body, self.exchange))
     }
 }

@@ -1,6 +1,7 @@
 //! HTTP/2 connection to an endpoint, which carries many exchanges.
 
 use super::{
+    content_length,
     error::{ExchangeError, Limits, Watchdog},
     request_body::RequestBody,
     upload::{Sending, Upload},
@@ -15,7 +16,7 @@ use h2::{
     Reason, RecvStream,
     client::{self, SendRequest},
 };
-use http::{HeaderMap, HeaderName, Method, Request, Response, header};
+use http::{HeaderMap, HeaderName, Method, Request, Response, header, response::Parts};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     convert::Infallible,
@@ -183,6 +184,7 @@ impl Http2Exchange {
         limits: Limits,
     ) -> impl Future<Output = Result<Response<Http2Body>, ExchangeError>> {
         let mut watchdog = Watchdog::new(limits, request.body().progress());
+        let is_head = *request.method() == Method::HEAD;
         let begun = self.begin(request);
         let shared = self.shared;
         let heard = shared.heard.load(Ordering::Relaxed);
@@ -205,9 +207,11 @@ impl Http2Exchange {
             .await?;
             watchdog.header();
             shared.hear();
-            let (head, incoming) = response.into_parts();
-            let length = length(&head.headers, &incoming);
-            let incoming = (!incoming.is_end_stream()).then(|| shared.intake.open(incoming));
+            let (mut head, incoming) = response.into_parts();
+            let bodiless = is_head || content_length::is_bodiless(head.status);
+            let length = length(&mut head, &incoming, bodiless)?;
+            // A body that must not follow is not read, and its stream is reset.
+            let incoming = (!bodiless && !incoming.is_end_stream()).then(|| shared.intake.open(incoming));
             let body = Http2Body { incoming, length, alarm, watchdog, _sending: sending, shared };
             Ok(Response::from_parts(head, body))
         }
@@ -249,9 +253,13 @@ fn adapt(method: &Method, headers: &mut HeaderMap, body: &RequestBody) {
 }
 
 /// Returns the length of a response's body, if it is known. h2 has checked it against the received data.
-fn length(headers: &HeaderMap, body: &RecvStream) -> Option<u64> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    announced.or_else(|| body.is_end_stream().then_some(0))
+fn length(head: &mut Parts, body: &RecvStream, bodiless: bool) -> Result<Option<u64>, ExchangeError> {
+    if content_length::forbids_length(head.status) {
+        head.headers.remove(header::CONTENT_LENGTH);
+    }
+    let announced = content_length::unify(&mut head.headers);
+    let announced = announced.map_err(|problem| ExchangeError::Broken(problem.into()))?;
+    Ok(if bodiless { Some(0) } else { announced.or_else(|| body.is_end_stream().then_some(0)) })
 }
 
 /// Body of a response.

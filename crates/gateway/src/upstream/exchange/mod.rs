@@ -2,9 +2,10 @@
 //!
 //! - `http1`, `http2`: connections that carry exchanges.
 //! - `request_body`, `upload`, `collect`: bodies sent, sent over HTTP/2, and bodies read completely.
-//! - `grpc_call`: unary gRPC calls; `error`: errors and timeouts.
+//! - `content_length`: its checks; `grpc_call`: unary gRPC calls; `error`: errors and timeouts.
 
 pub(super) mod collect;
+mod content_length;
 pub(super) mod error;
 pub(crate) mod grpc_call;
 pub(super) mod http1;

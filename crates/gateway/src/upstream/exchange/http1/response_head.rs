@@ -1,6 +1,7 @@
 //! Response headers: status, fields, and framing of the body (RFC 9112 sections 4 to 6).
 
 use super::{body_decoder::BodyDecoder, malformed::Malformed};
+use crate::upstream::exchange::content_length;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
 use std::mem::MaybeUninit;
@@ -60,10 +61,16 @@ impl ResponseHead {
         if status == StatusCode::SWITCHING_PROTOCOLS && !asked.upgrade {
             return Err(Malformed("unexpected 101 Switching Protocols"));
         }
-        let bodiless = asked.head
-            || status.is_informational()
-            || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let body = if bodiless { BodyDecoder::none() } else { body(&mut headers, version)? };
+        if content_length::forbids_length(status) {
+            headers.remove(header::CONTENT_LENGTH);
+        }
+        let bodiless = asked.head || content_length::is_bodiless(status);
+        let body = match () {
+            () if content_length::forbids_length(status) => BodyDecoder::none(),
+            // Clients receive the fields that describe the absent body.
+            () if bodiless => body(&mut headers, version).map(|_| BodyDecoder::none())?,
+            () => body(&mut headers, version)?,
+        };
         let persists =
             body.has_an_end() && asked.version == Version::HTTP_11 && stays_open(&headers, version);
         Ok(Some(Self { status, headers, body, persists, length }))
@@ -85,22 +92,8 @@ fn body(headers: &mut HeaderMap, version: Version) -> Result<BodyDecoder, Malfor
             Ok(BodyDecoder::chunked())
         };
     }
-    let mut lengths = tokens(headers, &header::CONTENT_LENGTH);
-    let Some(first) = lengths.next() else { return Ok(BodyDecoder::until_close()) };
-    let mut repeated = false;
-    for other in lengths {
-        if other != first {
-            return Err(Malformed("several values of Content-Length"));
-        }
-        repeated = true;
-    }
-    // The integer parser accepts a sign.
-    let length = first.parse().ok().filter(|_| first.bytes().all(|byte| byte.is_ascii_digit()));
-    let length: u64 = length.ok_or(Malformed("invalid Content-Length"))?;
-    if repeated {
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    }
-    Ok(BodyDecoder::length(length))
+    let length = content_length::unify(headers).map_err(Malformed)?;
+    Ok(length.map_or_else(BodyDecoder::until_close, BodyDecoder::length))
 }
 
 /// Returns whether the connection persists after a response (RFC 9112 section 9.3).
@@ -162,6 +155,7 @@ mod tests {
             let head =
                 parse(&format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\n"), PLAIN).unwrap().unwrap();
             assert!(head.body.is_complete() && head.persists, "{status}");
+            assert_eq!(head.headers.contains_key("content-length"), status.starts_with("304"), "{status}");
         }
         let head = Asked { head: true, ..PLAIN };
         let head = parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", head).unwrap().unwrap();
@@ -201,6 +195,30 @@ mod tests {
             assert!(parse(text, PLAIN).is_err(), "{text:?}");
         }
         assert!(with(&"a: 1\r\n".repeat(MOST_FIELDS + 1)).is_err());
+    }
+
+    #[test]
+    fn absent_bodies_are_described_in_one_way() {
+        let head = Asked { head: true, ..PLAIN };
+        for (status, asked) in [("200 OK", head), ("304 Not Modified", PLAIN)] {
+            let with = |fields: &str| parse(&format!("HTTP/1.1 {status}\r\n{fields}\r\n"), asked);
+            let twice = with("Content-Length: 12\r\nContent-Length: 12\r\n").unwrap().unwrap();
+            assert_eq!((twice.headers.len(), &twice.headers["content-length"]), (1, &HeaderValue::from(12)));
+            assert!(twice.body.is_complete() && twice.persists);
+            for fields in [
+                "Content-Length: 12\r\nContent-Length: 13\r\n",
+                "Content-Length: 12, 13\r\n",
+                "Content-Length: +12\r\n",
+                "Content-Length: 12\r\nTransfer-Encoding: chunked\r\n",
+                "Transfer-Encoding: gzip\r\n",
+            ] {
+                assert!(with(fields).is_err(), "{status}, {fields:?}");
+            }
+        }
+        for fields in ["Content-Length: +12\r\n", "Content-Length: 1\r\nContent-Length: 2\r\n"] {
+            let none = parse(&format!("HTTP/1.1 204 No Content\r\n{fields}\r\n"), PLAIN).unwrap().unwrap();
+            assert!(none.headers.is_empty(), "{fields:?}");
+        }
     }
 
     #[test]
