@@ -21,14 +21,14 @@ use crate::{
     route::route_configuration,
     schema,
     tracing::http_tracing,
-    upgrades::websocket,
+    upgrades::upgrades,
     values::{enumeration, number},
 };
 use quadrille_config::{
     Diagnostic, Problem,
     model::{
         AccessLog, AccessRules, AccessStep, Compression, EnvoyHeaders, ForwardedCertificate, HttpTracing,
-        LocalReplies, Paths, Place, RequestIds, RequestLimits, RouteTable, StripPort,
+        LocalReplies, Paths, Place, RequestIds, RequestLimits, RouteTable, StripPort, Upgrades,
     },
 };
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
@@ -58,8 +58,8 @@ pub(crate) struct HttpManager {
     pub(crate) forwarded_certificate: ForwardedCertificate,
     pub(crate) envoy_headers: EnvoyHeaders,
     pub(crate) strip_port: StripPort,
-    /// Whether WebSocket requests are forwarded if routes do not configure it.
-    pub(crate) websocket: bool,
+    /// Protocols that requests may switch to if routes do not configure it.
+    pub(crate) upgrades: Upgrades,
     pub(crate) tracing: Option<HttpTracing>,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
             (false, true) => StripPort::Own,
             (false, false) => StripPort::Never,
         },
-        websocket: websocket(&message, &schema::UPGRADE)?.unwrap_or(true),
+        upgrades: upgrades(&message, &schema::UPGRADE)?,
         tracing: http_tracing(&message, child_spans)?,
     })
 }

@@ -320,7 +320,9 @@ impl Resources {
                     request_ids: manager.request_ids,
                     forwarded_certificate: manager.forwarded_certificate,
                     strip_port: manager.strip_port,
-                    websocket: manager.websocket,
+                    upgrades: Arc::new(manager.upgrades.clone()),
+                    // Envoy closes such connections.
+                    abort_on_close: true,
                     envoy_headers: Some(manager.envoy_headers.clone()),
                     tracing: manager
                         .tracing

@@ -1,22 +1,29 @@
-//! Protocol upgrades; only WebSocket is supported (RFC 6455, RFC 8441).
+//! Protocol upgrades (RFC 9110 section 7.8, RFC 8441).
 
 use crate::{
     reader::{Message, ReadMessage},
     schema::Schema,
     values::boolean,
 };
+use quadrille_config::model::Upgrades;
 
-/// Reads whether `upgrade_configs` enables it, each message in the form of `schema`; `Some(None)` if unset.
-pub(crate) fn websocket(message: &Message<'_>, schema: &'static Schema) -> Option<Option<bool>> {
-    let mut enabled = None;
+/// Types that are tunnels of their own, or carry further requests.
+const UNSUPPORTED: [&str; 4] = ["connect", "connect-udp", "connect-ip", "h2c"];
+
+/// Reads the protocols that `upgrade_configs` enables or disables, each message in the form of `schema`.
+pub(crate) fn upgrades(message: &Message<'_>, schema: &'static Schema) -> Option<Upgrades> {
+    let mut upgrades = Upgrades::default();
     for field in message.list("upgrade_configs") {
         let upgrade = field.message(schema)?;
-        let kind = upgrade.string("upgrade_type");
-        if kind.eq_ignore_ascii_case("websocket") {
-            enabled = Some(upgrade.read("enabled", boolean).unwrap_or(true));
+        let kind = upgrade.string("upgrade_type").to_ascii_lowercase();
+        let enabled = upgrade.read("enabled", boolean).unwrap_or(true);
+        if UNSUPPORTED.contains(&kind.as_str()) {
+            field.warn("upgrade", format!("ignored: `{kind}` is not supported"));
+        } else if enabled {
+            upgrades.on.push(kind);
         } else {
-            field.warn("upgrade", format!("ignored: `{kind}` is not supported, only WebSocket"));
+            upgrades.off.push(kind);
         }
     }
-    Some(enabled)
+    Some(upgrades)
 }

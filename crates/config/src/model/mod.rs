@@ -53,6 +53,7 @@ mod timeouts;
 mod tls;
 mod tracing;
 mod trusted_proxies;
+mod upgrades;
 mod upstream;
 mod upstream_limits;
 
@@ -120,6 +121,7 @@ pub use tracing::{
     CollectorEndpoint, CollectorServers, SpanCollector, TraceParents, Tracing, TracingProtocol,
 };
 pub use trusted_proxies::{Network, TrustedProxies};
+pub use upgrades::Upgrades;
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,
     UpstreamTimeouts, UpstreamTls,

@@ -1,7 +1,7 @@
 use super::{
     AttemptCounts, Compression, Cors, ErrorPage, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch,
     Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteBasicAuth, RouteBodyLimit, RouteDescriptors,
-    RouteRateLimits, RouteTracing,
+    RouteRateLimits, RouteTracing, Upgrades,
 };
 use bytes::Bytes;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -81,8 +81,8 @@ pub struct Forward {
     pub request_trailers: bool,
     /// Messages that carry the number of attempts.
     pub attempts: AttemptCounts,
-    /// Whether WebSockets go upstream; `None`: the setting of the chain.
-    pub websocket: Option<bool>,
+    /// Protocols that requests may switch to; for others, the setting of the chain applies.
+    pub upgrades: Upgrades,
 }
 
 /// A share of the requests.
@@ -189,7 +189,7 @@ impl Forward {
             mirrors: Vec::new(),
             request_trailers: false,
             attempts: AttemptCounts::default(),
-            websocket: None,
+            upgrades: Upgrades::default(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     AccessStep, BasicAuth, EnvoyHeaders, ErrorPage, ForwardedCertificate, HeaderChange, HttpTracing,
     LocalReplies, Mode, PathRule, Paths, Place, RateLimit, RequestIds, RequestLimits, Route, RouteBasicAuth,
+    Upgrades,
 };
 use http::HeaderName;
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
@@ -37,8 +38,10 @@ pub struct Http {
     pub tracing: Option<Arc<HttpTracing>>,
     /// Whether the port is removed from the host of requests before any processing.
     pub strip_port: StripPort,
-    /// Whether WebSockets go upstream, unless a route sets it.
-    pub websocket: bool,
+    /// Protocols that requests may switch to, unless a route decides about them.
+    pub upgrades: Arc<Upgrades>,
+    /// Whether an HTTP/1.1 request is aborted when its client closes its side of the connection.
+    pub abort_on_close: bool,
 }
 
 /// Headers of requests that conditions read before and in routing, and the gateway's own values of them.
@@ -144,7 +147,8 @@ impl Http {
             envoy_headers: None,
             tracing: None,
             strip_port: StripPort::default(),
-            websocket: true,
+            upgrades: Arc::default(),
+            abort_on_close: false,
         }
     }
 }

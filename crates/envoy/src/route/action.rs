@@ -12,7 +12,7 @@ use crate::{
     per_route::{PerRoute, per_route},
     reader::{Field, Message, ReadMessage},
     schema,
-    upgrades::websocket,
+    upgrades::upgrades,
     values::{enumeration, number},
 };
 use quadrille_config::{
@@ -89,7 +89,7 @@ fn forward(field: &Field<'_>, path: &PathMatch, inherited: &Inherited<'_>) -> Op
         mirrors: mirrors(&message)?.unwrap_or_else(|| inherited.mirrors.to_vec()),
         request_trailers: false,
         attempts: inherited.attempts,
-        websocket: websocket(&message, &schema::ROUTE_UPGRADE)?,
+        upgrades: upgrades(&message, &schema::ROUTE_UPGRADE)?,
     })
 }
 

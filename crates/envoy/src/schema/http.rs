@@ -96,8 +96,13 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
 pub(crate) const UPGRADE: Schema = Schema {
     name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig",
     fields: &[
-        ("upgrade_type", Read("`websocket`; others are ignored")),
-        ("enabled", Read("if `false`, WebSocket requests get 403 unless a route enables them")),
+        ("upgrade_type", Read("any but `CONNECT`, `CONNECT-UDP`, `CONNECT-IP` and `h2c`, which are ignored")),
+        (
+            "enabled",
+            Read(
+                "if `false`, WebSocket requests get 403, and others are served without the upgrade, unless a route enables them",
+            ),
+        ),
         ("filters", Refused("the connection manager's filters apply to upgrades, too")),
     ],
     others: HARMLESS,

@@ -50,8 +50,11 @@ pub(crate) const ROUTE_ACTION: Schema = Schema {
 pub(crate) const ROUTE_UPGRADE: Schema = Schema {
     name: "envoy.config.route.v3.RouteAction.UpgradeConfig",
     fields: &[
-        ("upgrade_type", Read("`websocket`; others are ignored")),
-        ("enabled", Read("if `false`, WebSocket requests get 403")),
+        ("upgrade_type", Read("any but `CONNECT`, `CONNECT-UDP`, `CONNECT-IP` and `h2c`, which are ignored")),
+        (
+            "enabled",
+            Read("if `false`, WebSocket requests get 403, and others are served without the upgrade"),
+        ),
         ("connect_config", Refused("CONNECT tunnels are not supported")),
     ],
     others: HARMLESS,

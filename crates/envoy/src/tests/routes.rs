@@ -71,14 +71,23 @@ fn times() {
 }
 
 #[test]
-fn websockets() {
+fn upgrades() {
     for (route, expected) in [
-        ("{ cluster: c }", None),
-        ("{ cluster: c, upgrade_configs: [ { upgrade_type: websocket } ] }", Some(true)),
-        ("{ cluster: c, upgrade_configs: [ { upgrade_type: WebSocket, enabled: false } ] }", Some(false)),
-        ("{ cluster: c, upgrade_configs: [ { upgrade_type: spdy, enabled: false } ] }", None),
+        ("{ cluster: c }", [None, None]),
+        ("{ cluster: c, upgrade_configs: [ { upgrade_type: websocket } ] }", [Some(true), None]),
+        (
+            "{ cluster: c, upgrade_configs: [ { upgrade_type: WebSocket, enabled: false } ] }",
+            [Some(false), None],
+        ),
+        ("{ cluster: c, upgrade_configs: [ { upgrade_type: SPDY/3.1 } ] }", [None, Some(true)]),
+        (
+            "{ cluster: c, upgrade_configs: [ { upgrade_type: spdy/3.1, enabled: false } ] }",
+            [None, Some(false)],
+        ),
+        ("{ cluster: c, upgrade_configs: [ { upgrade_type: h2c } ] }", [None, None]),
     ] {
-        assert_eq!(forward(route).websocket, expected, "{route}");
+        let upgrades = forward(route).upgrades;
+        assert_eq!(["websocket", "spdy/3.1"].map(|protocol| upgrades.decide(protocol)), expected, "{route}");
     }
 }
 

@@ -154,6 +154,7 @@ async fn serve(tcp: TcpStream, admin: &Admin, hosts: &HostCheck, served: &AdminC
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_TIME)
         .max_buf_size(MOST_HEADER)
+        .half_close(true)
         .serve_connection(TokioIo::new(tcp), service);
     let mut connection = pin!(connection);
     let ended = match timeout(CONNECTION_TIME, connection.as_mut()).await {

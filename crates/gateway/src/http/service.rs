@@ -9,6 +9,7 @@ use super::{
     forward,
     request::{
         self, Request, envoy_headers, forwarded_certificate, forwarded_for::Sender, request_id, request_view,
+        upgrade,
     },
     response::{answer::Answer, informational::Informational, outcome::Outcome},
     route::router::{MatchedRoute, RouteLookup},
@@ -72,11 +73,11 @@ pub(super) fn serve<'a>(
             let answer = Answer { request: &request, route: Some(matched), exchange };
             return answer.respond(&fault_injection::aborted(status)).into();
         }
+        if let Err(status) = upgrade::apply(&mut request, route, settings) {
+            return Answer { request: &request, route: Some(matched), exchange }.status(status).into();
+        }
         let answer = Answer { request: &request, route: Some(matched), exchange };
         match &route.action {
-            Action::Forward(to) if request.websocket && !to.websocket.unwrap_or(settings.websocket) => {
-                answer.status(403).into()
-            }
             Action::Respond(respond) => answer.respond(respond).into(),
             Action::Redirect(redirect) => answer.redirect(redirect, &route.path).into(),
             Action::Forward(to) => {
@@ -173,7 +174,7 @@ fn admit<'a>(
     request: &mut Request,
     body: &ClientBody,
 ) -> Result<&'a Arc<HttpSettings>, EarlyResponse> {
-    if request.early && (!request.method.is_safe() || request.websocket) {
+    if request.early && (!request.method.is_safe() || request.is_upgrade()) {
         let text = "Too early; send it again once the handshake is complete.\n";
         return Err(EarlyResponse::Text(425, text));
     }
@@ -244,7 +245,7 @@ fn check_route(
     body: &mut ClientBody,
 ) -> Result<(), Refusal> {
     let route: &Route = matched.route();
-    let limit = settings.limits.body_of(route.body_limit).filter(|_| !request.websocket);
+    let limit = settings.limits.body_of(route.body_limit).filter(|_| !request.body_is_tunnel());
     if let Some(Err(TooLarge)) = limit.map(|limit| body.limit(limit)) {
         return Err(request_size::too_large(request));
     }

@@ -6,7 +6,7 @@ use http::HeaderValue;
 use quadrille_acme::Answers;
 use quadrille_config::model::{
     AccessStep, AltSvc, EnvoyHeaders, ForwardedCertificate, HeaderChange, LocalReplies, Paths, RequestIds,
-    RequestLimits, StripPort, TrustedProxies,
+    RequestLimits, StripPort, TrustedProxies, Upgrades,
 };
 use std::{num::NonZeroUsize, sync::Arc};
 use tokio::sync::Notify;
@@ -63,8 +63,10 @@ pub(crate) struct HttpSettings {
     pub(crate) forwarded_certificate: ForwardedCertificate,
     /// Whether the port is stripped from the host.
     pub(crate) strip_port: StripPort,
-    /// Whether WebSocket upgrades are forwarded, unless the route decides otherwise.
-    pub(crate) websocket: bool,
+    /// Protocols that requests may switch to, unless the route decides about them.
+    pub(crate) upgrades: Arc<Upgrades>,
+    /// Whether an HTTP/1.1 request is aborted when its client closes its side of the connection.
+    pub(crate) abort_on_close: bool,
     /// Handling of `X-Envoy-*`; without it, they have no meaning.
     pub(crate) envoy_headers: Option<EnvoyHeaders>,
     /// Tracer that samples and exports requests.

@@ -113,11 +113,16 @@ impl Frames {
 
     /// Sends the WebSocket handshake of RFC 8441.
     pub fn websocket(&mut self, stream: u32, path: &str) {
+        self.connect_protocol(stream, path, "websocket");
+    }
+
+    /// Sends an extended CONNECT for a protocol (RFC 8441 section 4).
+    pub fn connect_protocol(&mut self, stream: u32, path: &str, protocol: &str) {
         let mut block = Vec::new();
         literal(&mut block, 0x02, "CONNECT");
         block.push(0x00);
         string(&mut block, ":protocol");
-        string(&mut block, "websocket");
+        string(&mut block, protocol);
         block.push(0x87);
         literal(&mut block, 0x04, path);
         literal(&mut block, 0x01, "localhost");

@@ -224,6 +224,33 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             |shown| listener_shown::basic_auth(&shown.chain.serve),
         ),
         Key::new(
+            "upgrades",
+            "list of protocols, or `off`",
+            Preset::Is("[websocket]"),
+            "Protocols that a request may switch to, by `Upgrade` of HTTP/1.1 or `:protocol` of HTTP/2 and HTTP/3: \
+                    `[websocket, spdy/3.1]` for `kubectl exec`, `[websocket, tcp]` for `docker attach`. The list \
+                    replaces the default. Servers receive the request over HTTP/1.1, and timeouts of requests do not \
+                    apply to the connection that follows. With other protocols, HTTP/1.1 requests are served without \
+                    the upgrade (WebSocket: 403), and those of HTTP/2 and HTTP/3 get 501. Not in `tcp` mode.",
+            |field, draft| draft.read_upgrades(field),
+            |shown| listener_shown::upgrades(&shown.chain.serve),
+        ),
+        Key::new(
+            "abort_on_close",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Whether a request over HTTP/1.1 is aborted when its client closes its sending side (FIN, or close_notify \
+                    of TLS) before the response is complete. With `off`, the client receives the response, and the \
+                    connection is closed after the last one (RFC 9112 section 9.6): a client that has closed both \
+                    sides looks alike, so its request runs to the end. With `on`, such a request is cancelled at the \
+                    server at once; only responses that need no waiting are still sent. In both cases a reset \
+                    connection aborts its request, an incomplete request gets no response from a server, and the end \
+                    of an HTTP/2 or HTTP/3 connection aborts its requests. Not in `tcp` mode, which passes on the end \
+                    of each direction.",
+            |field, draft| draft.read_abort_on_close(field),
+            |shown| listener_shown::abort_on_close(&shown.chain.serve),
+        ),
+        Key::new(
             "timeouts",
             "mapping",
             Preset::Means("its defaults"),

@@ -3,7 +3,7 @@
 use super::{
     basic_auth, certificate, compression, error_pages, header_changes, listener_clients::Clients,
     listener_http3::Http3Draft, listener_limits::ListenerLimits, listener_paths::PATHS, listener_rules,
-    own_headers, rate_limits, route, route_refused, tls, written_route::WrittenRoute,
+    own_headers, rate_limits, route, route_refused, tls, upgrades, written_route::WrittenRoute,
 };
 use crate::{
     Field, Problem,
@@ -11,7 +11,7 @@ use crate::{
     model::{
         AccessRules, AccessStep, Action, CertificateSource, ChainMatch, Compression, ErrorPage, HeaderChange,
         Http, Mode, Network, OwnHeaders, Paths, ProxyProtocolIn, RateLimit, RequestRule, Respond,
-        RouteBasicAuth, RouteTable, Serve, Timeouts, Tls, TlsPolicy,
+        RouteBasicAuth, RouteTable, Serve, Timeouts, Tls, TlsPolicy, Upgrades,
     },
 };
 use std::{net::SocketAddr, sync::Arc};
@@ -41,6 +41,8 @@ pub(super) struct ListenerDraft {
     pub(super) basic_auth: RouteBasicAuth,
     pub(super) compression: Option<Arc<Compression>>,
     pub(super) error_pages: Vec<ErrorPage>,
+    pub(super) upgrades: Upgrades,
+    pub(super) abort_on_close: bool,
     pub(super) timeouts: Timeouts,
     pub(super) limits: ListenerLimits,
 }
@@ -109,6 +111,22 @@ impl ListenerDraft {
         }
     }
 
+    pub(super) fn read_upgrades(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
+        }
+        let upgrades = upgrades::upgrades(field);
+        let is_default = upgrades == Upgrades::only([Upgrades::WEBSOCKET.to_owned()]);
+        self.upgrades = if is_default { Upgrades::default() } else { upgrades };
+    }
+
+    pub(super) fn read_abort_on_close(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
+        }
+        field.set(&mut self.abort_on_close, switch);
+    }
+
     /// Returns the name of the listener's limits, and the scope that distinguishes them from those of other
     /// listeners.
     fn names(&self) -> (String, String) {
@@ -170,6 +188,8 @@ impl ListenerDraft {
                     own_headers,
                     response_headers,
                     error_pages,
+                    upgrades: Arc::new(std::mem::take(&mut self.upgrades)),
+                    abort_on_close: self.abort_on_close,
                     ..http
                 })
             }

@@ -2,10 +2,10 @@
 
 use super::{
     basic_auth, connection_match::MATCH, error_pages, listener_limits::ListenerLimits, listener_paths::PATHS,
-    rate_limits, route,
+    rate_limits, route, upgrades,
 };
 use crate::{
-    file::shown::list,
+    file::shown::{if_true, list},
     model::{AccessRules, AccessStep, Chain, ChainMatch, Listener, RouteBasicAuth, Serve, TrustedProxies},
 };
 use serde_json::{Value, json};
@@ -87,6 +87,20 @@ pub(super) fn basic_auth(serve: &Serve) -> Value {
 pub(super) fn error_pages(serve: &Serve) -> Value {
     match serve {
         Serve::Http(http) => error_pages::show(&http.error_pages),
+        Serve::Tcp(_) => Value::Null,
+    }
+}
+
+pub(super) fn upgrades(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => upgrades::show(&http.upgrades),
+        Serve::Tcp(_) => Value::Null,
+    }
+}
+
+pub(super) fn abort_on_close(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => if_true(http.abort_on_close),
         Serve::Tcp(_) => Value::Null,
     }
 }

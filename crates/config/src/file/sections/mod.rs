@@ -47,6 +47,7 @@ mod text_match;
 mod tls;
 mod tls_parameters;
 mod tracing;
+mod upgrades;
 mod upstream;
 mod upstream_limits;
 mod upstream_tls;

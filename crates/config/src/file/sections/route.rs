@@ -9,7 +9,7 @@ use super::{
     route_shown::{
         cors, exact_path, fault, host_rewrite, path_regex, path_rewrite, query_match, segments_of,
     },
-    route_sticky,
+    route_sticky, upgrades,
     written_route::WrittenRoute,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     model::{
         Action, Compression, ErrorPage, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror,
         PathMatch, PathRewrite, PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route,
-        RouteBasicAuth, RouteBodyLimit, RouteRateLimits, RouteTable, Weighted,
+        RouteBasicAuth, RouteBodyLimit, RouteRateLimits, RouteTable, Upgrades, Weighted,
     },
     values,
 };
@@ -214,6 +214,14 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             |route| error_pages::show(&route.error_pages),
         ),
         Key::new(
+            "upgrades",
+            "list of protocols, or `off`",
+            Preset::Means("the listener's `upgrades`"),
+            "Protocols that matching requests may switch to, in place of the listener's.",
+            |field, draft| draft.upgrades = upgrades::upgrades(field),
+            |route| forward(route).map(|to| upgrades::show(&to.upgrades)).into(),
+        ),
+        Key::new(
             "retry",
             "mapping",
             Preset::Means("the upstream's `retries`"),
@@ -246,6 +254,7 @@ pub(super) struct RouteDraft {
     error_pages: Vec<ErrorPage>,
     mirrors: Vec<Mirror>,
     request_trailers: bool,
+    upgrades: Upgrades,
 }
 
 /// Reads a route, which forwards, responds or redirects.
@@ -273,6 +282,7 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
             "request_headers",
             "request_trailers",
             "compression",
+            "upgrades",
         ]
         .iter()
         .filter_map(|key| field.entry(key))
@@ -318,17 +328,27 @@ impl RouteDraft {
             error_pages: Vec::new(),
             mirrors: Vec::new(),
             request_trailers: false,
+            upgrades: Upgrades::default(),
         }
     }
 
     fn into_action(self) -> Option<Action> {
-        let Self { rewrite, timeout, retry, sticky: hash, mirrors, request_trailers, .. } = self;
+        let Self { rewrite, timeout, retry, sticky: hash, mirrors, request_trailers, upgrades, .. } = self;
         if let Some(redirect) = self.redirect {
             return Some(Action::Redirect(Box::new(redirect)));
         }
         let to = self.split.or_else(|| Some(vec![Weighted::all(self.upstream?)]));
-        let forward =
-            |to| Forward { to, rewrite, timeout, retry, hash, mirrors, request_trailers, ..Forward::to("") };
+        let forward = |to| Forward {
+            to,
+            rewrite,
+            timeout,
+            retry,
+            hash,
+            mirrors,
+            request_trailers,
+            upgrades,
+            ..Forward::to("")
+        };
         to.map(|to| Action::Forward(Box::new(forward(to)))).or(self.respond.map(Action::Respond))
     }
 }

@@ -53,6 +53,7 @@ pub(crate) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
         ending: Ending::new(&http),
         late: http.chain.is_removed(),
         last_requests: None,
+        has_ended: false,
         alarm: Alarm::default(),
         http: &http,
     };
@@ -95,6 +96,8 @@ struct Conversation<'a> {
     /// The chain was removed before the connection was accepted; its one request is served.
     late: bool,
     last_requests: Option<Instant>,
+    /// Whether the client has closed its side of the connection while a request was in progress.
+    has_ended: bool,
     alarm: Alarm,
 }
 
@@ -104,7 +107,8 @@ impl Conversation<'_> {
         let answer = service(self.http, &self.informational, &self.tunnel);
         let (bytes, fields) = self.http.header_limits();
         let mut builder = http1::Builder::new();
-        builder.max_header_size(bytes).max_buf_size(bytes + READ_AHEAD);
+        // A client may close its side after the request (RFC 9112 section 9.6); `poll_gone` watches it.
+        builder.half_close(true).max_header_size(bytes).max_buf_size(bytes + READ_AHEAD);
         // hyper's default is the same and preallocates the fields.
         if fields != RequestLimits::FIELDS {
             builder.max_headers(fields.get());
@@ -122,6 +126,9 @@ impl Conversation<'_> {
                 }
                 asked_to_end = true;
                 Pin::new(&mut connection).graceful_shutdown();
+            }
+            if self.poll_gone(context).is_ready() {
+                return Poll::Ready(Some(Err(())));
             }
             for response in self.informational.take() {
                 self.shared.write_informational(context, &response);
@@ -148,6 +155,21 @@ impl Conversation<'_> {
         ready!(self.ending.poll(context));
         let due = *self.last_requests.get_or_insert_with(|| Instant::now() + LAST_REQUESTS);
         self.alarm.poll_due(context, due)
+    }
+
+    /// Watches the client while hyper does not read. Ready if the connection has failed, or if the client has closed its
+    /// side and the listener aborts requests then.
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.has_ended {
+            return Poll::Pending;
+        }
+        if ready!(self.shared.poll_end(context)).is_err() {
+            return Poll::Ready(());
+        }
+        self.has_ended = true;
+        let aborts = self.http.chain.http().is_some_and(|settings| settings.abort_on_close);
+        let in_progress = !self.http.connection.clock.has_no_requests();
+        if aborts && in_progress { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Called when all output was sent: ready once no request was started for a while.

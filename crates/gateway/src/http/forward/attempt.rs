@@ -127,7 +127,7 @@ impl Attempts<'_> {
             endpoint: requested.as_ref().unwrap_or(endpoint),
             connection: &http.connection,
             pool: &http.pool,
-            separate: request.websocket,
+            separate: request.is_upgrade(),
         };
         let build = |http2| {
             let elapsed = if self.tried.len() > 1 { self.began.elapsed() } else { Duration::ZERO };
@@ -161,7 +161,7 @@ impl Attempts<'_> {
     fn limits(&self) -> Limits {
         let timeouts = &self.destination.upstream.model().timeouts;
         let per_try = self.destination.to.retry.as_ref().and_then(|policy| policy.per_try_timeout);
-        let per_try = per_try.filter(|_| !self.destination.request.websocket);
+        let per_try = per_try.filter(|_| !self.destination.request.is_upgrade());
         Limits {
             read: self.destination.to.idle.unwrap_or(timeouts.read),
             write: self.destination.to.idle.unwrap_or(timeouts.write),

@@ -65,13 +65,13 @@ pub(super) async fn forward(
         return Answer { request, route: Some(matched), exchange }.text(503, "No such upstream.\n").into();
     };
     exchange.fields.attempts = to.attempts.in_responses.then_some(1);
-    let whole = to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout);
-    match upstream_limits::begin(upstream, request.websocket, whole).await {
+    let whole = to.timeout.filter(|_| !request.is_upgrade()).map(|timeout| exchange.began + timeout);
+    match upstream_limits::begin(upstream, request.is_upgrade(), whole).await {
         Ok(active) => exchange.upstream = Some((Arc::clone(upstream), active)),
         Err(refusal) => return refused(&refusal, Answer { request, route: Some(matched), exchange }),
     }
     let affinity = affinity(request, to, upstream, &mut exchange);
-    let (body, client) = match request.websocket {
+    let (body, client) = match request.body_is_tunnel() {
         true => (Replay::empty(), Some(body).filter(|_| request.is_multiplexed())),
         false if to.mirrors.is_empty() => (Replay::new(body, Vec::new()), None),
         false => {
@@ -106,7 +106,7 @@ pub(super) async fn forward(
             }
             // Over HTTP/2 a success would open the tunnel (RFC 8441 section 5), but the endpoint has not opened one.
             Ok(response)
-                if request.websocket && request.is_multiplexed() && response.status().is_success() =>
+                if request.is_upgrade() && request.is_multiplexed() && response.status().is_success() =>
             {
                 forwarding.error(502, exchange)
             }
@@ -154,7 +154,7 @@ impl Forwarding<'_> {
                     failure,
                     attempts: self.attempts.tried.len(),
                     idempotent: request.method.is_idempotent(),
-                    websocket: request.websocket,
+                    upgrade: request.is_upgrade(),
                     out_of_time: self.attempts.is_out_of_time(),
                     repeatable: self.attempts.body.is_complete(),
                 },
@@ -261,7 +261,8 @@ impl Forwarding<'_> {
         mut exchange: Box<Exchange>,
     ) -> Outcome {
         let (mut head, body) = response.into_parts();
-        let upgrade = head.headers.get(header::UPGRADE).cloned();
+        let offered = self.attempts.destination.request.upgrade.clone();
+        let upgrade = head.headers.get(header::UPGRADE).cloned().or(offered);
         hop_by_hop::remove(&mut head.headers);
         let Some((server, ahead)) = body.into_stream() else { return self.error(502, exchange) };
         self.epilogue().finish(&mut head, &mut exchange);

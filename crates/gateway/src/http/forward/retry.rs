@@ -31,8 +31,8 @@ pub(super) struct Failed {
     pub(super) attempts: usize,
     /// Whether the method is idempotent (RFC 9110 section 9.2.2).
     pub(super) idempotent: bool,
-    /// Whether the request opens a WebSocket.
-    pub(super) websocket: bool,
+    /// Whether the request opens a tunnel.
+    pub(super) upgrade: bool,
     /// Whether the deadline of all attempts has passed.
     pub(super) out_of_time: bool,
     /// Whether the body can be sent again.
@@ -73,8 +73,8 @@ pub(super) fn decide(policy: &RetryPolicy, failed: &Failed) -> Decision {
         Decision::Stop("no retries are left")
     } else if failed.out_of_time {
         Decision::Stop("the deadline has passed")
-    } else if failed.websocket && !failure.is_unseen() {
-        Decision::Stop("a WebSocket handshake may have been processed")
+    } else if failed.upgrade && !failure.is_unseen() {
+        Decision::Stop("the request for another protocol may have been processed")
     } else if policy.idempotent_only && !failure.is_unseen() && !failed.idempotent {
         Decision::Stop("the method is not idempotent, and the request may have been processed")
     } else if !failed.repeatable {
@@ -131,7 +131,7 @@ mod tests {
             failure,
             attempts: 1,
             idempotent: true,
-            websocket: false,
+            upgrade: false,
             out_of_time: false,
             repeatable: true,
         }
@@ -179,13 +179,13 @@ mod tests {
         for stopped in [
             Failed { attempts: 2, ..reset },
             Failed { out_of_time: true, ..reset },
-            Failed { websocket: true, ..reset },
+            Failed { upgrade: true, ..reset },
             Failed { repeatable: false, ..reset },
             failed(Failure::Status(409)),
         ] {
             assert!(!retries(&policy, &stopped), "{stopped:?}");
         }
-        assert!(retries(&policy, &Failed { websocket: true, ..failed(Failure::Connect) }));
+        assert!(retries(&policy, &Failed { upgrade: true, ..failed(Failure::Connect) }));
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub(crate) fn build(
     let other_host = rewrite_host(destination, server, &mut headers);
     if request.websocket {
         websocket(&mut headers, request.is_multiplexed());
+    } else if let Some(protocol) = &request.upgrade {
+        switch(&mut headers, protocol.clone());
     }
     envoy::tell_server(&mut headers, destination, attempt);
     destination.change_request(&mut headers, connection);
@@ -119,12 +121,17 @@ fn join_cookies(headers: &mut HeaderMap) {
 
 /// Adds the headers of an RFC 6455 handshake, which HTTP/2 and HTTP/3 clients do not send (RFC 8441 section 5).
 fn websocket(headers: &mut HeaderMap, multiplexed: bool) {
-    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    switch(headers, HeaderValue::from_static("websocket"));
     if multiplexed {
         let nonce: [u8; 16] = std::array::from_fn(|_| fastrand::u8(..));
         if let Ok(key) = HeaderValue::try_from(boring::base64::encode_block(&nonce)) {
             headers.insert(header::SEC_WEBSOCKET_KEY, key);
         }
     }
+}
+
+/// Adds the headers of a request to switch to this protocol (RFC 9110 section 7.8).
+fn switch(headers: &mut HeaderMap, protocol: HeaderValue) {
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, protocol);
 }

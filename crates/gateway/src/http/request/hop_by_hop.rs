@@ -73,6 +73,16 @@ pub(crate) fn asks_for_websocket(headers: &HeaderMap) -> bool {
         && header_list::has(headers, header::CONNECTION, "upgrade")
 }
 
+/// Returns the first protocol that an HTTP/1.1 request offers and that is allowed (RFC 9110 section 7.8), as the client
+/// writes it.
+pub(crate) fn offered_upgrade(headers: &HeaderMap, allows: impl Fn(&str) -> bool) -> Option<HeaderValue> {
+    if !headers.contains_key(header::UPGRADE) || !header_list::has(headers, header::CONNECTION, "upgrade") {
+        return None;
+    }
+    let offered = header_list::members(headers, header::UPGRADE).find(|protocol| allows(protocol))?;
+    HeaderValue::from_str(offered).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //!
 //! - `authority`, `path_normalization`: the host and path used alike by routes, logs and upstreams; `http3_head`:
 //!   validation.
+//! - `upgrade`: protocols that a request may switch to.
 //! - `hop_by_hop`, `trailers`, `header_spelling`: fields that are not forwarded, in every spelling.
 //! - `forwarded_for`, `forwarded_headers`, `forwarded_certificate`, `user`: the client, as proxies announce it and
 //!   as upstreams receive it.
@@ -22,13 +23,14 @@ pub(super) mod path_normalization;
 pub(super) mod request_id;
 pub(super) mod request_view;
 pub(super) mod trailers;
+pub(super) mod upgrade;
 pub(super) mod user;
 
 use authority::Authority;
 use dynamic_metadata::Metadata;
 use forwarded_for::Sender;
 use http::{
-    HeaderMap, HeaderName, Method, Uri, Version, header,
+    HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header,
     uri::{PathAndQuery, Scheme},
 };
 use quadrille_config::model::{Paths, SentPath, StripPort};
@@ -50,6 +52,9 @@ pub(crate) struct Request {
     received: Option<PathAndQuery>,
     /// Whether the request opens a WebSocket (RFC 6455, RFC 8441, RFC 9220).
     pub(super) websocket: bool,
+    /// Another protocol that the request switches to: over HTTP/1.1 once its route allows that, over HTTP/2 and HTTP/3
+    /// from the beginning (RFC 8441).
+    pub(super) upgrade: Option<HeaderValue>,
     /// Whether the request was received as early data (RFC 8470).
     pub(super) early: bool,
     /// The client, and the handling of forwarding headers from the peer.
@@ -79,6 +84,16 @@ impl Request {
     /// Returns whether the connection multiplexes requests: HTTP/2 or HTTP/3.
     pub(super) fn is_multiplexed(&self) -> bool {
         self.version >= Version::HTTP_2
+    }
+
+    /// Returns whether the request opens a tunnel.
+    pub(super) fn is_upgrade(&self) -> bool {
+        self.websocket || self.upgrade.is_some()
+    }
+
+    /// Returns whether the bytes after the header belong to another protocol, so that they are not a body.
+    pub(super) fn body_is_tunnel(&self) -> bool {
+        self.websocket || self.upgrade.is_some() && self.is_multiplexed()
     }
 
     /// Returns the view of the request for routes.
@@ -166,15 +181,15 @@ pub(super) fn with_query(path: &str, query: Option<&str>) -> Result<PathAndQuery
 /// Target of a server-wide `OPTIONS` (RFC 9112 section 3.2.4).
 const WHOLE_SERVER: &str = "*";
 
-/// Checks that the form of the target is supported (RFC 9112 section 3.2), and that CONNECT is only used for
-/// WebSocket (RFC 9220 section 3). The `http` crate parses the target of `GET admin` as a host.
-fn check_target(method: &Method, target: &Uri, websocket: bool) -> Result<(), (u16, &'static str)> {
+/// Checks that the form of the target is supported (RFC 9112 section 3.2), and that CONNECT is only used with a
+/// protocol (RFC 8441 section 4). The `http` crate parses the target of `GET admin` as a host.
+fn check_target(method: &Method, target: &Uri, extended: bool) -> Result<(), (u16, &'static str)> {
     let served = target.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
     let path = target.path();
     let whole_server = path == WHOLE_SERVER && method == Method::OPTIONS;
     if !served || !path.starts_with('/') && !whole_server {
         Err((400, "The request target is invalid.\n"))
-    } else if method == Method::CONNECT && !websocket {
+    } else if method == Method::CONNECT && !extended {
         Err((501, "CONNECT tunnels are not supported.\n"))
     } else {
         Ok(())
@@ -185,6 +200,7 @@ fn check_target(method: &Method, target: &Uri, websocket: bool) -> Result<(), (u
 pub(crate) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -> (Request, B) {
     let (mut parts, body) = request.into_parts();
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
+    let protocol = protocol.filter(|_| parts.version >= Version::HTTP_2 && parts.method == Method::CONNECT);
     let websocket = match parts.version {
         Version::HTTP_2 | Version::HTTP_3 => {
             protocol.is_some_and(|protocol| protocol.as_str() == "websocket")
@@ -193,10 +209,13 @@ pub(crate) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         // HTTP/1.0 has no upgrades (RFC 9110 section 7.8).
         _ => false,
     };
+    let upgrade = protocol.filter(|_| !websocket).map(|protocol| HeaderValue::from_str(protocol.as_str()));
+    let upgrade = upgrade.and_then(Result::ok);
+    let tunnels = websocket || upgrade.is_some();
     let authority = authority::effective(&parts.uri, &parts.headers, parts.version);
-    let target = check_target(&parts.method, &parts.uri, websocket);
+    let target = check_target(&parts.method, &parts.uri, tunnels);
     let malformed = target.err().or(authority.as_ref().err().map(|problem| (400, *problem)));
-    if websocket {
+    if tunnels {
         // Upstreams receive a GET, and rules apply to the upstream request.
         parts.method = Method::GET;
     }
@@ -213,6 +232,7 @@ pub(crate) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         malformed,
         received: None,
         websocket,
+        upgrade,
         early,
         sender,
         metadata: Metadata::default(),

@@ -1,4 +1,5 @@
-//! WebSocket tunnels: bytes in both directions after the handshake (RFC 6455 over HTTP/1.1, RFC 8441 over HTTP/2).
+//! Tunnels: bytes in both directions after a request has switched to another protocol, such as WebSocket (RFC 9110
+//! section 7.8 over HTTP/1.1, RFC 8441 over HTTP/2).
 
 use crate::{
     http::{body::client_body::ClientBody, exchange::Exchange},

@@ -113,7 +113,8 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             envoy_headers,
             tracing,
             strip_port,
-            websocket,
+            upgrades,
+            abort_on_close,
         }) => {
             route::table(Arc::make_mut(routes), leaves);
             leaves.rebuild(NOTHING);
@@ -151,7 +152,8 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.request_ids", request_ids, Some(RequestIds::FOR_SERVERS));
             leaves.set("http.forwarded_certificate", forwarded_certificate, ForwardedCertificate::Keep);
             leaves.set("http.strip_port", strip_port, StripPort::Always);
-            leaves.flip("http.websocket", websocket);
+            route::upgrades(Arc::make_mut(upgrades), leaves);
+            leaves.flip("http.abort_on_close", abort_on_close);
             leaves.set("http.envoy_headers", envoy_headers, Some(EnvoyHeaders::default()));
             leaves.rebuild(TLS_CONTEXT).set("chain.serve", model, Serve::Tcp(vec![Weighted::all("other")]));
         }

@@ -6,7 +6,7 @@ use quadrille_config::model::{
     Action, AttemptCounts, Cors, Domain, Fault, FilterOnRoute, Forward, HashOn, HashPolicy, HeaderChange,
     HeaderMatch, HeaderRule, HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect,
     Respond, RetryOn, RetryPolicy, Route, RouteBasicAuth, RouteBodyLimit, RouteDescriptors, RouteRateLimits,
-    RouteTable, TextMatch, TextRule, VirtualHost, Weighted,
+    RouteTable, TextMatch, TextRule, Upgrades, VirtualHost, Weighted,
 };
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -101,6 +101,13 @@ fn header_changes(
     leaves.set(&format!("{of}.response_headers"), responses, other());
 }
 
+pub(super) fn upgrades(model: &mut Upgrades, leaves: &mut Leaves) {
+    let Upgrades { on, off, only } = model;
+    leaves.set("upgrades.on", on, vec!["other".into()]);
+    leaves.set("upgrades.off", off, vec!["other".into()]);
+    leaves.flip("upgrades.only", only);
+}
+
 fn forward(model: &mut Forward, leaves: &mut Leaves) {
     let Forward {
         to,
@@ -113,8 +120,9 @@ fn forward(model: &mut Forward, leaves: &mut Leaves) {
         mirrors,
         request_trailers,
         attempts,
-        websocket,
+        upgrades: of_route,
     } = model;
+    upgrades(of_route, leaves);
     leaves.flip("forward.request_trailers", request_trailers);
     leaves.set("forward.hash", hash, vec![HashPolicy { on: HashOn::ClientIp, terminal: true }]);
     let other = Mirror { upstream: "other".into(), parts: 1, marks_host: true };
@@ -127,7 +135,6 @@ fn forward(model: &mut Forward, leaves: &mut Leaves) {
     leaves.set("forward.host", host, Some(HostRewrite::Server));
     leaves.set("forward.timeout", timeout, Some(TIME));
     leaves.set("forward.idle", idle, Some(TIME));
-    leaves.set("forward.websocket", websocket, Some(false));
     let RetryPolicy { on, retries, per_try_timeout, idempotent_only, backoff } =
         retry.as_mut().expect("retries");
     leaves.set("retry.retries", retries, 7);

@@ -89,6 +89,11 @@ impl ClientStream {
         self.unread = if bytes.is_empty() { Bytes::new() } else { bytes };
     }
 
+    /// Returns whether there are bytes to be read again.
+    pub(crate) fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
     /// Becomes ready when data can be read; returns false at the end. No buffer is held while waiting.
     pub(crate) fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         if !self.unread.is_empty() {

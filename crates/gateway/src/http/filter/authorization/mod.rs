@@ -87,7 +87,7 @@ impl Authorization {
     async fn beginning(&self, call: &mut Call<'_>) -> Result<Option<Beginning>, Refusal> {
         let Some(told) = &self.model.body else { return Ok(None) };
         let (request, body) = call.request_and_body();
-        if request.websocket || body.is_end_stream() {
+        if request.body_is_tunnel() || body.is_end_stream() {
             return Ok(None);
         }
         match body.beginning(told.most, !told.partial).await {

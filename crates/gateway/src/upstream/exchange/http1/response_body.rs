@@ -66,8 +66,12 @@ impl Http1Body {
         response
     }
 
-    /// Returns the connection after a 101, and the data received after the response's header.
+    /// Returns the connection after a 101, and the data received after the response's header; `None` if the request is
+    /// not sent completely, whose rest would become a part of the tunnel.
     pub(in crate::upstream) fn into_stream(self) -> Option<(ServerStream, Bytes)> {
+        if self.writer.is_some() {
+            return None;
+        }
         Some((self.connection?.stream, self.input))
     }
 
