@@ -50,6 +50,7 @@ mod tls {
     }
 
     pub(crate) mod client_hello;
+    pub(crate) mod server_name;
 }
 
 #[path = "../../crates/gateway/src/listener/proxy_protocol.rs"]

@@ -3,9 +3,12 @@
 use clap::ValueEnum;
 use quadrille_config::model::AccessLog;
 use quadrille_gateway::ACCESS_LOG_TARGET;
+use rustix::{fs::OFlags, io::Errno};
 use std::{
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     io,
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
     sync::{Arc, PoisonError, RwLock},
 };
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
@@ -164,10 +167,28 @@ fn access_writer(access: &AccessLog) -> Result<Option<(NonBlocking, WorkerGuard)
         AccessLog::Off => None,
         AccessLog::Stdout => Some(tracing_appender::non_blocking(io::stdout())),
         AccessLog::File(path) => {
-            let file = OpenOptions::new().create(true).append(true).open(path);
+            let file = open_file(path);
             let file =
                 file.map_err(|error| format!("cannot open the access log {}: {error}", path.display()))?;
             Some(tracing_appender::non_blocking(file))
         }
     })
+}
+
+/// Opens a file to append to. A FIFO is opened without waiting for its reader, which would block the start.
+fn open_file(path: &Path) -> io::Result<File> {
+    const NONBLOCKING: i32 = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().create(true).append(true).custom_flags(NONBLOCKING).open(path);
+    let file = file.map_err(|error| match error.raw_os_error() {
+        Some(code) if code == Errno::NXIO.raw_os_error() => {
+            let problem =
+                "it is a FIFO without a reader: start the reader first, or write to a file or to `stdout`";
+            io::Error::new(error.kind(), problem)
+        }
+        _ => error,
+    })?;
+    // The log's thread waits for a slow reader; a non-blocking file would lose parts of lines.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    Ok(file)
 }

@@ -6,7 +6,13 @@ use crate::support::{
     secrets_of, serve, succeed,
 };
 use serde_json::Value;
-use std::{path::Path, process::Command, time::Instant};
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::Command,
+    thread,
+    time::Instant,
+};
 
 /// Waits until the access log has this many lines, and returns them.
 fn lines(log: &Path, count: usize) -> Vec<String> {
@@ -140,6 +146,33 @@ fn the_access_log_follows_its_setting() {
     file.replace(&format!("{text}access_log: /nonexistent/access.log\n"));
     gateway.wait_for_log("cannot open the access log /nonexistent/access.log");
     assert!(!gateway.log().contains("takes effect at the next start"), "{}", gateway.log());
+}
+
+/// A FIFO without a reader blocks the process that opens it.
+#[test]
+fn a_fifo_is_a_log_once_it_has_a_reader() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let fifo = certificates.path("access.fifo");
+    succeed(Command::new("mkfifo").arg(&fifo));
+    let text = document(&[listener(&pair, "respond: ok")], "");
+    let file = Configuration::new(&text);
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    let with_log = format!("{text}access_log: {}\n", fifo.display());
+    file.replace(&with_log);
+    gateway.wait_for_log("it is a FIFO without a reader");
+    // A reader that waits in `open` counts as one, and goes on when the gateway has opened its end.
+    let reader = thread::spawn(move || std::fs::File::open(fifo));
+    let mut reloads = 0;
+    eventually("the gateway does not open the FIFO", || {
+        reloads += 1;
+        file.replace(&format!("# {reloads}\n{with_log}"));
+        reader.is_finished()
+    });
+    let mut lines = BufReader::new(reader.join().expect("a thread").expect("the FIFO")).lines();
+    curl(&gateway, &certificates, &[], "/one");
+    let line = lines.next().expect("a line").expect("text");
+    assert!(line.contains("path=\"/one\""), "{line}");
 }
 
 /// Log rotation as by logrotate: the file is renamed, and a signal is sent.

@@ -1,6 +1,6 @@
 //! ClientHello parsing, before the connection's filter chain is known.
 
-use super::Transport;
+use super::{Transport, server_name};
 use std::io;
 
 /// Contents of a ClientHello.
@@ -125,7 +125,7 @@ fn parse_client_hello(body: &[u8]) -> Option<ClientHelloInfo> {
         extensions = after;
         let content = take(&mut extensions, 2)?;
         match kind {
-            [0, 0] => hello.server_name = server_name(content),
+            [0, 0] => hello.server_name = host_name(content),
             [0, 16] => hello.protocols = protocols(content)?,
             // Session ticket (RFC 5077); empty if the client has none.
             [0, 35] => hello.offers_session |= !content.is_empty(),
@@ -147,14 +147,14 @@ fn take<'a>(bytes: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
 }
 
 /// Parses the server_name extension (RFC 6066 section 3).
-fn server_name(mut extension: &[u8]) -> Option<String> {
+fn host_name(mut extension: &[u8]) -> Option<String> {
     let mut names = take(&mut extension, 2)?;
     while let Some((kind, rest)) = names.split_first() {
         names = rest;
         let name = take(&mut names, 2)?;
         if *kind == 0 {
             let name = std::str::from_utf8(name).ok().filter(|name| name.is_ascii() && !name.contains('\0'));
-            return name.filter(|name| !name.is_empty()).map(str::to_ascii_lowercase);
+            return name.map(server_name::normalized).filter(|name| !name.is_empty());
         }
     }
     None

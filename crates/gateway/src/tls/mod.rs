@@ -1,7 +1,7 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 //!
 //! - `context`: the contexts of a filter chain; `parameters`, `pem`: names of versions and groups, and PEM files.
-//! - `client_hello`: parsing before the filter chain is known.
+//! - `client_hello`: parsing before the filter chain is known; `server_name`: the form of names in it.
 //! - `handshake`: BoringSSL's callbacks; `handshake_state`: the state that the callbacks of one handshake share.
 //! - `certificate`, `key`: certificates, and keys on key servers.
 //! - `resumption`: tickets and sessions; `resumption_backend`: the ticket keys and session store of the process.
@@ -18,6 +18,7 @@ pub(crate) mod pem;
 mod quic;
 pub(crate) mod resumption;
 pub(crate) mod resumption_backend;
+pub(crate) mod server_name;
 mod stream;
 
 pub(crate) use context::{ChainTls, Identities};

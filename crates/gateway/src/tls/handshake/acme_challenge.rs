@@ -13,6 +13,7 @@ use crate::{
         handshake_state::HandshakeState,
         key::remote_key::Remote,
         resumption::sessions::{self, ResumptionSettings},
+        server_name,
     },
 };
 use boring::{
@@ -42,7 +43,7 @@ pub(crate) fn select(
     if offer != Some(OFFER) {
         return None;
     }
-    let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
+    let sni = hello.servername(NameType::HOST_NAME).map(server_name::normalized);
     Some(answer(answers, engine, settings, hello, sni))
 }
 

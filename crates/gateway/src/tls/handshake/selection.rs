@@ -10,6 +10,7 @@ use crate::{
         },
         handshake_state::{HandshakeState, ResumptionState},
         resumption::sessions,
+        server_name,
     },
 };
 use boring::ssl::{ClientHello, ExtensionType, NameType, SelectCertError, SslContext, SslVerifyMode};
@@ -34,7 +35,7 @@ impl Selection {
         hello: &mut ClientHello<'_>,
     ) -> Result<Self, SelectCertError> {
         let capabilities = ClientCapabilities::read(hello);
-        let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
+        let sni = hello.servername(NameType::HOST_NAME).map(server_name::normalized);
         let selected = certificates.select(sni.as_deref(), capabilities);
         let selected = selected.ok_or_else(|| {
             send_alert(hello.ssl(), Alert::UnrecognizedName);
