@@ -1,10 +1,11 @@
 //! Connections that carry the exchanges of many: one that stalls holds only itself.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Http2Server, curl, document, eventually,
+    Certificates, Configuration, Connector, Gateway, Http2Server, Nginx, curl, document, eventually,
     frames::{DATA, Frames, HEADERS, WINDOW_UPDATE},
     listener, resident,
 };
+use std::thread;
 
 /// Receive window of a stream of the gateway.
 const WINDOW: usize = 256 * 1024;
@@ -138,4 +139,38 @@ fn tiny_frames_hold_no_more_than_their_data() {
     assert_eq!(client.expect(DATA).payload, b"ok");
     let grown = resident(served.gateway.pid()).saturating_sub(before);
     assert!(grown < 32 * 1024, "{grown} KiB for {} bytes", STALLED as usize * EACH);
+}
+
+/// nginx sends GOAWAY after the first request of each connection, and has read up to 64 KiB of each later one.
+#[test]
+fn requests_beyond_goaway_go_to_other_connections() {
+    const CLIENTS: usize = 12;
+    let origin = Nginx::new("location / { return 200 ok; }");
+    let ending = format!(
+        "keepalive_requests 1; client_max_body_size 1m; location / {{ proxy_pass http://{}; }}",
+        origin.address()
+    );
+    let server = Nginx::listening("http2", &ending);
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let upstreams = format!("web: {{servers: ['{}'], protocol: http2}}", server.address());
+    let text = document(&[listener(&pair, "upstream: web")], &upstreams);
+    let file = Configuration::new(&text.replace("threads: 2", "threads: 1"));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("TLS");
+                let body = "x".repeat(200_000);
+                for round in 0..8 {
+                    let length = body.len();
+                    let head = "POST / HTTP/1.1\r\nHost: localhost";
+                    let request = format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+                    client.send(request.as_bytes()).expect("sending");
+                    let response = client.response().expect("a response");
+                    assert_eq!(response.status, 200, "{round}: {}", gateway.log());
+                }
+            });
+        }
+    });
 }

@@ -1,9 +1,12 @@
-//! One request to an endpoint: a connection from the pool, the request, and the rule for stale connections.
+//! One request to an endpoint: a connection from the pool, the request, and the rules for connections that end.
 
 use super::{ConnectionPool, ExchangeError, Lease, Limits, RequestBody, ResponseBody, Server, Upstream};
 use crate::connection::Connection;
 use http::{HeaderMap, Request, Response, StatusCode};
 use std::{io, sync::Arc};
+
+/// Maximum number of further connections for a request whose connections the endpoint ended before it.
+const MOST_GOAWAYS: usize = 16;
 
 /// An endpoint of an upstream, and the client connection on whose behalf it is called.
 pub(crate) struct EndpointCall<'a> {
@@ -30,7 +33,7 @@ pub(crate) enum CallFailure<E> {
 impl EndpointCall<'_> {
     /// Sends a request, which `build` makes for HTTP/2 (`true`) or HTTP/1.1, and waits for the header of its response.
     /// If the endpoint closed an idle connection before anything was sent, a new connection is opened, and `build` is called
-    /// again.
+    /// again. So it is if the endpoint sent GOAWAY before the request's stream, and `begin_again` returns true.
     ///
     /// # Errors
     /// Returns the reason for a missing response.
@@ -38,9 +41,10 @@ impl EndpointCall<'_> {
         &self,
         limits: Limits,
         mut build: impl FnMut(bool) -> Result<Request<RequestBody>, E>,
+        begin_again: impl Fn() -> bool,
         informational: impl Fn(StatusCode, &HeaderMap),
     ) -> Result<Response<ResponseBody>, CallFailure<E>> {
-        let mut fresh = false;
+        let (mut fresh, mut goaways) = (false, 0);
         loop {
             let lease = self.lease(limits, fresh).await.map_err(CallFailure::Connect)?;
             let reused = lease.reused;
@@ -48,6 +52,10 @@ impl EndpointCall<'_> {
             match lease.send(request, limits, &informational).await {
                 // This does not indicate a failure of the endpoint.
                 Err(ExchangeError::NotSent) if reused && !fresh => fresh = true,
+                // On a connection of the pool, other requests may again go first.
+                Err(ExchangeError::BeyondGoaway) if goaways < MOST_GOAWAYS && begin_again() => {
+                    (fresh, goaways) = (goaways > 0, goaways + 1);
+                }
                 sent => return sent.map_err(|error| CallFailure::Exchange { error, reused }),
             }
         }

@@ -17,7 +17,7 @@ use std::num::NonZeroU32;
 pub(super) const RETRY: Section<RetryPolicy> = Section {
     path: "listeners[].routes[].retry",
     about: "Retries of failed requests, in place of the upstream's `retries`. A request can be retried while its \
-            body, of up to 64 KiB, is still buffered.",
+            body, of up to 96 KiB, is still buffered.",
     keys: &[
         Key::new(
             "on",

@@ -104,7 +104,7 @@ impl ServiceCall<'_> {
         let (endpoint, connection, pool) = (&server, self.connection, self.pool);
         let call = EndpointCall { upstream, endpoint, connection, pool, separate: false };
         let scheme = if upstream.speaks_tls(&server) { "https" } else { "http" };
-        let sent = call.send(limits, |http2| build(http2, scheme), |_, _| {}).await;
+        let sent = call.send(limits, |http2| build(http2, scheme), || true, |_, _| {}).await;
         let response = sent.map_err(|failure| match failure {
             CallFailure::Connect(error) => CallError::Connect(error),
             CallFailure::Build(error) => error,

@@ -149,7 +149,8 @@ impl Attempts<'_> {
                 informational.push(status, headers);
             }
         };
-        call.send(self.limits(), build, informational).await.map_err(|failure| match failure {
+        let begin_again = || self.body.begin_again();
+        call.send(self.limits(), build, begin_again, informational).await.map_err(|failure| match failure {
             CallFailure::Connect(error) => AttemptError::Connect(error),
             CallFailure::Build(upstream_request::Invalid) => AttemptError::InvalidPath,
             CallFailure::Exchange { error, reused } => {

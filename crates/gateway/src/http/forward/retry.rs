@@ -53,7 +53,9 @@ impl Failure {
     /// the endpoint did not cause it.
     pub(super) fn classify(error: &ExchangeError, reused: bool) -> Option<Self> {
         match error {
-            ExchangeError::NotSent | ExchangeError::Refused => Some(Self::Refused),
+            ExchangeError::NotSent | ExchangeError::Refused | ExchangeError::BeyondGoaway => {
+                Some(Self::Refused)
+            }
             ExchangeError::Broken(_) if reused => Some(Self::Stale),
             ExchangeError::TimedOut | ExchangeError::Broken(_) => Some(Self::Reset),
             ExchangeError::Client(_) => None,

@@ -27,8 +27,11 @@ pub(crate) struct Limits {
 pub(crate) enum ExchangeError {
     /// No byte of the request was sent.
     NotSent,
-    /// The server has declared the request unprocessed (RFC 9113 section 8.7).
+    /// The server has reset the request's stream without processing it (RFC 9113 section 8.7).
     Refused,
+    /// The server has ended its connection before the request's stream, which it has not processed (RFC 9113 section
+    /// 6.8).
+    BeyondGoaway,
     /// One of the [`Limits`] was exceeded.
     TimedOut,
     /// Receiving the request's body from the client failed.
@@ -42,7 +45,7 @@ impl ExchangeError {
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::NotSent => "upstream closed",
-            Self::Refused => "upstream refused",
+            Self::Refused | Self::BeyondGoaway => "upstream refused",
             Self::TimedOut => "upstream timeout",
             Self::Client(ClientBodyError::TimedOut) => "client timeout",
             Self::Client(ClientBodyError::TooLarge) => "body too large",
@@ -57,6 +60,7 @@ impl fmt::Display for ExchangeError {
         match self {
             Self::NotSent => f.write_str("the upstream closed the connection before the request"),
             Self::Refused => f.write_str("the upstream refused the request"),
+            Self::BeyondGoaway => f.write_str("the upstream ended the connection before the request"),
             Self::TimedOut => f.write_str("upstream timeout"),
             Self::Client(error) => write!(f, "request body: {error}"),
             Self::Broken(error) => write!(f, "upstream connection: {error}"),
@@ -111,9 +115,14 @@ impl std::error::Error for ClientBodyError {}
 
 impl From<h2::Error> for ExchangeError {
     fn from(error: h2::Error) -> Self {
-        let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM)
-            || error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
-        if refused { Self::Refused } else { Self::Broken(error.into()) }
+        // h2 reports the server's GOAWAY only for streams beyond the last one that it names.
+        if error.is_go_away() && error.is_remote() {
+            Self::BeyondGoaway
+        } else if error.reason() == Some(h2::Reason::REFUSED_STREAM) {
+            Self::Refused
+        } else {
+            Self::Broken(error.into())
+        }
     }
 }
 
