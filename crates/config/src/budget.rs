@@ -9,6 +9,7 @@ use std::cell::Cell;
 pub struct Allowance {
     programs: Cell<usize>,
     bodies: Cell<usize>,
+    exhausted: Cell<bool>,
 }
 
 /// Maximum size of all compiled regular expressions, in bytes.
@@ -23,7 +24,7 @@ const BODIES: usize = 64 << 20;
 /// Returns the full allowance.
 impl Default for Allowance {
     fn default() -> Self {
-        Self { programs: Cell::new(PROGRAMS), bodies: Cell::new(BODIES) }
+        Self { programs: Cell::new(PROGRAMS), bodies: Cell::new(BODIES), exhausted: Cell::new(false) }
     }
 }
 
@@ -50,6 +51,7 @@ impl Allowance {
         self.programs.set(left - limit);
         compiled.map_err(|error| match error {
             regex::Error::CompiledTooBig(_) if most < LARGEST_PROGRAM => {
+                self.exhausted.set(true);
                 let message =
                     format!("the regular expressions received with it take more than {PROGRAMS} bytes");
                 Problem::new(message, "send fewer at once, or smaller ones")
@@ -58,12 +60,18 @@ impl Allowance {
         })
     }
 
+    /// Returns whether something needed more than was left.
+    pub fn is_exhausted(&self) -> bool {
+        self.exhausted.get()
+    }
+
     /// Counts the bytes of a body.
     ///
     /// # Errors
     /// If fewer bytes are left.
     pub fn take_body(&self, bytes: usize) -> Result<(), Problem> {
         let left = self.bodies.get().checked_sub(bytes).ok_or_else(|| {
+            self.exhausted.set(true);
             let message = format!("the bodies received with it have more than {BODIES} bytes");
             Problem::new(message, "shorten the bodies, or serve them from an upstream")
         })?;
@@ -92,9 +100,10 @@ mod tests {
         let before = allowance.programs.get();
         assert!(read(&allowance, "(").is_err() && read(&allowance, "x{10000}{10000}").is_err());
         assert!(allowance.programs.get() <= before - LARGEST_PROGRAM, "failures cost nothing");
+        assert!(!allowance.is_exhausted());
         let allowance = Allowance { programs: Cell::new(100_000), ..Allowance::default() };
         let said = (0..10).find_map(|_| read(&allowance, "[a-z]{1000}").err()).expect("an end");
-        assert!(said.contains("send fewer at once"), "{said}");
+        assert!(said.contains("send fewer at once") && allowance.is_exhausted(), "{said}");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub struct Reader {
     diagnostics: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Warnings>,
     references: RefCell<Vec<(Place, String)>>,
+    left_out: RefCell<Vec<Diagnostic>>,
 }
 
 /// Restrictions on documents from an untrusted source.
@@ -60,6 +61,7 @@ impl Reader {
             diagnostics: RefCell::default(),
             warnings: RefCell::default(),
             references: RefCell::default(),
+            left_out: RefCell::default(),
         }
     }
 
@@ -78,6 +80,11 @@ impl Reader {
     /// Returns the document as a field. `path` is the prefix of its fields' paths; empty for a whole file.
     pub fn root<'a>(&'a self, node: &'a Node, path: &str) -> Field<'a> {
         Field { reader: self, node, path: path.to_owned(), line: node.line }
+    }
+
+    /// Returns the mistakes of [parts that were left out](Field::leave_out).
+    pub fn left_out(&self) -> Vec<Diagnostic> {
+        self.left_out.take()
     }
 
     /// Returns the value read, with warnings.
@@ -117,6 +124,18 @@ impl<'a> Field<'a> {
     /// Notes a mistake that was found elsewhere in the document.
     pub fn report(&self, diagnostic: Diagnostic) {
         self.reader.diagnostics.borrow_mut().push(diagnostic);
+    }
+
+    /// Reads a part of the document, and returns its mistakes apart from those of the rest.
+    pub fn apart<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
+        let before = self.reader.diagnostics.take();
+        let found = read();
+        (found, self.reader.diagnostics.replace(before))
+    }
+
+    /// Notes mistakes of a part that is left out, so that they do not invalidate the document.
+    pub fn leave_out(&self, mistakes: Vec<Diagnostic>) {
+        self.reader.left_out.borrow_mut().extend(mistakes);
     }
 
     /// Notes mistakes of a document inside this text, at the line of the text.

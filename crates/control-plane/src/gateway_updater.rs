@@ -6,7 +6,7 @@ use crate::{
 };
 use quadrille_config::Diagnostics;
 use quadrille_gateway::Control;
-use quadrille_xds::{Rejection, ResourceType, Update, UpdateHandler};
+use quadrille_xds::{Outcome, Rejection, ResourceType, Update, UpdateHandler};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::Notify;
 
@@ -55,8 +55,15 @@ impl GatewayUpdater {
                 break;
             }
         }
-        for name in diff.changed_names() {
-            excluded.entry(name.to_owned()).or_insert_with(|| reason.clone());
+        let names: Vec<String> = diff.changed_names().map(str::to_owned).collect();
+        for name in names {
+            if excluded.contains_key(&name) {
+                continue;
+            }
+            if self.state.store().closes(kind, &name, diff.closed_routes(&name).iter()) {
+                diff.close(&name);
+            }
+            excluded.insert(name, reason.clone());
         }
         if excluded.is_empty() {
             excluded.insert(String::new(), reason);
@@ -95,7 +102,7 @@ impl GatewayUpdater {
             if blamed().next().is_none() || excluded.contains_key(&name) {
                 continue;
             }
-            if self.state.store().closes(kind, &name, blamed()) {
+            if self.state.store().closes(kind, &name, blamed().chain(diff.closed_routes(&name))) {
                 diff.close(&name);
             }
             excluded.insert(name, blamed().map(ToString::to_string).collect::<Vec<_>>().join("; "));
@@ -129,22 +136,31 @@ impl UpdateHandler for GatewayUpdater {
         if !diff.is_empty() {
             rejections.extend(self.apply(update.kind, &mut diff).await);
         }
-        for rejection in &mut rejections {
-            rejection.closed = diff.closes(&rejection.name);
+        for rejection in rejections.iter_mut().filter(|rejection| diff.closes(&rejection.name)) {
+            rejection.outcome = Outcome::Closed;
+        }
+        let is_whole = |name: &str| rejections.iter().any(|rejection| rejection.name == name);
+        let partial: Vec<Rejection> = diff.partial().filter(|rejection| !is_whole(&rejection.name)).collect();
+        for Rejection { name, reason, .. } in &partial {
+            let resource = origin(update.kind, name);
+            tracing::warn!(%resource, reason, "in service, except for routes that get a 503 response");
         }
         drop(exclusive);
         self.updates.applied.notify_one();
-        let accepted = rejections.is_empty() && update.unreadable.is_empty();
+        let is_accepted = rejections.is_empty() && partial.is_empty() && diff.still_partial.is_empty();
+        let accepted = is_accepted && update.unreadable.is_empty();
         self.state.stats.count_response(update.kind, accepted);
-        for Rejection { name, reason, closed } in update.unreadable.iter().chain(&rejections) {
+        for Rejection { name, reason, outcome } in update.unreadable.iter().chain(&rejections) {
             let resource = origin(update.kind, name);
-            if *closed {
+            if *outcome == Outcome::Closed {
                 tracing::error!(%resource, reason, "rejected and closed: cannot enforce its access rules");
                 self.state.stats.count_closed(update.kind);
             } else {
                 tracing::error!(%resource, reason, "rejected; the active version stays in service");
             }
         }
+        rejections.extend(partial);
+        rejections.append(&mut diff.still_partial);
         {
             let mut refusals = self.state.refusals();
             refusals.note(update, &rejections);

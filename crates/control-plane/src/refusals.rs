@@ -1,6 +1,6 @@
 //! Rejected resources, each kept until a valid version replaces it.
 
-use quadrille_xds::{Rejection, ResourceType, Update};
+use quadrille_xds::{Outcome, Rejection, ResourceType, Update};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
@@ -19,8 +19,7 @@ pub(crate) struct Refusals(BTreeMap<(ResourceType, String), Refusal>);
 #[derive(Debug)]
 struct Refusal {
     reason: String,
-    /// Whether the active version of the resource was closed.
-    closed: bool,
+    outcome: Outcome,
 }
 
 impl Refusals {
@@ -36,11 +35,17 @@ impl Refusals {
                 || update.complete && kind.is_complete()
         };
         self.0.retain(|(of, name), _| *of != kind || still.contains(name.as_str()) || !gone(name));
-        for Rejection { name, reason, closed } in refused() {
+        for Rejection { name, reason, outcome } in refused() {
             let key = (kind, name.clone());
-            let closed = *closed || self.0.get(&key).is_some_and(|before| before.closed);
+            // There is nothing to keep after the active version was closed.
+            let outcome = match self.0.get(&key) {
+                Some(before) if *outcome == Outcome::Kept && before.outcome == Outcome::Closed => {
+                    Outcome::Closed
+                }
+                _ => *outcome,
+            };
             if self.0.len() < MOST || self.0.contains_key(&key) {
-                self.0.insert(key, Refusal { reason: reason.clone(), closed });
+                self.0.insert(key, Refusal { reason: reason.clone(), outcome });
             }
         }
     }
@@ -52,14 +57,18 @@ impl Refusals {
 
     /// Returns whether an active resource was closed because of a rejection.
     pub(crate) fn close_something(&self) -> bool {
-        self.0.values().any(|refusal| refusal.closed)
+        self.0.values().any(|refusal| refusal.outcome == Outcome::Closed)
     }
 
     /// Formats the rejected resources, one per line, up to `MOST_SHOWN`.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        for ((kind, name), Refusal { reason, closed }) in self.0.iter().take(MOST_SHOWN) {
-            let outcome = if *closed { "closed" } else { "the previous version stays" };
+        for ((kind, name), Refusal { reason, outcome }) in self.0.iter().take(MOST_SHOWN) {
+            let outcome = match outcome {
+                Outcome::Closed => "closed",
+                Outcome::Kept => "the previous version stays",
+                Outcome::Partial => "in service, with closed routes",
+            };
             let shown: String = reason.chars().take(LONGEST_SHOWN).map(plain).collect();
             let name: String = name.chars().map(plain).collect();
             let _ = writeln!(text, "refused: {kind} {name} ({outcome}): {shown}");

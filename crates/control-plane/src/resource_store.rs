@@ -31,18 +31,26 @@ pub(crate) struct ResourceStore {
     dynamic: DynamicResources,
     known: Resources,
     active: Resources,
-    digests: Digests,
+    versions: Versions,
     trust: Trust,
 }
 
-/// SHA-256 of the bytes of each resource that came from a control plane.
-type Digests = BTreeMap<(ResourceType, String), [u8; 32]>;
+/// Version of each resource that came from a control plane.
+type Versions = BTreeMap<(ResourceType, String), Version>;
+
+#[derive(Clone)]
+struct Version {
+    /// SHA-256 of its bytes.
+    digest: [u8; 32],
+    /// Description of its closed routes, if there are any.
+    closed: Option<Arc<str>>,
+}
 
 /// State of a store after a change, to be committed.
 pub(crate) struct Transition {
     known: Resources,
     active: Resources,
-    digests: Digests,
+    versions: Versions,
 }
 
 /// Changes that an update would make.
@@ -54,13 +62,15 @@ pub(crate) struct ResourceDiff {
     closed: Vec<String>,
     /// Rejections of the other resources.
     pub(crate) rejections: Vec<Rejection>,
+    /// Unchanged resources with closed routes.
+    pub(crate) still_partial: Vec<Rejection>,
     /// Warnings about resources that are used nevertheless.
     pub(crate) warnings: Warnings,
 }
 
 struct Changed {
     read: Read,
-    digest: [u8; 32],
+    version: Version,
 }
 
 impl ResourceStore {
@@ -71,7 +81,7 @@ impl ResourceStore {
             active: bootstrap.resources.clone(),
             bootstrap: Arc::new(bootstrap),
             prepared: None,
-            digests: Digests::new(),
+            versions: Versions::new(),
             trust,
         }
     }
@@ -109,9 +119,9 @@ impl ResourceStore {
     /// Copies the store with another bootstrap's static resources, and the resources that control planes have sent.
     fn with_bootstrap(&self, bootstrap: Bootstrap) -> Self {
         let mut next = Self::new(bootstrap, self.trust.clone());
-        for ((kind, name), digest) in &self.digests {
+        for ((kind, name), version) in &self.versions {
             if !next.bootstrap.resources.contains(*kind, name) && next.known.copy(&self.known, *kind, name) {
-                next.digests.insert((*kind, name.clone()), *digest);
+                next.versions.insert((*kind, name.clone()), version.clone());
             }
         }
         next.active = activate(&next.known, &self.active);
@@ -130,7 +140,11 @@ impl ResourceStore {
         let allowance = Rc::default();
         for resource in &update.resources {
             let name = &resource.name;
-            if self.digests.get(&(kind, name.clone())) == Some(&resource.digest) {
+            if let Some(known) = self.versions.get(&(kind, name.clone()))
+                && known.digest == resource.digest
+            {
+                let closed = known.closed.as_deref().map(|closed| Rejection::partial(name, closed));
+                diff.still_partial.extend(closed);
                 continue;
             }
             let reject = |reason: String| Rejection::new(name, reason);
@@ -140,9 +154,14 @@ impl ResourceStore {
             }
             let origin_of = origin(update.kind, name);
             match read_remote(kind, &resource.tree, origin_of, &self.trust.directories, &allowance) {
+                // The operator prefers the previous version to closed parts of the new one.
+                Ok(found) if self.keeps(kind, name, &found.closed) => {
+                    diff.rejections.push(reject(Diagnostics::new(found.closed).lines().join("; ")));
+                }
                 Ok(found) => {
                     diff.warnings.extend(found.warnings.clone());
-                    diff.changed.push(Changed { read: found, digest: resource.digest });
+                    let version = Version { digest: resource.digest, closed: description(&found.closed) };
+                    diff.changed.push(Changed { read: found, version });
                 }
                 Err(errors) => {
                     if self.closes(kind, name, errors.iter()) {
@@ -176,13 +195,20 @@ impl ResourceStore {
             && errors.any(decides_access)
     }
 
+    /// Returns whether the active resource of this name stays because access rules of routes were rejected.
+    fn keeps(&self, kind: ResourceType, name: &str, closed: &[Diagnostic]) -> bool {
+        self.trust.on_refused_policy == OnRefusedPolicy::Keep
+            && self.known.contains(kind, name)
+            && closed.iter().any(decides_access)
+    }
+
     /// Returns the names that the control plane no longer has. Routes, endpoints and secrets are kept for as long as
     /// they are referenced.
     fn removed_names(&self, kind: ResourceType, update: &Update) -> Vec<String> {
         if !update.kind.is_complete() {
             return Vec::new();
         }
-        let known = self.digests.keys().filter(|(other, _)| *other == kind).map(|(_, name)| name);
+        let known = self.versions.keys().filter(|(other, _)| *other == kind).map(|(_, name)| name);
         let sent: BTreeSet<&str> = update.resources.iter().map(|resource| resource.name.as_str()).collect();
         let unreadable: BTreeSet<&str> =
             update.unreadable.iter().map(|rejection| rejection.name.as_str()).collect();
@@ -201,17 +227,17 @@ impl ResourceStore {
         let mut transition = Transition {
             known: self.known.clone(),
             active: Resources::default(),
-            digests: self.digests.clone(),
+            versions: self.versions.clone(),
         };
-        for Changed { read, digest } in &diff.changed {
+        for Changed { read, version } in &diff.changed {
             if !excluded.contains_key(&read.name) {
                 transition.known.insert(read.clone());
-                transition.digests.insert((kind, read.name.clone()), *digest);
+                transition.versions.insert((kind, read.name.clone()), version.clone());
             }
         }
         for name in diff.removed.iter().chain(&diff.closed) {
             transition.known.remove(kind, name);
-            transition.digests.remove(&(kind, name.clone()));
+            transition.versions.remove(&(kind, name.clone()));
         }
         transition.active = activate(&transition.known, &self.active);
         transition.drop_unreferenced();
@@ -225,7 +251,7 @@ impl ResourceStore {
 
     /// Commits a transition after it was put into service.
     pub(crate) fn commit(&mut self, transition: Transition) {
-        Transition { known: self.known, active: self.active, digests: self.digests } = transition;
+        Transition { known: self.known, active: self.active, versions: self.versions } = transition;
     }
 
     /// Returns the references of the known and the active resources.
@@ -271,6 +297,20 @@ impl ResourceDiff {
         self.closed.iter().any(|closed| closed == name)
     }
 
+    /// Returns the mistakes of closed routes of a changed resource.
+    pub(crate) fn closed_routes(&self, name: &str) -> &[Diagnostic] {
+        let changed = self.changed.iter().find(|changed| changed.read.name == name);
+        changed.map_or(&[], |changed| &changed.read.closed)
+    }
+
+    /// Returns the changed resources that have closed routes.
+    pub(crate) fn partial(&self) -> impl Iterator<Item = Rejection> {
+        let closed = |Changed { read, version }: &Changed| {
+            version.closed.as_deref().map(|closed| Rejection::partial(&read.name, closed))
+        };
+        self.changed.iter().filter_map(closed)
+    }
+
     /// Returns the names of the resources that are new or changed.
     pub(crate) fn changed_names(&self) -> impl Iterator<Item = &str> {
         self.changed.iter().map(|changed| changed.read.name.as_str())
@@ -281,8 +321,8 @@ impl Transition {
     /// Drops the resources from control planes that are no longer referenced.
     fn drop_unreferenced(&mut self) {
         let references = references(&self.known, &self.active);
-        let Self { known, active, digests } = self;
-        digests.retain(|(kind, name), _| {
+        let Self { known, active, versions } = self;
+        versions.retain(|(kind, name), _| {
             let referenced = match kind {
                 ResourceType::Listener | ResourceType::Cluster => true,
                 ResourceType::Routes => references.routes.contains_key(name),
@@ -329,6 +369,12 @@ fn references(known: &Resources, active: &Resources) -> References {
     references.endpoints.extend(newer.endpoints);
     references.secrets.extend(newer.secrets);
     references
+}
+
+/// Describes closed routes, if there are any.
+fn description(closed: &[Diagnostic]) -> Option<Arc<str>> {
+    let lines: Vec<String> = closed.iter().map(ToString::to_string).collect();
+    (!lines.is_empty()).then(|| lines.join("; ").into())
 }
 
 /// Returns the origin named in messages about a resource, in place of a file name.

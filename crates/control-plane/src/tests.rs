@@ -255,6 +255,37 @@ fn routes_whose_access_rules_are_rejected_close_their_listeners() {
     assert_eq!((serving(&store).len(), store.warming_listeners().len()), (0, 1));
 }
 
+/// A route with rules is closed by itself, unless the operator prefers the previous version.
+#[test]
+fn a_route_whose_access_rules_are_rejected_is_closed() {
+    for policy in [OnRefusedPolicy::Close, OnRefusedPolicy::Keep] {
+        let trust = Trust { on_refused_policy: policy, ..Trust::default() };
+        let mut store = ResourceStore::new(bootstrap_with_ads(), trust);
+        commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
+        commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
+        let mut guarded = routes("a");
+        let rbac =
+            json!({ "@type": "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBACPerRoute" });
+        guarded["virtual_hosts"][0]["routes"][0]["typed_per_filter_config"] =
+            json!({ "envoy.filters.http.rbac": rbac });
+        let refused = update(ResourceType::Routes, &[guarded]);
+        let diff = store.diff(&refused);
+        assert!(!diff.closes("a"));
+        let is_kept = policy == OnRefusedPolicy::Keep;
+        assert_eq!((diff.rejections.len(), diff.partial().count()), if is_kept { (1, 0) } else { (0, 1) });
+        if is_kept {
+            continue;
+        }
+        commit(&mut store, &refused);
+        assert_eq!(serving(&store), ["a"]);
+        let again = store.diff(&refused);
+        assert!(
+            again.is_empty() && again.still_partial[0].reason.contains("routes[0].typed_per_filter_config")
+        );
+        assert_eq!(store.diff(&update(ResourceType::Routes, &[routes("a")])).still_partial, []);
+    }
+}
+
 #[test]
 fn a_bootstrap_that_is_read_again_keeps_what_has_come() {
     let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());

@@ -161,6 +161,11 @@ pub(crate) const FEATURES: &[Feature] = &[
         XDS,
         "what_is_refused_stands_on_the_page_of_readiness",
     ),
+    works(
+        "Routes that cannot be served are closed, and the others are served",
+        "cli/tests/gateway/xds/closed_routes.rs",
+        "routes_that_cannot_be_served_are_closed_alone_delta",
+    ),
     // Unsupported features.
     refused("WebAssembly and Lua", "the behavior of its code is unknown", REFUSED, NOT_SERVED),
     works(

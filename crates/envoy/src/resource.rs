@@ -10,7 +10,7 @@ use crate::{
     route::{RouteConfiguration, route_configuration},
     tls::{Secret, secret},
 };
-use quadrille_config::{Allowance, Diagnostics, Reader, Warnings, model::Origin, yaml::Node};
+use quadrille_config::{Allowance, Diagnostic, Diagnostics, Reader, Warnings, model::Origin, yaml::Node};
 use std::{path::PathBuf, rc::Rc, sync::Arc};
 
 /// A resource.
@@ -37,6 +37,8 @@ pub struct Read {
     pub resource: Resource,
     /// Warnings about it.
     pub warnings: Warnings,
+    /// Mistakes of routes and virtual hosts that are closed, while the rest of the resource is served.
+    pub closed: Vec<Diagnostic>,
     /// The resource as written, without secrets, for `/config_dump`.
     pub dump: Arc<serde_json::Value>,
 }
@@ -63,7 +65,8 @@ pub fn read(kind: ResourceType, node: &Node, origin: Origin) -> Result<Read, Dia
 }
 
 /// Like [`read`], for a resource sent by a control plane: it may name only files below these directories and no
-/// environment variables, and its cost is limited to that allowed for its response.
+/// environment variables, and its cost is limited to that allowed for its response. Routes that cannot be served are
+/// closed, and the others are served.
 ///
 /// # Errors
 /// See [`read`].
@@ -89,8 +92,13 @@ pub(crate) fn read_at(
 
 fn finish(kind: ResourceType, node: &Node, reader: Reader, path: &str) -> Result<Read, Diagnostics> {
     let found = resource(kind, &reader.root(node, path));
-    let ((name, resource), warnings) = reader.finish(found)?;
-    Ok(Read { name, resource, warnings, dump: Arc::new(redacted(node)) })
+    let closed = reader.left_out();
+    match reader.finish(found) {
+        Ok(((name, resource), warnings)) => {
+            Ok(Read { name, resource, warnings, closed, dump: Arc::new(redacted(node)) })
+        }
+        Err(errors) => Err(Diagnostics::new([Vec::from(errors), closed].concat())),
+    }
 }
 
 fn resource(kind: ResourceType, field: &Field<'_>) -> Option<(String, Resource)> {

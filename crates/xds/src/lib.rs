@@ -28,4 +28,4 @@ pub mod transport;
 pub use client::{Client, Subscriptions, UpdateHandler};
 pub use limits::Limits;
 pub use quadrille_envoy::ResourceType;
-pub use stream::{Dialect, Interest, Rejection, Resource, Update};
+pub use stream::{Dialect, Interest, Outcome, Rejection, Resource, Update};

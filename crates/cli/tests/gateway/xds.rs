@@ -1,5 +1,6 @@
 //! xDS with a real control plane: go-control-plane, state-of-the-world and delta.
 
+mod closed_routes;
 #[path = "../../../xds/tests/support/control_plane.rs"]
 mod control_plane;
 mod over_tls;
@@ -38,7 +39,7 @@ impl Driven {
         let mut server = ControlPlane::start(&["--ads=false"])?;
         let certificates = Certificates::new();
         let pairs = [certificates.ecdsa("P-256", &["localhost"]), certificates.rsa(2048, &["localhost"])];
-        let nginx = Nginx::new("location / { return 200 right; }");
+        let nginx = Nginx::new("location / { return 200 right; } location = /whole { return 200 whole; }");
         let mut snapshot = Snapshot::new(ports::free(), nginx.address().port());
         snapshot.secrets = vec![secret("site", &pairs[0])];
         server.set(&snapshot.json());

@@ -1,6 +1,8 @@
 //! Route configurations: virtual hosts with their routes in order.
 
 mod action;
+mod closed;
+mod domains;
 mod redirect;
 mod retry;
 
@@ -17,6 +19,8 @@ use crate::{
 };
 use ::http::HeaderName;
 use action::Inherited;
+use closed::{closed_host, closed_route, read_or_close};
+use domains::domains;
 use quadrille_config::{
     Problem,
     model::{
@@ -52,7 +56,7 @@ pub(crate) fn route_configuration(field: &Field<'_>) -> Option<(String, RouteCon
     let mut hosts = Vec::new();
     let mut known = HashMap::new();
     for item in message.list("virtual_hosts") {
-        match virtual_host(&item, &above) {
+        match read_or_close(&item, || virtual_host(&item, &above), closed_host) {
             Some(host) => {
                 good &= unique(&item, &host, &mut known);
                 hosts.push(host);
@@ -113,11 +117,7 @@ fn virtual_host(field: &Field<'_>, above: &Above<'_>) -> Option<VirtualHost> {
     let message = field.message(&schema::VIRTUAL_HOST)?;
     let filters = per_route(&message)?.or(above.filters);
     let changes = Changes::read(&message)?;
-    let domains = message.list("domains");
-    if domains.is_empty() {
-        return field.fail(Problem::new("`domains` is missing", "write `\"*\"` for all"));
-    }
-    let domains = domains.iter().map(|domain| domain.parse(read_domain)).collect::<Option<Vec<_>>>()?;
+    let domains = domains(&message)?;
     let counted = descriptors(&message)?;
     let retry = match message.get("retry_policy") {
         Some(policy) => Some(retry::policy(&policy)?),
@@ -144,7 +144,7 @@ fn virtual_host(field: &Field<'_>, above: &Above<'_>) -> Option<VirtualHost> {
     let mut good = true;
     let mut routes = Vec::new();
     for item in message.list("routes") {
-        match route(&item, &inherited) {
+        match read_or_close(&item, || route(&item, &inherited), closed_route) {
             Some(route) => routes.push(route),
             None => good = false,
         }
@@ -154,17 +154,6 @@ fn virtual_host(field: &Field<'_>, above: &Above<'_>) -> Option<VirtualHost> {
         require_tls,
         ..VirtualHost::new(domains, routes, field.place())
     })
-}
-
-fn read_domain(text: &str) -> Result<Domain, Problem> {
-    let stars = text.matches('*').count();
-    if text.is_empty() || stars > 1 || (stars == 1 && !text.starts_with('*') && !text.ends_with('*')) {
-        return Err(Problem::new(
-            format!("{} is not a domain", quadrille_config::quote(text)),
-            "write `example.com`, `*.example.com`, `example.*` or `*`",
-        ));
-    }
-    Ok(Domain::wildcard(text))
 }
 
 fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {

@@ -59,12 +59,15 @@ pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> 
     })
 }
 
+/// Reads a rewrite of the part of a path that the route matched.
 pub(super) fn prefix_rewrite(field: &Field<'_>, path: &PathMatch) -> Option<PathRewrite> {
-    if matches!(path.rule, PathRule::Regex(_)) {
-        return field
-            .fail(Problem::new("regular expressions cannot match a prefix", "write `regex_rewrite`"));
-    }
-    Some(PathRewrite::Prefix(field.text()?.to_owned()))
+    let text = field.text()?.to_owned();
+    // As in Envoy: a regular expression matches the whole path.
+    Some(if matches!(path.rule, PathRule::Regex(_)) {
+        PathRewrite::Full(text)
+    } else {
+        PathRewrite::Prefix(text)
+    })
 }
 
 pub(super) fn regex_rewrite(field: &Field<'_>) -> Option<PathRewrite> {

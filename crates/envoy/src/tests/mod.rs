@@ -2,6 +2,7 @@
 
 mod accepted;
 mod basic_auth;
+mod closed;
 mod clusters;
 mod compressor;
 mod deploy;

@@ -96,6 +96,16 @@ fn rewrites_and_shares() {
     assert!(
         matches!(forward("{ cluster: c, prefix_rewrite: /b }").rewrite, Some(PathRewrite::Prefix(to)) if to == "/b")
     );
+    for action in ["route: { cluster: c, prefix_rewrite: /b }", "redirect: { prefix_rewrite: /b }"] {
+        let gateway =
+            gateway(&with_routes(&format!("- {{ match: {{ safe_regex: {{ regex: '/a.*' }} }}, {action} }}")));
+        let rewrite = match &routes(&gateway)[0].action {
+            Action::Forward(forward) => &forward.rewrite,
+            Action::Redirect(redirect) => &redirect.path,
+            Action::Respond(_) => panic!("a response"),
+        };
+        assert!(matches!(rewrite, Some(PathRewrite::Full(to)) if to == "/b"), "{rewrite:?}");
+    }
     let regex =
         forward(r"{ cluster: c, regex_rewrite: { pattern: { regex: '^/a/(.*)$' }, substitution: '/\1/b' } }");
     assert!(matches!(regex.rewrite, Some(PathRewrite::Regex(_, to)) if to == "/${1}/b"));

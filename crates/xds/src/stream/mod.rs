@@ -15,7 +15,7 @@ mod update;
 
 pub use interest::Interest;
 pub use message::{Request, Response};
-pub use update::{Rejection, Resource, Update};
+pub use update::{Outcome, Rejection, Resource, Update};
 
 use crate::{Limits, ResourceType, proto, resource_type};
 use std::{collections::BTreeSet, time::Instant};
@@ -117,12 +117,12 @@ impl Stream {
             subscription.accepted.remove(name);
         }
         // The control plane would not resend a resource that the client claims to have.
-        for closed in rejections.iter().filter(|rejection| rejection.closed) {
+        for closed in rejections.iter().filter(|rejection| rejection.outcome == Outcome::Closed) {
             subscription.accepted.remove(&closed.name);
         }
         if self.dialect == Dialect::Delta {
-            let rejected: BTreeSet<&str> =
-                rejections.iter().map(|rejection| rejection.name.as_str()).collect();
+            let rejected = rejections.iter().filter(|rejection| rejection.outcome != Outcome::Partial);
+            let rejected: BTreeSet<&str> = rejected.map(|rejection| rejection.name.as_str()).collect();
             for resource in &update.resources {
                 if !rejected.contains(resource.name.as_str()) {
                     subscription.accepted.insert(resource.name.clone(), resource.version.clone());

@@ -286,7 +286,11 @@ fn delta_does_not_claim_to_have_what_was_closed() {
     delta(&mut stream).unwrap();
     let update =
         stream.receive(delta_response(ResourceType::Secret, "n2", &[("2", secret("a"))], &[])).unwrap();
-    stream.answer(Instant::now(), &update, &[Rejection { closed: true, ..Rejection::new("a", "bad") }]);
+    stream.answer(
+        Instant::now(),
+        &update,
+        &[Rejection { outcome: Outcome::Closed, ..Rejection::new("a", "bad") }],
+    );
     stream.connected();
     let known = delta(&mut stream).unwrap().initial_resource_versions;
     assert_eq!(known.keys().collect::<Vec<_>>(), ["b"], "the server would not resend a's first version");

@@ -50,14 +50,30 @@ pub struct Rejection {
     pub name: String,
     /// Reason, with the path of the field. Must not contain a secret.
     pub reason: String,
-    /// Whether the previously accepted resource of this name was taken out of service, too.
-    pub closed: bool,
+    /// State of the resource of this name.
+    pub outcome: Outcome,
+}
+
+/// State of a resource after a rejection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The last valid version stays in service.
+    Kept,
+    /// The last valid version was taken out of service, too.
+    Closed,
+    /// The new version is in service, except for the parts that the reason names.
+    Partial,
 }
 
 impl Rejection {
     /// Creates the rejection of a resource whose last valid version stays in service.
     pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { name: name.into(), reason: reason.into(), closed: false }
+        Self { name: name.into(), reason: reason.into(), outcome: Outcome::Kept }
+    }
+
+    /// Creates the rejection of parts of a resource, the rest of which is in service.
+    pub fn partial(name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Partial, ..Self::new(name, reason) }
     }
 }
 

@@ -63,6 +63,8 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("/gone", &[]),
     ("/up/prefix/a?b=c", &[]),
     ("/up/regex/abc/12?x=y", &[]),
+    ("/up/whole1/a/b?c=d", &[]),
+    ("/redirect/whole1/a/b?c=d", &[]),
     ("/up/host/z", &[]),
     (
         "/up/headers",

@@ -40,6 +40,9 @@ spec:
   - match: [ { uri: { prefix: /rewrite } } ]
     rewrite: { uri: /to, authority: inner.example }
     route: [ { destination: { host: backend.example.com, port: { number: 80 }, subset: one } } ]
+  - match: [ { uri: { regex: '/whole[0-9]+/.*' } } ]
+    rewrite: { uri: /to }
+    route: [ { destination: { host: backend.example.com, port: { number: 80 }, subset: one } } ]
   - match: [ { uri: { prefix: /changes } } ]
     headers: { request: { set: { x-set: new }, add: { x-added: more }, remove: [ x-gone ] }, response: { set: { x-out: told } } }
     route: [ { destination: { host: backend.example.com, port: { number: 80 }, subset: one } } ]
@@ -131,6 +134,7 @@ fn routes_take_what_is_theirs_and_change_it() {
         ("/query?q=2", &[], plain("/query?q=2")),
         ("/gone", &[], " 410".into()),
         ("/rewrite/a?b=c", &[], "one /to/a?b=c inner.example set= added= gone= 200".into()),
+        ("/whole1/a?b=c", &[], "one /to?b=c shop.example.com set= added= gone= 200".into()),
         (
             "/changes",
             &["-H", "x-set: old", "-H", "x-gone: g"],

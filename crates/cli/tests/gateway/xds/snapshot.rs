@@ -19,7 +19,7 @@ pub struct Snapshot {
     pub with_listener: bool,
     pub more_listeners: Vec<Value>,
     more_chains: Vec<Value>,
-    more_routes: Vec<Value>,
+    pub more_routes: Vec<Value>,
 }
 
 impl Snapshot {
