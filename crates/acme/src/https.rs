@@ -9,7 +9,7 @@ use boring::{
     x509::store::X509StoreBuilder,
 };
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
@@ -19,7 +19,7 @@ use std::{
     path::Path,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 use tokio::net::TcpStream;
 
@@ -77,7 +77,8 @@ impl Https {
     fn note_refusal(&self, response: &Response<Full<Bytes>>) {
         let refused =
             matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-        let after = response.headers().get(header::RETRY_AFTER).filter(|_| refused).and_then(seconds);
+        let after = Some(response.headers()).filter(|_| refused);
+        let after = after.and_then(|headers| retry_after(headers, SystemTime::now()));
         if after.is_some() {
             *self.refused_for.lock().unwrap_or_else(PoisonError::into_inner) = after;
         }
@@ -139,9 +140,45 @@ fn origin_form<B>(request: Request<B>) -> Result<(String, u16, Request<B>), Stri
     Ok((host, authority.port_u16().unwrap_or(443), Request::from_parts(head, body)))
 }
 
-/// Parses `Retry-After`. Authorities send seconds; a date counts as one hour (RFC 9110 section 10.2.3).
-fn seconds(value: &HeaderValue) -> Option<Duration> {
-    const HOUR: u64 = 3600;
-    let text = value.to_str().ok()?.trim();
-    Some(Duration::from_secs(text.parse().unwrap_or(HOUR)))
+/// Returns the time that `Retry-After` asks for, in seconds or as a date (RFC 9110 section 10.2.3). A date is relative
+/// to the authority's own clock, if the response has a `Date`.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(text.parse::<u32>().unwrap_or(u32::MAX).into()));
+    }
+    let date = |text: &str| httpdate::parse_http_date(text.trim()).ok();
+    let now = headers.get(header::DATE).and_then(|value| date(value.to_str().ok()?)).unwrap_or(now);
+    Some(date(text)?.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (value, date, expected) in [
+            ("120", None, Some(120)),
+            ("0", None, Some(0)),
+            ("99999999999999999999", None, Some(u64::from(u32::MAX))),
+            ("Sun, 06 Nov 1994 08:51:37 GMT", None, Some(120)),
+            ("Sunday, 06-Nov-94 08:51:37 GMT", None, Some(120)),
+            ("Sun Nov  6 08:51:37 1994", None, Some(120)),
+            ("Sun, 06 Nov 1994 08:51:37 GMT", Some("Sun, 06 Nov 1994 08:50:37 GMT"), Some(60)),
+            ("Sun, 06 Nov 1994 08:51:37 GMT", Some("yesterday"), Some(120)),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", None, Some(0)),
+            ("-5", None, None),
+            ("soon", None, None),
+            ("", None, None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static(value));
+            if let Some(date) = date {
+                headers.insert(header::DATE, HeaderValue::from_static(date));
+            }
+            assert_eq!(retry_after(&headers, now).map(|wait| wait.as_secs()), expected, "{value}");
+        }
+    }
 }

@@ -75,11 +75,13 @@ fn nonsense(certificates: &Certificates, answer: &'static [u8]) -> u16 {
 
 #[test]
 fn an_authority_that_answers_nonsense_harms_nothing() {
-    let answers: [&[u8]; 4] = [
+    let answers: [&[u8]; 5] = [
         b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nno JSON!!",
         b"\x00\xff\x16\x03\x01 nothing that is HTTP",
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
         b"HTTP/1.1 503 Busy\r\nRetry-After: 7777\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 503 Busy\r\nDate: Sun, 06 Nov 1994 08:00:00 GMT\r\nRetry-After: Sun, 06 Nov 1994 10:09:37 GMT\r\n\
+          Content-Length: 0\r\n\r\n",
     ];
     let certificates = Certificates::new();
     let pair = certificates.rsa(2048, &["localhost"]);
