@@ -6,7 +6,7 @@ use instant_acme::{
     Account, AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason, RevocationRequest,
 };
 use quadrille_config::model::{Acme, ExternalAccount};
-use std::path::Path;
+use std::{io, path::Path};
 use zeroize::Zeroizing;
 
 /// Returns the stored account, or creates one.
@@ -19,7 +19,9 @@ pub(crate) async fn open(
     if let Some(account) = kept(acme, state, https).await? {
         return Ok(account);
     }
-    let external = acme.external_account.as_ref().map(external_key).transpose()?;
+    let external = acme.external_account.as_ref().map(external_key).transpose();
+    let external =
+        external.map_err(|problem| AcmeError::File(format!("`acme.external_account.key_file` {problem}")))?;
     let contact = acme.email.as_ref().map(|email| format!("mailto:{email}"));
     let contact: Vec<_> = contact.iter().map(String::as_str).collect();
     let new = NewAccount { contact: &contact, terms_of_service_agreed: true, only_return_existing: false };
@@ -72,20 +74,25 @@ pub(crate) async fn kept(
     state: &StateDirectory,
     https: &Https,
 ) -> Result<Option<Account>, AcmeError> {
-    let file = state.path(&files::account(acme));
-    let Some(json) = files::read(&file)? else { return Ok(None) };
-    let credentials: AccountCredentials =
-        serde_json::from_slice(&json).map_err(|_| unreadable(&file.display().to_string()))?;
+    let Some(credentials) = credentials(&state.path(&files::account(acme)))? else { return Ok(None) };
     let builder = Account::builder_with_http(Box::new(https.clone()));
     Ok(Some(builder.from_credentials(credentials).await?))
 }
 
-fn external_key(external: &ExternalAccount) -> Result<ExternalAccountKey, AcmeError> {
+/// Reads the stored account, if there is one.
+pub(crate) fn credentials(file: &Path) -> Result<Option<AccountCredentials>, AcmeError> {
+    let Some(json) = files::read(file)? else { return Ok(None) };
+    serde_json::from_slice(&json).map(Some).map_err(|_| unreadable(&file.display().to_string()))
+}
+
+/// Reads the key that binds a new account to an external one; an error names the file.
+pub(crate) fn external_key(external: &ExternalAccount) -> Result<ExternalAccountKey, String> {
     let (file, _) = &external.key_file;
-    let unusable = |problem: &str| {
-        AcmeError::File(format!("`acme.external_account.key_file` {}: {problem}", file.display()))
-    };
-    let text = files::read(file)?.ok_or_else(|| unusable("the file does not exist"))?;
+    let unusable = |problem: &str| format!("{}: {problem}", file.display());
+    let text = std::fs::read(file).map(Zeroizing::new).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => unusable("the file does not exist"),
+        _ => unusable(&error.to_string()),
+    })?;
     let text = std::str::from_utf8(text.trim_ascii()).unwrap_or_default().trim_end_matches('=');
     let key = Base64UrlUnpadded::decode_vec(text).map(Zeroizing::new);
     let key = key.map_err(|_| unusable("not a base64url-encoded key"))?;

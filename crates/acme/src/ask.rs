@@ -58,7 +58,10 @@ impl Asker {
 
     fn tls(&mut self, settings: &AcmeOnDemand) -> Result<&SslConnector, String> {
         if self.tls.is_none() {
-            let made = connector(settings.ca_file.as_deref(), "acme.on_demand.ca_file");
+            let made = connector(
+                settings.ca_file.as_ref().map(|(file, _)| file.as_path()),
+                "acme.on_demand.ca_file",
+            );
             self.tls = Some(made.map_err(text)?);
         }
         self.tls.as_ref().ok_or_else(|| "TLS is unavailable".to_owned())

@@ -16,6 +16,7 @@
 //! - `progress`, `files`: state that survives restarts; `order_lock`, `fleet`: the right to order, and copies for a
 //!   fleet.
 //! - `answers`, `dns_records`, `dns_hook`: responses to challenges.
+//! - `check`: files that settings name, read before they are needed.
 //! - `on_demand`, `granting`, `ask`: names that clients request, and the decision of the operator's service.
 //! - `order_key`, `key_servers`, `certificate_request`: the keys of orders, and the structures that they sign.
 
@@ -23,6 +24,7 @@ mod account;
 mod answers;
 mod ask;
 mod certificate_request;
+mod check;
 mod dns_hook;
 mod dns_records;
 mod error;
@@ -46,6 +48,7 @@ mod schedule;
 
 pub use account::{Reason, revoke};
 pub use answers::{Answers, ChallengeKey, TlsAlpnCertificate};
+pub use check::check;
 pub use error::AcmeError;
 pub use event::Event;
 pub use files::StateDirectory;

@@ -34,7 +34,7 @@ impl Ordering<'_> {
     /// certificate that it supersedes.
     pub(crate) async fn obtain(&self, replaces: Option<&Issued>) -> Result<Issued, AcmeError> {
         let mut order = self.begin(replaces.and_then(Issued::identifier)).await?;
-        let mut records = Records::new(self.acme.dns_hook.as_deref());
+        let mut records = Records::new(self.acme.dns_hook.as_ref().map(|(hook, _)| hook.as_path()));
         let validated = self.validate(&mut order, &mut records).await;
         let ended = self.lock.publish(&[]).await;
         records.remove().await;

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 /// Check a configuration file and the files that it references, without serving it.
 ///
-/// Reads the file and its certificates and keys, and resolves its upstreams. Prints every error with its line, and
-/// exits with status 2 if there is one. `quadrille -t FILE` is equivalent.
+/// Reads the file, its certificates and keys, and the files of `acme`, and resolves its upstreams. Prints every error with
+/// its line, and exits with status 2 if there is one.
+///
+/// `quadrille -t FILE` is equivalent.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// The configuration file.

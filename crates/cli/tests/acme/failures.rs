@@ -3,7 +3,7 @@
 use crate::{
     authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
     front::https_before,
-    support::{Certificates, Gateway, clock::Clock, process::serve_ahead, throughout},
+    support::{Certificates, Gateway, clock::Clock, output, process::serve_ahead, quadrille, throughout},
 };
 use std::{
     fs,
@@ -125,6 +125,51 @@ fn a_clock_that_is_an_hour_ahead_costs_no_further_orders() {
     gateway.wait_for_metric("quadrille_acme_certificates", &["late"], |value| value == 1.0);
     // Due orders are checked every second.
     throughout(Duration::from_secs(5), "it is ordered again", || pebble.issued() == 1);
+}
+
+#[test]
+fn a_check_reads_the_files_of_the_account() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    fs::write(path("mac"), "not base64url!").expect("writing");
+    fs::write(path("hook"), "#!/bin/sh\n").expect("writing");
+    fs::write(path("ca"), "no certificate").expect("writing");
+    let check = |mac: &str, hook: &str, ca: &str| {
+        let text = format!(
+            "acme:\n  state: {}\n  challenges: [dns-01]\n  dns_hook: {}\n  ca_file: {}\n  external_account:\n    id: \
+             kid\n    key_file: {}\n  on_demand: {{ ask: \"https://ask.example/\", ca_file: {} }}\nlisteners:\n  - \
+             address: 127.0.0.1:0\n    certificates: [ {{ acme: {{ names: [a.example.com] }} }} ]\n    respond: hello\n",
+            path("state"),
+            path(hook),
+            path(ca),
+            path(mac),
+            path(ca),
+        );
+        fs::write(path("quadrille.yaml"), text).expect("writing");
+        output(quadrille("check").arg(path("quadrille.yaml")))
+    };
+    for (names, expected) in [
+        (["gone", "gone", "gone"], ["No such file", "No such file", "does not exist"]),
+        (["mac", "hook", "ca"], ["not executable", "no PEM certificates", "not a base64url-encoded key"]),
+    ] {
+        let [mac, hook, ca] = names;
+        let (passed, said) = check(mac, hook, ca);
+        assert!(!passed, "{said}");
+        let keys = [
+            (4, "dns_hook", 0),
+            (5, "ca_file", 1),
+            (8, "external_account.key_file", 2),
+            (9, "on_demand.ca_file", 1),
+        ];
+        for (line, key, at) in keys {
+            let place = format!("quadrille.yaml:{line}: acme.{key}: ");
+            let found =
+                said.lines().find(|text| text.contains(&place)).unwrap_or_else(|| panic!("{place}: {said}"));
+            assert!(found.contains(expected[at]), "{found}");
+        }
+        assert!(!said.contains("not base64url!"), "{said}");
+    }
+    assert!(!directory.path().join("state").exists());
 }
 
 #[test]

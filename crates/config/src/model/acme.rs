@@ -21,7 +21,7 @@ pub struct Acme {
     /// Challenges that prove control of names, most preferred first.
     pub challenges: Vec<AcmeChallenge>,
     /// The command that puts a TXT record into DNS and removes it.
-    pub dns_hook: Option<PathBuf>,
+    pub dns_hook: Option<(PathBuf, Place)>,
     /// The external account to which this one is bound (RFC 8555 section 7.3.4).
     pub external_account: Option<ExternalAccount>,
     /// Whether the account is shared with the fleet of `resumption`, if there is one.
@@ -38,7 +38,7 @@ pub struct AcmeOnDemand {
     /// URL of the service that decides whether a name may be ordered: status 200 allows it.
     pub ask: String,
     /// CA certificates (PEM) that its server must chain to, with `https`; `None` uses the system's.
-    pub ca_file: Option<PathBuf>,
+    pub ca_file: Option<(PathBuf, Place)>,
     /// Maximum number of names.
     pub names: NonZeroUsize,
     /// Maximum number of new names in an hour.

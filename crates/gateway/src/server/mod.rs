@@ -67,7 +67,15 @@ pub struct Bound {
 /// Every problem that would prevent it from being served, except ports in use.
 pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Diagnostic>> {
     let engine = engine::idle().map_err(start_failure)?;
-    Snapshot::new(model, &engine, &ActiveParts::default()).map(|snapshot| snapshot.warnings)
+    let mut problems: Vec<_> = model.acme.iter().flat_map(quadrille_acme::check).collect();
+    match Snapshot::new(model, &engine, &ActiveParts::default()) {
+        Ok(snapshot) if problems.is_empty() => Ok(snapshot.warnings),
+        Ok(_) => Err(problems),
+        Err(found) => {
+            problems.extend(found);
+            Err(problems)
+        }
+    }
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; SIGHUP or a changed file reloads. `on_ready` is called once all

@@ -70,8 +70,8 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             "A command for `dns-01`. It is run as `HOOK present NAME VALUE`, adds a TXT record with this value \
                     at this name, and exits once all name servers have it; `HOOK cleanup NAME VALUE` removes it. Each \
                     may take up to five minutes.",
-            |field, draft| draft.dns_hook = field.file(),
-            |acme| acme.dns_hook.as_ref().map(|hook| hook.display().to_string()).into(),
+            |field, draft| draft.dns_hook = field.placed(Field::file),
+            |acme| acme.dns_hook.as_ref().map(|(hook, _)| hook.display().to_string()).into(),
         ),
         Key::new(
             "external_account",
@@ -129,8 +129,8 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             "path",
             Preset::Means("the system's CAs"),
             "CA certificates in PEM that the server of an `ask` with `https://` must chain to.",
-            |field, draft| draft.ca_file = field.file(),
-            |on_demand| on_demand.ca_file.as_ref().map(|file| file.display().to_string()).into(),
+            |field, draft| draft.ca_file = field.placed(Field::file),
+            |on_demand| on_demand.ca_file.as_ref().map(|(file, _)| file.display().to_string()).into(),
         ),
         Key::new(
             "names",
@@ -201,7 +201,7 @@ pub(super) struct AcmeDraft {
     directory: Option<String>,
     ca_file: Option<(PathBuf, Place)>,
     challenges: Option<Vec<AcmeChallenge>>,
-    dns_hook: Option<PathBuf>,
+    dns_hook: Option<(PathBuf, Place)>,
     external: ExternalDraft,
     fleet: Option<AcmeFleet>,
     on_demand: Option<AcmeOnDemand>,
@@ -211,7 +211,7 @@ pub(super) struct AcmeDraft {
 #[derive(Default)]
 pub(super) struct OnDemandDraft {
     ask: Option<String>,
-    ca_file: Option<PathBuf>,
+    ca_file: Option<(PathBuf, Place)>,
     names: Option<NonZeroUsize>,
     per_hour: Option<NonZeroUsize>,
     key_type: Option<AcmeKeyType>,

@@ -216,7 +216,7 @@ fn acme_account(model: &mut Acme, leaves: &mut Leaves) {
     leaves.set("acme.ca_file", ca_file, Some(("ca.pem".into(), model::place())));
     leaves.set("acme.state", state, "other".into());
     leaves.set("acme.challenges", challenges, vec![AcmeChallenge::Http01]);
-    leaves.set("acme.dns_hook", dns_hook, Some("hook".into()));
+    leaves.set("acme.dns_hook", dns_hook, Some(("hook".into(), model::place())));
     let external = ExternalAccount { id: "id".into(), key_file: ("mac".into(), model::place()) };
     leaves.set("acme.external_account", external_account, Some(external));
     leaves.set("acme.fleet", fleet, AcmeFleet::Off);
