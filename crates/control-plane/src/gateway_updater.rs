@@ -102,7 +102,12 @@ impl GatewayUpdater {
             if blamed().next().is_none() || excluded.contains_key(&name) {
                 continue;
             }
-            if self.state.store().closes(kind, &name, blamed().chain(diff.closed_routes(&name))) {
+            let closes = {
+                let store = self.state.store();
+                let closed_routes = diff.closed_routes(&name).iter();
+                store.closes(kind, &name, blamed()) || store.closes(kind, &name, closed_routes)
+            };
+            if closes {
                 diff.close(&name);
             }
             excluded.insert(name, blamed().map(ToString::to_string).collect::<Vec<_>>().join("; "));

@@ -9,4 +9,4 @@ mod revocation;
 
 pub use block::{Block, Damage, blocks};
 pub use certificates::certificates;
-pub use revocation::RevocationLists;
+pub use revocation::{RevocationLists, common_name};

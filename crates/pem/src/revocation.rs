@@ -1,7 +1,11 @@
 //! Certificate revocation lists (RFC 5280 section 5) of a PEM text.
 
 use super::block::{Damage, blocks};
-use boring::{error::ErrorStack, x509::store::X509StoreBuilderRef};
+use boring::{
+    error::ErrorStack,
+    nid::Nid,
+    x509::{X509NameRef, store::X509StoreBuilderRef},
+};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 
@@ -38,6 +42,12 @@ impl RevocationLists {
         self.0.iter().map(Vec::as_slice)
     }
 
+    /// Returns the common name of each list's issuer, and the Unix time of its next update, after which the
+    /// certificates of this issuer are rejected. A list without such a time does not expire.
+    pub fn next_updates(&self) -> Vec<(String, i64)> {
+        self.iter().filter_map(|der| next_update(&parse(der).ok()?)).collect()
+    }
+
     /// Adds the lists to a store: every certificate of a chain, except its trust anchor, is then checked against the
     /// list of its issuer, which must be there.
     ///
@@ -66,6 +76,24 @@ impl Drop for List {
         // SAFETY: it was made by `parse`, and holds one reference.
         unsafe { ffi::X509_CRL_free(self.0) };
     }
+}
+
+fn next_update(list: &List) -> Option<(String, i64)> {
+    // SAFETY: the list is live, and always has an issuer, which is read before the list is freed.
+    let issuer = unsafe { X509NameRef::from_ptr(ffi::X509_CRL_get_issuer(list.0)) };
+    let mut time = 0;
+    // SAFETY: the list is live; its time may be missing, and is read only otherwise.
+    let is_set = unsafe {
+        let next = ffi::X509_CRL_get0_nextUpdate(list.0);
+        !next.is_null() && ffi::ASN1_TIME_to_posix(next, &mut time) == 1
+    };
+    is_set.then(|| (common_name(issuer), time))
+}
+
+/// Returns the common name, or another part of a name without one.
+pub fn common_name(name: &X509NameRef) -> String {
+    let entry = name.entries_by_nid(Nid::COMMONNAME).next().or_else(|| name.entries().last());
+    entry.and_then(|entry| Some(entry.data().as_utf8().ok()?.to_string())).unwrap_or_default()
 }
 
 fn parse(der: &[u8]) -> Result<List, ErrorStack> {

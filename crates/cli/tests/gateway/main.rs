@@ -21,6 +21,7 @@ mod descriptors;
 mod drain;
 mod envoy;
 mod error_pages;
+mod expiry;
 mod fleet;
 mod from_memory;
 mod gpu;

@@ -9,6 +9,7 @@ use crate::{
     process::{engine, file_limits, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
     telemetry::{
+        expiry::{Expiry, ExpiryKind},
         history::History,
         last_reload,
         metrics::{self, EngineMetrics},
@@ -16,14 +17,17 @@ use crate::{
     },
     tls::{key::remote_key, pem},
 };
+use boring::x509::X509;
 use quadrille_config::{
     Diagnostic,
-    model::{KeyServer, Listen},
+    model::{KeyServer, Listen, Source},
 };
 use quadrille_keyless::{
     ClientTrust,
     server::{Keys, Policy, Server, Threads},
 };
+use quadrille_pem::RevocationLists;
+use quadrille_unix_time::unix_now;
 use serde_json::{Value, json};
 use std::{
     fs, io,
@@ -201,10 +205,23 @@ fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
         remote_key::read_credentials(certificate, key, ca).map_err(|problem| vec![problem])?;
     let revoked = model.client_crl.as_ref().map(|(crl, place)| pem::read_crl(crl, place)).transpose();
     let revoked = revoked.map_err(|problem| vec![problem])?;
+    warn_of_expired(&ca.0, &cas, model.client_crl.as_ref().map(|(crl, _)| crl).zip(revoked.as_ref()));
     server.set_tls(&credentials, &ClientTrust { cas, revoked }).map_err(|error| {
         let message = format!("BoringSSL does not accept the certificate and key: {error}");
         vec![Diagnostic::new(&certificate.1, message)]
     })
+}
+
+/// Logs warnings about CA certificates and lists that have expired, for which clients are rejected.
+fn warn_of_expired(ca: &Source, cas: &[X509], revoked: Option<(&Source, &RevocationLists)>) {
+    let cas = Expiry::all(ExpiryKind::Ca, ca, pem::expiries_of_cas(cas));
+    let lists = revoked
+        .map(|(source, lists)| Expiry::all(ExpiryKind::RevocationList, source, lists.next_updates()))
+        .into_iter()
+        .flatten();
+    for expiry in cas.chain(lists).filter(|expiry| expiry.not_after < unix_now()) {
+        tracing::warn!("{expiry}");
+    }
 }
 
 /// Opens all sockets, and accepts connections on them. Returns their addresses, and the files to remove at the end.

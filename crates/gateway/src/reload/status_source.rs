@@ -1,6 +1,7 @@
 //! State that is served, for telemetry.
 
 use crate::{
+    telemetry::expiry::Expiry,
     telemetry::status::{CertificateStatus, ServerStatus, StapleStatus, StatusSnapshot, UpstreamStatus},
     tls::certificate::files::{Certificate, PrivateKey},
     upstream::{Upstream, Upstreams},
@@ -40,6 +41,7 @@ pub(crate) struct Served {
     staples: Vec<ServedStaple>,
     awaited: Arc<[String]>,
     upstreams: Vec<Arc<Upstream>>,
+    expiries: Arc<[Expiry]>,
 }
 
 impl Served {
@@ -48,6 +50,7 @@ impl Served {
         listeners: &[(&Listener, Vec<ServedCertificate>)],
         awaited: Arc<[String]>,
         upstreams: &Upstreams,
+        expiries: Arc<[Expiry]>,
     ) -> Self {
         let certificates = listeners.iter().flat_map(|(listener, certificates)| {
             certificates.iter().map(|ServedCertificate { certificate, ordered, .. }| CertificateStatus {
@@ -72,7 +75,21 @@ impl Served {
             staples: staples.collect(),
             awaited,
             upstreams: upstreams.values().cloned().collect(),
+            expiries,
         }
+    }
+
+    /// Returns the expiry times of certificates, CAs and revocation lists, each with a message for the log.
+    pub(crate) fn expiries(&self) -> impl Iterator<Item = (i64, String)> {
+        let certificate = |status: &CertificateStatus| {
+            let CertificateStatus { listener, names, key_type, .. } = status;
+            let names = names.join(", ");
+            format!(
+                "the certificate for {names} ({key_type}, listener {listener}) has expired; clients reject it"
+            )
+        };
+        let own = self.certificates.iter().map(move |status| (status.not_after, certificate(status)));
+        own.chain(self.expiries.iter().map(|expiry| (expiry.not_after, expiry.to_string())))
     }
 
     /// Returns the current status.
@@ -90,7 +107,8 @@ impl Served {
             }
         });
         let (certificates, awaited) = (Arc::clone(&self.certificates), Arc::clone(&self.awaited));
-        StatusSnapshot { certificates, staples: self.staples(), awaited, upstreams: upstreams.collect() }
+        let (staples, expiries) = (self.staples(), Arc::clone(&self.expiries));
+        StatusSnapshot { certificates, staples, awaited, upstreams: upstreams.collect(), expiries }
     }
 
     fn staples(&self) -> Vec<StapleStatus> {

@@ -1,11 +1,13 @@
 //! The running gateway: start, reload, drain.
 //!
-//! - `event_loops`, `logs`: event loops and the access log; `deadline`: deadlines of the main loop.
+//! - `event_loops`, `logs`: event loops and the access log; `deadline`: deadlines of the main loop;
+//!   `expiries`: warnings about what expires.
 //! - `drain`: shutdown; `replacement`, `successor`: replacement by a new process.
 
 mod deadline;
 mod drain;
 mod event_loops;
+mod expiries;
 mod logs;
 mod replacement;
 mod successor;
@@ -37,6 +39,7 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use event_loops::{admission, start_workers};
+use expiries::Expiries;
 use quadrille_config::{
     Diagnostic,
     model::{Gateway, Listener},
@@ -106,6 +109,7 @@ pub fn serve(
                     Command::End => break,
                     command => server.execute(command).await,
                 },
+                () = deadline::reached(server.expiries.next()) => server.expiries.warn(),
                 () = deadline::reached(server.closing) => server.close_listeners(),
                 _ = signals.replace.recv() => server.start_successor(),
                 outcome = successor::outcome(&mut server.successor) => {
@@ -140,6 +144,7 @@ struct Server {
     files: Watch,
     certificates: Certificates,
     staples: Staples,
+    expiries: Expiries,
     /// Time at which draining listeners are closed.
     closing: Option<Instant>,
     /// Whether listeners were closed while the process continues: none is opened any more.
@@ -217,6 +222,7 @@ impl Server {
             files: Watch::new(),
             certificates,
             staples: Staples::new(),
+            expiries: Expiries::default(),
             closing: None,
             closed: false,
             inherited,
@@ -401,6 +407,7 @@ impl Server {
         for warning in &snapshot.warnings {
             tracing::warn!("{warning}");
         }
+        self.expiries.follow(snapshot.served.expiries());
         self.served.store(Arc::new(snapshot.served));
         self.follow_logs(model);
         Ok(addresses)

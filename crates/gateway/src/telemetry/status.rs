@@ -3,7 +3,10 @@
 //! These gauges are rendered separately for each scrape, because the recorder of all other metrics never drops a
 //! series: objects that a reload has removed would remain.
 
-use super::last_reload;
+use super::{
+    expiry::{Expiry, ExpiryKind},
+    last_reload,
+};
 use quadrille_engine::Engine;
 use quadrille_ocsp::State;
 use serde_json::{Value, json};
@@ -21,6 +24,8 @@ pub(crate) struct StatusSnapshot {
     /// Certificates that are ordered and not yet issued.
     pub(crate) awaited: Arc<[String]>,
     pub(crate) upstreams: Vec<UpstreamStatus>,
+    /// Certificate revocation lists and CAs in use.
+    pub(crate) expiries: Arc<[Expiry]>,
 }
 
 /// A certificate on a listener.
@@ -149,6 +154,16 @@ impl StatusSnapshot {
             self.staple_expiries(),
         );
         family(
+            "quadrille_crl_next_update_seconds",
+            "Expiry time of the certificate revocation list, in Unix time",
+            self.expiries(ExpiryKind::RevocationList),
+        );
+        family(
+            "quadrille_ca_not_after_seconds",
+            "Expiry time of the CA certificate, in Unix time",
+            self.expiries(ExpiryKind::Ca),
+        );
+        family(
             "quadrille_upstream_server_up",
             "Whether the endpoint's health checks succeed and it is not ejected",
             self.upstreams.iter().flat_map(server_samples).collect(),
@@ -180,6 +195,14 @@ impl StatusSnapshot {
             State::Valid(not_after) => Some((self.certificates.get(staple.certificate)?.labels(), not_after)),
             State::Missing | State::Revoked => None,
         }));
+        expiries.into_iter().map(|(labels, not_after)| (labels, not_after as f64)).collect()
+    }
+
+    /// Returns the expiry times of lists or CAs, by file and name; of several with both, the first.
+    fn expiries(&self, kind: ExpiryKind) -> BTreeMap<String, f64> {
+        let label = |expiry: &Expiry| labels(&[("file", &expiry.source), ("name", &expiry.name)]);
+        let of_kind = self.expiries.iter().filter(|expiry| expiry.kind == kind);
+        let expiries = first(of_kind.map(|expiry| (label(expiry), expiry.not_after)));
         expiries.into_iter().map(|(labels, not_after)| (labels, not_after as f64)).collect()
     }
 

@@ -1,6 +1,9 @@
 //! Certificates and private keys in PEM, from any source of the configuration.
 
-use boring::x509::X509;
+use boring::{
+    asn1::{Asn1Time, Asn1TimeRef},
+    x509::X509,
+};
 use quadrille_config::{
     Diagnostic, Problem,
     model::{Place, Source},
@@ -50,6 +53,16 @@ pub(crate) fn read_crl(source: &Source, place: &Place) -> Result<RevocationLists
     }
 }
 
+/// Largest number of CA certificates that are followed by name. Bundles of more, such as the system's, contain expired
+/// ones.
+const MOST_CAS: usize = 32;
+
+/// Returns the common name and the expiry time of CA certificates, in Unix time.
+pub(crate) fn expiries_of_cas(cas: &[X509]) -> Vec<(String, i64)> {
+    let expiry = |ca: &X509| (quadrille_pem::common_name(ca.subject_name()), unix_time(ca.not_after()));
+    if cas.len() > MOST_CAS { Vec::new() } else { cas.iter().map(expiry).collect() }
+}
+
 /// Reads a private key in PEM.
 pub(crate) fn read_key(source: &Source, place: &Place) -> Result<Key, Diagnostic> {
     let pem = read(source, place)?;
@@ -60,4 +73,11 @@ pub(crate) fn read_key(source: &Source, place: &Place) -> Result<Key, Diagnostic
         ));
     }
     Key::from_pem(&pem).map_err(|error| Diagnostic::new(place, format!("{source}: {error}")))
+}
+
+/// Returns the Unix time, or zero for an invalid date, which no certificate should have.
+pub(super) fn unix_time(time: &Asn1TimeRef) -> i64 {
+    const DAY: i64 = 24 * 3600;
+    let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
+    since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
 }

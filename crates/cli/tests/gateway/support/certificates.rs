@@ -95,6 +95,11 @@ impl Certificates {
 
     /// Writes the CA's certificate revocation list to this file.
     pub fn revoke(&self, revoked: &[&Pair], list: &Path) {
+        self.revoke_until(&["-crldays", "30"], revoked, list);
+    }
+
+    /// Writes the list with this time of its next update, in arguments of `openssl ca`.
+    pub fn revoke_until(&self, until: &[&str], revoked: &[&Pair], list: &Path) {
         let index = self.path("revoked.txt");
         let serial = |pair: &&Pair| {
             let shown =
@@ -113,7 +118,9 @@ impl Certificates {
         let new = list.with_extension("new");
         succeed(
             Command::new("openssl")
-                .args(["ca", "-gencrl", "-crldays", "30", "-config"])
+                .args(["ca", "-gencrl"])
+                .args(until)
+                .arg("-config")
                 .arg(&settings)
                 .arg("-keyfile")
                 .arg(self.path("ca.key"))

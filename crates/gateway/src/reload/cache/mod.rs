@@ -1,10 +1,12 @@
 //! Artifacts of snapshots, kept from one to the next so that only changed ones are rebuilt.
 
+mod expiries;
 mod exporters;
 
 use super::{control::RebuiltParts, upstream_change::UpstreamChange};
 use crate::{
     http::{Authenticator, Authenticators, KeyFetchers, Limiters, Router},
+    telemetry::expiry::{Expiry, ExpiryKind},
     tls::{
         ChainTls, Identities, QuicStart, QuicTls,
         certificate::{
@@ -31,7 +33,7 @@ use quadrille_engine::Engine;
 use quadrille_keyless::client::Client;
 use quadrille_ocsp::{Staple, Unaskable};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     hash::{Hash, Hasher},
     path::{Path, PathBuf},
     sync::Arc,
@@ -40,6 +42,8 @@ use std::{
 
 type Digest = [u8; 32];
 type Cas = Arc<Box<[X509]>>;
+/// Names of certificates or issuers with expiry times.
+type ExpiryTimes = Arc<[(String, i64)]>;
 
 /// Artifacts of a snapshot, each with its inputs as key.
 #[derive(Clone, Default)]
@@ -58,6 +62,8 @@ pub(crate) struct ArtifactCache {
     upstreams: Upstreams,
     exporters: HashMap<ExporterKey, Arc<Exporter>>,
     cas: HashMap<Digest, Cas>,
+    /// Names and expiry times in the files of CAs and revocation lists.
+    expiries: HashMap<(ExpiryKind, Digest), ExpiryTimes>,
 }
 
 /// Inputs of connections to key servers, without the fallback and the use, on which the connections do not depend.
@@ -124,11 +130,13 @@ pub(crate) struct ArtifactBuilder<'a> {
     pub(crate) now: ArtifactCache,
     /// Digests of file contents, so that a file that is referenced repeatedly is read once.
     files: HashMap<PathBuf, Digest>,
+    /// Expiry times of lists and CAs.
+    pub(crate) expiries: BTreeSet<Expiry>,
 }
 
 impl<'a> ArtifactBuilder<'a> {
     pub(crate) fn new(before: &'a ArtifactCache) -> Self {
-        Self { before, now: ArtifactCache::default(), files: HashMap::new() }
+        Self { before, now: ArtifactCache::default(), files: HashMap::new(), expiries: BTreeSet::new() }
     }
 
     /// Returns a certificate with its key.
@@ -333,7 +341,9 @@ impl<'a> ArtifactBuilder<'a> {
         let digest = self.content(source);
         let place = tls.ca_place.as_ref().unwrap_or(place);
         let make = || Ok(Arc::new(pem::read_chain(source, place)?.into_boxed_slice()));
-        keep(&mut self.now.cas, &self.before.cas, digest, make).map(Some)
+        let cas = keep(&mut self.now.cas, &self.before.cas, digest, make)?;
+        self.note_cas(source, &cas);
+        Ok(Some(cas))
     }
 
     fn contents<'s>(&mut self, sources: impl Iterator<Item = &'s Source>) -> Vec<Digest> {

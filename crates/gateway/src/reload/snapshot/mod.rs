@@ -16,7 +16,7 @@ use crate::{
         matcher::FilterChainMatcher,
     },
     tcp::TcpSettings,
-    telemetry::sampling::Sampling,
+    telemetry::{expiry::Expiry, sampling::Sampling},
     tls::{
         Identities, QuicTls,
         certificate::{files::Certificate, stapling},
@@ -30,8 +30,8 @@ use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, AcmeOrder, CertificateSource, Chain, Domain, ErrorPage, Gateway, Http, KeySource, Listener,
-        Mode, OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Version,
+        self, AcmeOrder, CertificateSource, Chain, ClientAuth, Domain, ErrorPage, Gateway, Http, KeySource,
+        Listener, Mode, OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
@@ -129,7 +129,10 @@ impl Snapshot {
             return Err(problems);
         }
         let awaited = std::mem::take(&mut builder.awaited).into_iter().collect();
-        let served = Served::new(&builder.shown, awaited, builder.artifacts.now.upstreams());
+        let expiries: Arc<[Expiry]> = builder.artifacts.expiries.into_iter().collect();
+        let expired = expiries.iter().filter(|expiry| expiry.not_after < quadrille_ocsp::unix_now());
+        builder.warnings.extend(expired.map(ToString::to_string));
+        let served = Served::new(&builder.shown, awaited, builder.artifacts.now.upstreams(), expiries);
         let (cache, warnings) = (builder.artifacts.now, builder.warnings.into_iter().collect());
         let made = cache.made_since(&active.cache);
         Ok(Self { listeners, resumption, names, changes, cache, made, served, warnings })
@@ -257,6 +260,10 @@ impl<'a> SnapshotBuilder<'a> {
         let tls = tls.transpose().map_err(|problem| vec![problem])?;
         let quic = self.quic(listener, chain, identities).map_err(|problem| vec![problem])?;
         self.warnings.extend(certificates.iter().flat_map(|certificate| certificate.warnings.clone()));
+        let client_auth = chain.tls.as_ref().map(|tls| &tls.policy.client_auth);
+        if let Some(ClientAuth::Optional(check) | ClientAuth::Required(check)) = client_auth {
+            self.artifacts.note_client_check(check);
+        }
         let handler = match &chain.serve {
             Serve::Http(http) => Handler::Http(Arc::new(HttpSettings {
                 router: self.artifacts.router(&http.routes),

@@ -55,6 +55,17 @@ pub(super) const GROUP: Group = Group {
             &["listener", "name", "key_type"],
             "expiry time of the stapled OCSP response in seconds since the Unix epoch",
         ),
+        gauge(
+            "quadrille_crl_next_update_seconds",
+            &["file", "name"],
+            "expiry time of a certificate revocation list in seconds since the Unix epoch; `name` is its issuer",
+        ),
+        gauge(
+            "quadrille_ca_not_after_seconds",
+            &["file", "name"],
+            "expiry time of a CA certificate that verifies clients or servers, in seconds since the Unix epoch; not of \
+             files with more than 32",
+        ),
         counter(
             "quadrille_ocsp_fetches_total",
             &["result"],

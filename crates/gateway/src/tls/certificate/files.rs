@@ -191,7 +191,7 @@ fn dns_names(leaf: &X509Ref) -> Vec<String> {
 }
 
 /// Returns the Unix time, or zero for an invalid date, which no certificate should have.
-fn unix_time(time: &Asn1TimeRef) -> i64 {
+pub(in crate::tls) fn unix_time(time: &Asn1TimeRef) -> i64 {
     const DAY: i64 = 24 * 3600;
     let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
     since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
