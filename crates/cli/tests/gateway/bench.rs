@@ -61,6 +61,20 @@ fn counts_agree_with_the_gateways_own() {
 }
 
 #[test]
+fn the_file_of_cas_is_read_to_its_end() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, &[]);
+    let file = certificates.path("marked.pem");
+    let ca = std::fs::read_to_string(certificates.ca()).expect("a CA certificate");
+    std::fs::write(&file, format!("\u{feff}{ca}")).expect("writing");
+    let arguments = ["--ca", file.to_str().expect("UTF-8"), "--count", "2", "--connections", "1"];
+    assert_eq!(json(&mut bench(&gateway, &arguments))["failed"], 0);
+    std::fs::write(&file, format!("{ca}-----BEGIN CERTIFICATE-----\n")).expect("writing");
+    let said = refused(&mut bench(&gateway, &arguments));
+    assert!(said.contains("BEGIN CERTIFICATE without END"), "{said}");
+}
+
+#[test]
 fn text_and_picture_for_people() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates, &[]);

@@ -205,7 +205,7 @@ fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
         remote_key::read_credentials(certificate, key, ca).map_err(|problem| vec![problem])?;
     let revoked = model.client_crl.as_ref().map(|(crl, place)| pem::read_crl(crl, place)).transpose();
     let revoked = revoked.map_err(|problem| vec![problem])?;
-    warn_of_expired(&ca.0, &cas, model.client_crl.as_ref().map(|(crl, _)| crl).zip(revoked.as_ref()));
+    warn_of_expired(&ca.0, &cas.0, model.client_crl.as_ref().map(|(crl, _)| crl).zip(revoked.as_ref()));
     server.set_tls(&credentials, &ClientTrust { cas, revoked }).map_err(|error| {
         let message = format!("BoringSSL does not accept the certificate and key: {error}");
         vec![Diagnostic::new(&certificate.1, message)]

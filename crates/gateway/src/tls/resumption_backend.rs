@@ -1,5 +1,6 @@
 //! Ticket keys and session store. They outlive reloads that do not change them.
 
+use super::pem;
 use boring::sha::sha256;
 use quadrille_config::{
     Diagnostic,
@@ -169,6 +170,9 @@ impl Files {
             });
             text.map_err(&mut note).ok()
         });
+        if let (SessionCache::Redis(..), Some((ca, place))) = (&model.cache, &model.redis_ca) {
+            let _ = pem::read_chain(&Source::File(ca.clone()), place).map_err(&mut note);
+        }
         Self { keys, secret, password }
     }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use boring::{
     ssl::{HandshakeError, Ssl, SslVerifyMode},
-    x509::{X509, X509VerifyError},
+    x509::X509VerifyError,
 };
 use std::{io, net::TcpStream, path::PathBuf};
 
@@ -57,7 +57,7 @@ pub fn preflight(load: &Load, trust: &Trust) -> Result<Negotiated, Refusal> {
             let refused = |reason: String| Refusal::Authorities { file: file.display().to_string(), reason };
             let pem = std::fs::read(file).map_err(|error| refused(error.to_string()))?;
             let authorities =
-                X509::stack_from_pem(&pem).map_err(|_| refused("it is not valid PEM".to_owned()))?;
+                quadrille_pem::certificates(&pem).map_err(|damage| refused(damage.to_string()))?;
             if authorities.is_empty() {
                 return Err(refused("it contains no certificates".to_owned()));
             }

@@ -2,7 +2,10 @@
 
 use super::options::RedisOptions;
 use crate::FleetError;
-use boring::ssl::{SslConnector, SslMethod};
+use boring::{
+    ssl::{SslConnector, SslMethod},
+    x509::store::X509StoreBuilder,
+};
 use quadrille_config::model::{RedisAddress, RedisScheme};
 use redis::{
     AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Pipeline,
@@ -11,7 +14,7 @@ use redis::{
     cluster::ClusterClient,
     cluster_async::ClusterConnection,
 };
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -71,11 +74,22 @@ async fn tls(
     let mut connector = SslConnector::builder(SslMethod::tls()).map_err(unreachable)?;
     quadrille_signature_algorithms::verify_all_servers(&mut connector).map_err(unreachable)?;
     if let Some(ca) = &options.ca {
-        connector.set_ca_file(ca).map_err(unreachable)?;
+        connector.set_cert_store_builder(trusted(ca)?);
     }
     let configuration = connector.build().configure().map_err(unreachable)?;
     let host = address.nodes.first().map_or("", |(host, _)| host.as_str());
     tokio_boring::connect(configuration, host, tcp(address).await?).await.map_err(unreachable)
+}
+
+/// Reads the certificates of the CAs that are trusted in place of the system's.
+fn trusted(ca: &Path) -> Result<X509StoreBuilder, FleetError> {
+    let failed = |error: &dyn std::fmt::Display| unreachable(format!("{}: {error}", ca.display()));
+    let pem = std::fs::read(ca).map_err(|error| failed(&error))?;
+    let mut store = X509StoreBuilder::new().map_err(unreachable)?;
+    for certificate in quadrille_pem::certificates(&pem).map_err(|damage| failed(&damage))? {
+        store.add_cert(&certificate).map_err(|error| failed(&error))?;
+    }
+    Ok(store)
 }
 
 async fn one<S>(address: &RedisAddress, options: &RedisOptions, stream: S) -> Result<Connection, FleetError>

@@ -1,6 +1,8 @@
 //! Redis with TLS, and a cluster of them.
 
-use crate::support::{Certificates, Gateway, Pair, Redis, Returning, Way, eventually, quadrille, succeed};
+use crate::support::{
+    Certificates, Gateway, Pair, Redis, Returning, Way, eventually, quadrille, refused, serve, succeed,
+};
 
 /// Starts a gateway that has joined the fleet: it starts without it if Redis does not respond in time, which may
 /// happen on a slow machine.
@@ -46,7 +48,9 @@ fn shares(certificates: &Certificates, redis: &[&str]) {
 fn redis_is_reached_by_tls_and_its_certificate_is_checked() {
     let certificates = Certificates::new();
     let redis = Redis::with_tls(&certificates.ecdsa("P-256", &["localhost"]), &certificates.ca());
-    let (address, ca) = (format!("rediss://localhost:{}", redis.port()), certificates.ca());
+    let (address, ca) = (format!("rediss://localhost:{}", redis.port()), certificates.path("marked.pem"));
+    let text = std::fs::read_to_string(certificates.ca()).expect("a CA certificate");
+    std::fs::write(&ca, format!("\u{feff}{text}")).expect("writing");
     shares(&certificates, &[&address, "--redis-ca", ca.to_str().expect("UTF-8")]);
 
     let pair = certificates.ecdsa("P-256", &["localhost"]);
@@ -55,6 +59,13 @@ fn redis_is_reached_by_tls_and_its_certificate_is_checked() {
         ["--respond", "ok", "--session-tickets", "fleet", "--fleet-secret", secret.to_str().expect("UTF-8")];
     let gateway = Gateway::with_flags(&pair, &[&flags[..], &["--session-cache", &address]].concat());
     assert!(gateway.log().contains("CERTIFICATE_VERIFY_FAILED"), "the system's CAs\n{}", gateway.log());
+
+    std::fs::write(&ca, format!("{text}-----BEGIN CERTIFICATE-----\n")).expect("writing");
+    let mut command = serve();
+    command.args(["--listen", "127.0.0.1:0", "--respond", "ok", "--session-cache", &address, "--redis-ca"]);
+    command.arg(&ca).arg("--cert").arg(&pair.chain).arg("--key").arg(&pair.key);
+    let said = refused(&mut command);
+    assert!(said.contains("BEGIN CERTIFICATE without END"), "{said}");
 }
 
 #[test]
