@@ -146,7 +146,7 @@ fn origin_form<B>(request: Request<B>) -> Result<(String, u16, Request<B>), Stri
     Ok((host, authority.port_u16().unwrap_or(443), Request::from_parts(head, body)))
 }
 
-/// Returns the time that `Retry-After` asks for, in seconds or as a date (RFC 9110 section 10.2.3). A date is relative
+/// Returns the wait of `Retry-After`, in seconds or until a date (RFC 9110 section 10.2.3). A date is relative
 /// to the authority's own clock, if the response has a `Date`.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();

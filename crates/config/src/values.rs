@@ -174,6 +174,8 @@ pub fn server_address(text: &str) -> Result<String, Problem> {
     };
     if good {
         Ok(text.to_owned())
+    } else if !host.is_ascii() {
+        Err(not_ascii(text, host))
     } else {
         Err(Problem::new(format!("{shown} has no host"), "write `host:port`"))
     }
@@ -203,7 +205,7 @@ pub fn route_host(text: &str) -> Result<Option<String>, Problem> {
         return Err(Problem::new(format!("{shown} has a port"), "routes match the host alone"));
     }
     if !name.is_ascii() {
-        return Err(Problem::new(format!("{shown} is not ASCII"), "write the host in its `xn--` form"));
+        return Err(not_ascii(text, text));
     }
     if name.is_empty() || name.split('.').any(|label| label.is_empty() || label.len() > 63) {
         return Err(Problem::new(format!("{shown} is not a host"), "write `example.com` or `*.example.com`"));
@@ -212,6 +214,18 @@ pub fn route_host(text: &str) -> Result<Option<String>, Problem> {
         return Err(format!("{shown} is not a host: {odd:?} cannot be in one").into());
     }
     Ok(Some(text.to_ascii_lowercase()))
+}
+
+/// Returns the problem of a text with an internationalized host, whose ASCII form is the remedy (RFC 5891).
+fn not_ascii(text: &str, host: &str) -> Problem {
+    let name = host.strip_prefix("*.").unwrap_or(host);
+    let remedy = match idna::domain_to_ascii(name) {
+        Ok(ascii) if ascii.is_ascii() && !ascii.is_empty() => {
+            format!("write `{}`", text.replace(name, &ascii))
+        }
+        _ => "write the host in its `xn--` form".to_owned(),
+    };
+    Problem::new(format!("{} is not ASCII", quote(text)), remedy)
 }
 
 /// Parses a host name, without wildcard or port.

@@ -17,6 +17,18 @@ pub enum KeyError {
     /// Key of an unsupported algorithm or curve.
     #[error("unsupported private key type (supported: RSA, ECDSA on P-256, P-384, P-521, Ed25519)")]
     Unsupported,
+    /// Key on an unsupported curve, which is named.
+    #[error(
+        "unsupported private key type: it is on the curve {0} (supported: P-256, P-384, P-521); generate another key and \
+         certificate, for example: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256"
+    )]
+    UnsupportedCurve(&'static str),
+    /// Key whose curve is written out, and not named.
+    #[error(
+        "unsupported private key type: its curve is given by explicit parameters, and not by name; if it is P-256, P-384 \
+         or P-521, convert the key: openssl ec -in KEY -param_enc named_curve -out KEY.named"
+    )]
+    ExplicitParameters,
     /// RSA modulus outside the supported sizes.
     #[error("RSA keys of {0} bits are not supported (supported: 1024 to 8192, in TLS 2048 to 4096)")]
     RsaSize(u32),

@@ -1,6 +1,6 @@
 //! Private keys.
 
-use crate::{KeyType, PublicKey, error::KeyError, prepared::Prepared};
+use crate::{KeyType, PublicKey, error::KeyError, key_form, prepared::Prepared};
 use boring::{
     ec::{EcGroup, EcKey},
     error::{Error, ErrorStack},
@@ -34,7 +34,7 @@ pub(crate) enum Material {
 }
 
 impl Key {
-    /// Reads the first private key of a PEM text: PKCS#8, PKCS#1 or SEC1, not encrypted. Blocks of other kinds, such as
+    /// Reads the first private key of a PEM text: PKCS#8 of version 1 or 2, PKCS#1 or SEC1, not encrypted. Blocks of other kinds, such as
     /// certificates, are ignored; beside a key, they may not be damaged.
     pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
         let damaged = |_| if contains(pem, END_OF_KEY) { KeyError::Malformed } else { KeyError::Missing };
@@ -44,8 +44,12 @@ impl Key {
         if block.encrypted || block.label == ENCRYPTED {
             return Err(KeyError::Encrypted);
         }
-        let pkey = PKey::private_key_from_pem(block.text).map_err(|errors| reason(&errors))?;
-        Self::from_pkey(pkey)
+        let named = |error| key_form::unsupported_curve(&block.contents).unwrap_or(error);
+        let pkey = match key_form::version_1(&block.contents) {
+            Some(converted) => PKey::private_key_from_pkcs8(&converted),
+            None => PKey::private_key_from_pem(block.text),
+        };
+        Self::from_pkey(pkey.map_err(|errors| named(reason(&errors)))?).map_err(named)
     }
 
     /// Creates a key from a parsed `PKey`.

@@ -44,6 +44,7 @@ mod job;
 mod key;
 mod key_agreement;
 mod key_exchange;
+mod key_form;
 mod key_type;
 mod lanes;
 mod load;

@@ -67,6 +67,7 @@ This page lists all fields of the supported messages. A field is
 - **accepted**: it requires no action;
 - **ignored**: it has no effect, and one warning is issued, with the number of places;
 - **refused**: it is an error, with its path, because ignoring it would weaken security or change the intended behavior.
+  In a route from a control plane, it closes this route only ([xDS](xds.md#guarantees)).
 
 Names may be written as in the protocol (`poll_delay`) or as in its JSON format (`pollDelay`); a single value may replace a list;
 durations are `10ms` or `0.010s`. A field set to its default (`false`, an empty text or list) is treated as omitted. Relative

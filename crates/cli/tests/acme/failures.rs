@@ -137,7 +137,7 @@ fn a_check_reads_the_files_of_the_account() {
     let check = |mac: &str, hook: &str, ca: &str| {
         let text = format!(
             "acme:\n  state: {}\n  challenges: [dns-01]\n  dns_hook: {}\n  ca_file: {}\n  external_account:\n    id: \
-             kid\n    key_file: {}\n  on_demand: {{ ask: \"https://ask.example/\", ca_file: {} }}\nlisteners:\n  - \
+             kid\n    key_file: {}\n  on_demand: {{ ask: \"https://service.example/\", ca_file: {} }}\nlisteners:\n  - \
              address: 127.0.0.1:0\n    certificates: [ {{ acme: {{ names: [a.example.com] }} }} ]\n    respond: hello\n",
             path("state"),
             path(hook),

@@ -77,6 +77,7 @@ mod transfer;
 mod trusted_proxies;
 mod unequal_primes;
 mod unix_upstreams;
+mod unusual_files;
 mod upgrades;
 mod upstream_limits;
 mod upstream_tls;

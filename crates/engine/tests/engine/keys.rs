@@ -53,6 +53,19 @@ fn pkcs8_pkcs1_and_sec1_hold_the_same_keys() {
     reads(&openssl("genpkey -algorithm ED25519"), KeyType::Ed25519);
 }
 
+/// RFC 8410 section 10.3 has the same Ed25519 key in both versions.
+#[test]
+fn pkcs8_of_version_2_is_read() {
+    let pem = |lines: &str| format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----\n");
+    let first = pem("MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC");
+    let second = pem(
+        "MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\noB8wHQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrB\nZ9w7lshQhqowtrbLDFw4rXAxZuE=",
+    );
+    let (first, second) =
+        (reads(first.as_bytes(), KeyType::Ed25519), reads(second.as_bytes(), KeyType::Ed25519));
+    assert!(first.pkey().public_eq(second.pkey()));
+}
+
 #[test]
 fn what_stands_around_the_key_is_skipped() {
     let key = ec("P-384");
@@ -104,9 +117,20 @@ fn encrypted_keys_are_named_as_such() {
 
 #[test]
 fn other_algorithms_and_curves_are_named_as_such() {
-    refuses(&ec("secp256k1"), KeyError::Unsupported);
-    // BoringSSL reports no reason for the older forms.
-    refuses(&piped("pkey -in input -traditional", &ec("secp256k1")), KeyError::Malformed);
+    for (curve, name) in [
+        ("secp256k1", "secp256k1"),
+        ("brainpoolP256r1", "brainpoolP256r1"),
+        ("brainpoolP512t1", "brainpoolP512t1"),
+        ("P-224", "P-224"),
+    ] {
+        refuses(&ec(curve), KeyError::UnsupportedCurve(name));
+        refuses(&piped("pkey -in input -traditional", &ec(curve)), KeyError::UnsupportedCurve(name));
+    }
+    for curve in ["secp256k1", "brainpoolP256r1"] {
+        let explicit = piped("ec -in input -param_enc explicit", &ec(curve));
+        refuses(&explicit, KeyError::ExplicitParameters);
+        refuses(&piped("pkcs8 -topk8 -nocrypt -in input", &explicit), KeyError::ExplicitParameters);
+    }
     refuses(&openssl("genpkey -algorithm X25519"), KeyError::Unsupported);
     refuses(&openssl("genpkey -algorithm ED448"), KeyError::Unsupported);
     let dsa = {

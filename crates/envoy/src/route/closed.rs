@@ -1,7 +1,7 @@
 //! Closed parts of route configurations: routes and virtual hosts of control planes that cannot be served. Their
 //! requests get a 503 response, and the rest of the configuration is served.
 
-use super::domains;
+use super::domains::domains;
 use crate::{
     decides_access::decides_access,
     reader::{Field, Message, ReadMessage},
@@ -10,7 +10,7 @@ use crate::{
 };
 use bytes::Bytes;
 use quadrille_config::{
-    Diagnostic,
+    Allowance, Diagnostic,
     model::{Action, HeaderMatch, HeaderRule, PathMatch, Respond, Route, TextMatch, VirtualHost},
 };
 
@@ -28,7 +28,7 @@ pub(super) fn read_or_close<T>(
     if found.is_some() && mistakes.is_empty() {
         return found;
     }
-    let is_exhausted = field.allowance().is_some_and(|allowance| allowance.is_exhausted());
+    let is_exhausted = field.allowance().is_some_and(Allowance::is_exhausted);
     let replacement = if is_exhausted { None } else { field.apart(|| closed(field, &mistakes)).0 };
     match replacement {
         Some(part) => {

@@ -54,7 +54,7 @@ fn a_closed_route_matches_at_least_what_the_route_would() {
 }
 
 #[test]
-fn whatever_a_route_contains_closes_it() {
+fn each_part_of_a_route_closes_it() {
     for part in [
         "route: { cluster_header: x }",
         "route: { weighted_clusters: { clusters: [ { name: c, weight: 1, host_rewrite_literal: h } ] } }",

@@ -57,7 +57,7 @@ mod tests {
     use super::Expiries;
 
     #[test]
-    fn each_expiry_is_told_once() {
+    fn each_expiry_has_one_warning() {
         let mut expiries = Expiries::default();
         let all = [(30, "c"), (9, "past"), (10, "a"), (20, "b"), (20, "b")];
         expiries.replace(all.map(|(at, text)| (at, text.to_owned())).into_iter(), 10);

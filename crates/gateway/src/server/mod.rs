@@ -33,7 +33,7 @@ use crate::{
         history, last_reload, metrics,
         statistics::{self, Statistics},
     },
-    tls::resumption_backend::ResumptionBackend,
+    tls::resumption_backend::{self, ResumptionBackend},
     upstream::NameRefresh,
     worker::{Assignment, ListenerSocket, WorkerThread},
 };
@@ -71,6 +71,7 @@ pub struct Bound {
 pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Diagnostic>> {
     let engine = engine::idle().map_err(start_failure)?;
     let mut problems: Vec<_> = model.acme.iter().flat_map(quadrille_acme::check).collect();
+    problems.extend(resumption_backend::check_ca(&model.resumption));
     match Snapshot::new(model, &engine, &ActiveParts::default()) {
         Ok(snapshot) if problems.is_empty() => Ok(snapshot.warnings),
         Ok(_) => Err(problems),

@@ -170,9 +170,6 @@ impl Files {
             });
             text.map_err(&mut note).ok()
         });
-        if let (SessionCache::Redis(..), Some((ca, place))) = (&model.cache, &model.redis_ca) {
-            let _ = pem::read_chain(&Source::File(ca.clone()), place).map_err(&mut note);
-        }
         Self { keys, secret, password }
     }
 
@@ -214,6 +211,12 @@ impl Files {
             password: self.password.clone(),
         })
     }
+}
+
+/// Reads the CAs of Redis, which are otherwise read for each connection. Without Redis, a gateway starts nevertheless.
+pub(crate) fn check_ca(model: &model::Resumption) -> Option<Diagnostic> {
+    let (SessionCache::Redis(..), Some((ca, place))) = (&model.cache, &model.redis_ca) else { return None };
+    pem::read_chain(&Source::File(ca.clone()), place).err()
 }
 
 fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>, Diagnostic> {

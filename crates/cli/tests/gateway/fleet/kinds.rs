@@ -1,7 +1,8 @@
 //! Redis with TLS, and a cluster of them.
 
 use crate::support::{
-    Certificates, Gateway, Pair, Redis, Returning, Way, eventually, quadrille, refused, serve, succeed,
+    Certificates, Configuration, Gateway, Pair, Redis, Returning, Way, document, eventually, listener,
+    output, quadrille, succeed,
 };
 
 /// Starts a gateway that has joined the fleet: it starts without it if Redis does not respond in time, which may
@@ -61,11 +62,17 @@ fn redis_is_reached_by_tls_and_its_certificate_is_checked() {
     assert!(gateway.log().contains("CERTIFICATE_VERIFY_FAILED"), "the system's CAs\n{}", gateway.log());
 
     std::fs::write(&ca, format!("{text}-----BEGIN CERTIFICATE-----\n")).expect("writing");
-    let mut command = serve();
-    command.args(["--listen", "127.0.0.1:0", "--respond", "ok", "--session-cache", &address, "--redis-ca"]);
-    command.arg(&ca).arg("--cert").arg(&pair.chain).arg("--key").arg(&pair.key);
-    let said = refused(&mut command);
+    let (cas, secret) = (ca.display(), secret.display());
+    let resumption = format!(
+        "resumption: {{tickets: fleet, fleet_secret: {secret}, cache: '{address}', redis_ca: {cas}}}\n"
+    );
+    let text = document(&[listener(&pair, "respond: ok")], "") + &resumption;
+    let file = Configuration::new(&text);
+    let (passed, said) = output(quadrille("check").arg(file.path()));
+    assert!(!passed && said.contains("resumption.redis_ca: "), "{said}");
     assert!(said.contains("BEGIN CERTIFICATE without END"), "{said}");
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    gateway.wait_for_log("BEGIN CERTIFICATE without END");
 }
 
 #[test]

@@ -13,7 +13,8 @@ fn open(condition: Value) -> Value {
 
 /// Returns the routes of several teams, of which only the first and the last can be served.
 fn routes() -> Vec<Value> {
-    let rbac = json!({ "@type": "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBACPerRoute" });
+    let rbac =
+        json!({ "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", "is_optional": true });
     let mut guarded = open(json!({ "prefix": "/guarded" }));
     guarded["typed_per_filter_config"] = json!({ "envoy.filters.http.rbac": rbac });
     let half = json!({ "default_value": { "numerator": 50 } });
@@ -56,7 +57,7 @@ fn closed_alone(delta: bool) {
     }
     let is_shown = || {
         let (_, text) = ready(&driven.gateway);
-        text.contains("refused: routes routes (in service, with closed routes): ")
+        text.contains("refused: route configuration routes (in service, with closed routes): ")
             && text.contains("cluster_header")
     };
     eventually("the closed routes are not shown", is_shown);

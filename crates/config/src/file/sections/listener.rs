@@ -12,7 +12,7 @@ use super::{
     route_respond, tls,
 };
 use crate::{
-    Field,
+    Field, Problem,
     enums::{name, word},
     file::{
         schema::{Key, Preset, Section},
@@ -273,8 +273,11 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
 pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let mut draft = ListenerDraft::default();
     LISTENER.read(field, &mut draft)?;
-    if !draft.plain_text {
-        LISTENER.require(field, "certificates");
+    if !draft.plain_text && field.entry("certificates").is_none() {
+        field.error(Problem::new(
+            "`certificates` is missing",
+            "add `certificates: ...` (list of certificates), or `tls: off` for plain text",
+        ));
     }
     let place = field.at("address").place();
     let tls = draft.take_tls(field);

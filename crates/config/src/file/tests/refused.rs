@@ -246,7 +246,7 @@ const MANY_MISTAKES: &[&str] = &[
     "q.yaml:10: listeners[0].tls.static_rsa: `sure` is not a switch; use on or off",
     "q.yaml:13: listeners[0].routes[0].upstream: there is no upstream `ap`; did you mean `app`?",
     "q.yaml:14: listeners[1]: `address` is missing; add `address: ...` (address and port)",
-    "q.yaml:14: listeners[1]: `certificates` is missing; add `certificates: ...` (list of certificates)",
+    "q.yaml:14: listeners[1]: `certificates` is missing; add `certificates: ...` (list of certificates), or `tls: off` for plain text",
     "q.yaml:14: listeners[1]: no destination for connections; add `upstream`, `respond` or `routes`",
     "q.yaml:19: upstreams.app.servers[1]: `app` has no port; write `host:port`",
     "q.yaml:20: upstreams.app.pool: `lots` is not a whole number of at least 1; write plain digits",

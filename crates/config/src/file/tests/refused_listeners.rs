@@ -104,7 +104,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `compression`, `error_pages`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rules`, `rate_limits`, `basic_auth`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `compression`, `error_pages`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rules`, `rate_limits`, `basic_auth`, `upgrades`, `abort_on_close`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",
@@ -367,7 +367,7 @@ const ROUTES: &[Case] = &[
     ),
     (
         "{host: é.example, respond: hi}",
-        "q.yaml:1: listeners[0].routes[0].host: `é.example` is not ASCII; write the host in its `xn--` form",
+        "q.yaml:1: listeners[0].routes[0].host: `é.example` is not ASCII; write `xn--9ca.example`",
     ),
     (
         "{host: a example, respond: hi}",

@@ -2,7 +2,7 @@
 
 use crate::tls::{key::remote_key::Remote, pem};
 use boring::{
-    asn1::{Asn1Time, Asn1TimeRef},
+    asn1::Asn1Time,
     nid::Nid,
     x509::{X509, X509Ref},
 };
@@ -86,6 +86,7 @@ impl Certificate {
         let leaf = &chain[0];
         let key = private_key(leaf, source, client)?;
         check_strength(&key, source, allow_weak_keys)?;
+        check_usage(leaf, &key, source)?;
         let ocsp = match (&source.ocsp, &source.ocsp_place) {
             (Some(ocsp), place) => Some(read_ocsp(ocsp, place.as_ref().unwrap_or(&source.chain_place))?),
             (None, _) => None,
@@ -94,9 +95,9 @@ impl Certificate {
             names: dns_names(leaf),
             must_be_stapled: quadrille_ocsp::must_be_stapled(leaf),
             has_responder: leaf.ocsp_responders().is_ok_and(|responders| !responders.is_empty()),
-            not_before: unix_time(leaf.not_before()),
-            not_after: unix_time(leaf.not_after()),
-            warnings: warnings(leaf, &key, source),
+            not_before: pem::unix_time(leaf.not_before()),
+            not_after: pem::unix_time(leaf.not_after()),
+            warnings: warnings(&chain, &key, source),
             chain,
             key,
             ocsp,
@@ -162,6 +163,17 @@ fn check_strength(
     }
 }
 
+/// Rejects a certificate whose key must not sign: BoringSSL does not serve it, except for RSA.
+fn check_usage(leaf: &X509Ref, key: &PrivateKey, source: &CertificateSource) -> Result<(), Diagnostic> {
+    if quadrille_pem::may_sign(leaf) || matches!(key.key_type(), KeyType::Rsa { .. }) {
+        return Ok(());
+    }
+    let message = format!("the key usage of the certificate {} does not allow signatures", source.chain);
+    Err(Diagnostic::new(&source.chain_place, Problem::new(message, USAGE_REMEDY)))
+}
+
+const USAGE_REMEDY: &str = "issue it with keyUsage=digitalSignature";
+
 fn read_ocsp(source: &Source, place: &Place) -> Result<Vec<u8>, Diagnostic> {
     const DER_SEQUENCE: u8 = 0x30;
     let der = pem::read(source, place)?;
@@ -190,15 +202,16 @@ fn dns_names(leaf: &X509Ref) -> Vec<String> {
     common.and_then(|entry| Some(entry.data().as_utf8().ok()?.to_ascii_lowercase())).into_iter().collect()
 }
 
-/// Returns the Unix time, or zero for an invalid date, which no certificate should have.
-pub(in crate::tls) fn unix_time(time: &Asn1TimeRef) -> i64 {
-    const DAY: i64 = 24 * 3600;
-    let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
-    since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
-}
-
-fn warnings(leaf: &X509Ref, key: &PrivateKey, source: &CertificateSource) -> Vec<String> {
+fn warnings(chain: &[X509], key: &PrivateKey, source: &CertificateSource) -> Vec<String> {
+    let leaf = &chain[0];
     let mut warnings = validity_warnings(leaf, &source.chain);
+    warnings.extend(chain_warning(chain, &source.chain));
+    if !quadrille_pem::may_sign(leaf) {
+        warnings.push(format!(
+            "the key usage of the certificate {} does not allow signatures, and many clients will reject it; {USAGE_REMEDY}",
+            source.chain
+        ));
+    }
     if let PrivateKey::Local(key) = key
         && has_unequal_primes(key)
     {
@@ -209,6 +222,29 @@ fn warnings(leaf: &X509Ref, key: &PrivateKey, source: &CertificateSource) -> Vec
         ));
     }
     warnings
+}
+
+/// Returns a warning about an intermediate certificate that is missing, or not in its place.
+fn chain_warning(chain: &[X509], source: &Source) -> Option<String> {
+    let issuer = |of: &X509Ref| quadrille_pem::common_name(of.issuer_name());
+    let is_issued = |pair: &[X509]| pair[1].issued(&pair[0]).is_ok();
+    if let Some(at) = chain.windows(2).position(|pair| !is_issued(pair)) {
+        return Some(format!(
+            "the chain {source} is not in order, so that clients may reject it: certificate {} was not issued by the \
+             next one; order them from the server's certificate to its CA, and add the certificate of `{}`",
+            at + 1,
+            issuer(&chain[at]).escape_debug()
+        ));
+    }
+    let [leaf] = chain else { return None };
+    let is_incomplete = quadrille_pem::has_issuer_url(leaf) && leaf.issued(leaf).is_err();
+    is_incomplete.then(|| {
+        format!(
+            "the chain {source} has no intermediate certificate, and clients that do not have it will reject it; append \
+             the certificate of `{}`",
+            issuer(leaf).escape_debug()
+        )
+    })
 }
 
 fn has_unequal_primes(key: &Key) -> bool {
