@@ -1,6 +1,6 @@
 //! Runs a gateway in this process, for all front ends of the configuration.
 
-use crate::logging::Logging;
+use crate::{allocator, logging::Logging};
 use quadrille_config::{Diagnostics, model::Gateway};
 use quadrille_gateway::{Bound, ConfigurationSource};
 
@@ -14,6 +14,7 @@ pub(crate) fn run(
     let guard = logging.start(&model.access_log)?;
     let (access_log, reopened) = (guard.access_log(), guard.access_log());
     origin.access_log = Some(Box::new(move |log| access_log.set(log)));
+    origin.release_memory = Some(allocator::release);
     origin.reopen_access_log = Some(Box::new(move || reopened.reopen()));
     Ok(quadrille_gateway::serve(model, origin, on_ready).map_err(Diagnostics::from)?)
 }

@@ -1,6 +1,11 @@
 //! Text format of sizes in bytes.
 
-use crate::{model::Problem, suggest::quote};
+use crate::{
+    fraction,
+    model::{MemorySize, Problem},
+    suggest::quote,
+};
+use std::num::NonZeroUsize;
 
 /// Parses a size with its unit (`KiB`, `MiB`, `GiB`): `64KiB`; plain digits are bytes.
 pub fn size(text: &str) -> Result<usize, Problem> {
@@ -61,5 +66,34 @@ pub fn body_limit(text: &str) -> Result<Option<u64>, Problem> {
         // In nginx, 0 means no limit.
         0 => Err(Problem::new("`0` would refuse every body", "write `off` for bodies of any size")),
         limit => Ok(Some(limit as u64)),
+    }
+}
+
+/// Least limit on the memory of the process: a gateway without clients takes a good part of it.
+const LEAST_MEMORY: usize = 64 << 20;
+
+/// Parses the maximum memory of the process: a size, a percentage of the available memory, or `off`.
+pub fn memory_limit(text: &str) -> Result<MemorySize, Problem> {
+    if matches!(text, "off" | "false" | "no") {
+        return Ok(MemorySize::Unlimited);
+    }
+    if let Some(percent) = text.strip_suffix('%') {
+        return fraction::percentage(percent).map(MemorySize::Share);
+    }
+    match NonZeroUsize::new(size(text)?) {
+        Some(limit) if limit.get() >= LEAST_MEMORY => Ok(MemorySize::Bytes(limit)),
+        _ => Err(Problem::new(
+            format!("with {}, a gateway would refuse its first requests", quote(text)),
+            "write `64MiB` or more, or a percentage such as `80%`",
+        )),
+    }
+}
+
+/// Returns the text that [`memory_limit`] reads as this value.
+pub(crate) fn show_memory_limit(limit: MemorySize) -> String {
+    match limit {
+        MemorySize::Unlimited => "off".into(),
+        MemorySize::Bytes(bytes) => show_size(bytes.get()),
+        MemorySize::Share(parts) => format!("{}%", fraction::show(parts)),
     }
 }

@@ -5,6 +5,7 @@ use crate::{
     common::own_address,
     config_source::{ApiSource, ConfigSource, api_source, timed_config_source},
     listener::listener,
+    overload,
     reader::{Field, ReadMessage, reader},
     redaction::redacted,
     resource::{Resource, read_at},
@@ -16,7 +17,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic, Diagnostics, Problem, Warnings,
-    model::{Admin, Gateway, Origin},
+    model::{Admin, Gateway, MemoryLimit, Origin},
     read_text,
     yaml::{Limits, Node},
 };
@@ -110,6 +111,10 @@ fn read_bootstrap(field: &Field<'_>) -> Option<Bootstrap> {
         Some(field) => admin(&field)?,
         None => None,
     };
+    let memory = match message.get("overload_manager") {
+        Some(field) => overload::memory_limit(&field)?,
+        None => MemoryLimit::default(),
+    };
     let node = message.get("node");
     let (mut node_id, mut node_cluster) = (String::new(), String::new());
     if let Some(node) = &node {
@@ -118,7 +123,7 @@ fn read_bootstrap(field: &Field<'_>) -> Option<Bootstrap> {
     }
     Some(Bootstrap {
         origin: field.origin().clone(),
-        process: ProcessSettings { admin, ..ProcessSettings::default() },
+        process: ProcessSettings { admin, memory, ..ProcessSettings::default() },
         resources,
         warnings: Warnings::default(),
         files: Vec::new(),

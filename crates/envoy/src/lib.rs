@@ -14,7 +14,7 @@
 //! - `schema`: the effect of every field of every message; `reader` walks a tree by it, `reference` writes the
 //!   pages.
 //! - `bootstrap`, `resource`, `resources`: the file, one resource, and the gateway built from all of them.
-//! - `settings`: settings of a listener in Envoy that are process-wide here.
+//! - `settings`: settings of a listener in Envoy that are process-wide here; `overload`: the overload manager.
 //! - `listener`, `listener_filters`, `chain_match`, `filters`, `http`, `route`: listeners and requests.
 //! - `cluster`, `endpoints`, `original_destination`, `transport_socket`, `upstream_http`: upstreams.
 //! - `tls`, `istio`: certificates and secrets, and private key providers; `redaction` hides secrets.
@@ -52,6 +52,7 @@ mod local_reply;
 mod metadata;
 mod mirror;
 mod original_destination;
+mod overload;
 mod per_route;
 mod quic;
 mod rate_limit_service;

@@ -3,7 +3,7 @@
 use crate::tls::{Resolved, Sessions};
 use quadrille_config::{
     Diagnostic,
-    model::{AccessLog, Admin, Gateway, Place, SessionCache, Source, TicketKeys},
+    model::{AccessLog, Admin, Gateway, MemoryLimit, Place, SessionCache, Source, TicketKeys},
 };
 use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
 
@@ -16,6 +16,8 @@ pub struct ProcessSettings {
     pub control_planes: BTreeSet<String>,
     /// Number of event loops; `None` for one per CPU.
     pub threads: Option<NonZeroUsize>,
+    /// Limit on the memory of the process.
+    pub memory: MemoryLimit,
 }
 
 impl ProcessSettings {
@@ -23,7 +25,8 @@ impl ProcessSettings {
     pub(crate) fn gateway(&self) -> Gateway {
         // The manager of an Envoy removes it from load balancers before it sends the signal.
         let lame_duck = Duration::ZERO;
-        Gateway { admin: self.admin.clone(), threads: self.threads, lame_duck, ..Gateway::default() }
+        let (admin, memory) = (self.admin.clone(), self.memory.clone());
+        Gateway { admin, threads: self.threads, memory, lame_duck, ..Gateway::default() }
     }
 }
 

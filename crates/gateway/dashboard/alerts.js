@@ -44,6 +44,12 @@ function overload(snapshot, minute) {
     if (grown("quadrille_accept_pauses_total") > 0) {
         found.push(bad("File descriptors are nearly exhausted", "Connections are temporarily not accepted: raise LimitNOFILE, or lower limits.connections."));
     }
+    const stage = gauge(snapshot, "quadrille_memory_stage");
+    if (stage >= 2) {
+        found.push(bad("Memory is nearly full: requests are refused", "Raise limits.memory or the container's limit, or add gateways."));
+    } else if (stage === 1) {
+        found.push(warn("Memory is scarce: large requests are refused, and idle connections closed"));
+    }
     return found;
 }
 

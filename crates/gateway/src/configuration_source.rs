@@ -31,6 +31,8 @@ pub struct ConfigurationSource {
     pub access_log: Option<SetAccessLog>,
     /// Reopens the access log, if it is a file.
     pub reopen_access_log: Option<ReopenAccessLog>,
+    /// Makes the allocator return the free memory of the calling thread to the kernel.
+    pub release_memory: Option<fn()>,
 }
 
 /// Changes the destination of the access log; has no effect and returns an error if that is not possible.
@@ -60,6 +62,7 @@ impl ConfigurationSource {
             pages: None,
             access_log: None,
             reopen_access_log: None,
+            release_memory: None,
         }
     }
 

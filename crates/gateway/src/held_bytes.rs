@@ -3,9 +3,10 @@
 //! A `Bytes` keeps its whole read buffer in memory, regardless of its own length: one byte can hold 32 KiB. Code that
 //! keeps received data therefore copies small pieces together, and counts what it holds.
 
+use crate::memory::{Held, Holder, Purpose};
 use bytes::{Bytes, BytesMut};
 use http::HeaderValue;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 /// Size from which a piece is kept without a copy. Read buffers have at most a few times this size.
 const LARGE: usize = 8 * 1024;
@@ -13,16 +14,34 @@ const LARGE: usize = 8 * 1024;
 /// Maximum size of a buffer for small pieces. Buffers double until then, so that at most half of the memory is unused.
 const LARGEST_BUFFER: usize = 16 * 1024;
 
-/// A queue of received data.
-#[derive(Debug, Default)]
+/// A queue of received data, which is counted as held memory.
+#[derive(Debug)]
 pub(crate) struct HeldBytes {
     chunks: VecDeque<Bytes>,
     /// Small pieces after the last chunk, and room for more.
     tail: BytesMut,
     bytes: usize,
+    held: Held,
 }
 
 impl HeldBytes {
+    /// Creates an empty queue.
+    pub(crate) fn new(purpose: Purpose) -> Self {
+        let (chunks, tail) = (VecDeque::new(), BytesMut::new());
+        Self { chunks, tail, bytes: 0, held: Held::nothing(purpose) }
+    }
+
+    /// Attributes the data to an exchange.
+    pub(crate) fn belongs_to(&mut self, holder: &Arc<Holder>) {
+        self.held.belongs_to(holder);
+    }
+
+    /// Discards the data, and the memory that it holds.
+    pub(crate) fn clear(&mut self) {
+        (self.chunks, self.tail, self.bytes) = (VecDeque::new(), BytesMut::new(), 0);
+        self.held.set(0);
+    }
+
     /// Returns the number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes
@@ -38,7 +57,7 @@ impl HeldBytes {
         if piece.len() >= LARGE {
             self.seal();
             self.chunks.push_back(piece.clone());
-            return;
+            return self.count();
         }
         let room = self.tail.capacity() - self.tail.len();
         let (fits, rest) = piece.split_at(room.min(piece.len()));
@@ -48,6 +67,7 @@ impl HeldBytes {
             self.tail = BytesMut::with_capacity(self.bytes.min(LARGEST_BUFFER).max(rest.len()));
             self.tail.extend_from_slice(rest);
         }
+        self.count();
     }
 
     /// Removes the first chunk.
@@ -59,7 +79,9 @@ impl HeldBytes {
         self.bytes -= chunk.len();
         if self.bytes == 0 {
             // An empty queue holds no memory.
-            *self = Self::default();
+            self.clear();
+        } else {
+            self.count();
         }
         Some(chunk)
     }
@@ -88,6 +110,11 @@ impl HeldBytes {
             bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
         }
         bytes.freeze()
+    }
+
+    /// Counts the data, and the room for small pieces.
+    fn count(&mut self) {
+        self.held.set(self.bytes + self.tail.capacity() - self.tail.len());
     }
 
     /// Makes the small pieces a chunk. The room after them is used for the next pieces.
@@ -121,7 +148,7 @@ mod tests {
     fn the_data_is_the_same_in_fewer_pieces() {
         for sizes in [&[1; 500][..], &[9000, 1, 1, 9000, 5000, 5000, 20_000, 3], &[7], &[0, 0], &[]] {
             let pieces = pieces(sizes);
-            let mut held = HeldBytes::default();
+            let mut held = HeldBytes::new(Purpose::Retry);
             pieces.iter().for_each(|piece| held.push(piece));
             let whole = pieces.concat();
             assert_eq!(held.len(), whole.len());
@@ -142,7 +169,7 @@ mod tests {
 
     #[test]
     fn single_bytes_hold_no_more_than_twice_their_number() {
-        let mut held = HeldBytes::default();
+        let mut held = HeldBytes::new(Purpose::Retry);
         let mut allocated = 0;
         for piece in pieces(&[1; 65_000]) {
             let before = held.tail.capacity() - held.tail.len();

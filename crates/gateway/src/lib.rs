@@ -29,6 +29,7 @@ mod http;
 mod http2;
 mod keyserver;
 mod listener;
+mod memory;
 mod process;
 mod quic;
 mod reload;

@@ -4,7 +4,7 @@
 use crate::{
     admission::{self, LoopAdmission},
     listener::{
-        accept, acceptor::Acceptor, filter_chain::ActiveListener, quic, redirection::Destinations,
+        accept, acceptor::Acceptor, eviction, filter_chain::ActiveListener, quic, redirection::Destinations,
         serve::Worker,
     },
     process::file_limits::Descriptors,
@@ -85,6 +85,7 @@ async fn work(
         shutdown,
         _alive: alive,
     };
+    tokio::spawn(eviction::relieve_memory(Arc::clone(&worker.open)));
     while let Some(Assignment { listener, socket }) = assignments.recv().await {
         let address = listener.address;
         let begun = match socket {

@@ -36,6 +36,7 @@ mod istio;
 mod key_exchange;
 mod keyless;
 mod listener_clients;
+mod memory;
 mod messages;
 mod metrics_reference;
 mod mirror;

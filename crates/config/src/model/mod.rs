@@ -28,6 +28,7 @@ mod listener;
 mod local_reply;
 mod log_field;
 mod matching;
+mod memory;
 mod metadata;
 mod mirror;
 mod mode;
@@ -88,6 +89,7 @@ pub use local_reply::{
 };
 pub use log_field::{LogField, LogFields};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
+pub use memory::{MemoryLimit, MemorySize, MemoryStages};
 pub use metadata::{MetadataMatch, ValueMatch};
 pub use mirror::Mirror;
 pub use mode::Mode;
@@ -151,6 +153,8 @@ pub struct Gateway {
     pub admin: Option<Admin>,
     /// Event-loop threads; `None` means one for each CPU.
     pub threads: Option<NonZeroUsize>,
+    /// Limit on the memory of the process.
+    pub memory: MemoryLimit,
     /// Time for which connections are still accepted after SIGTERM, while the readiness page already fails.
     pub lame_duck: Duration,
     /// Time that a drain waits for open connections.
@@ -244,6 +248,7 @@ impl Default for Gateway {
             sampling: Some(Sampling::default()),
             admin: Some(Admin::default()),
             threads: None,
+            memory: MemoryLimit::default(),
             lame_duck: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(30),
             access_log: AccessLog::Off,

@@ -16,7 +16,7 @@ pub(crate) const BOOTSTRAP: Schema = Schema {
         ("layered_runtime", Ignored("there are no runtime flags")),
         (
             "overload_manager",
-            Ignored("limits are on connections and handshakes, see docs/reference/configuration.md"),
+            Read("limits the memory of the process; without it, the limit is 80 % of what is available"),
         ),
         ("cluster_manager", Ignored("")),
         ("stats_sinks", Ignored("statistics are served by the admin listener")),

@@ -15,6 +15,7 @@ mod jwt;
 mod listener;
 mod local_rate_limit;
 mod local_reply;
+mod overload;
 mod quic;
 mod rate_limit_service;
 mod rbac;
@@ -38,6 +39,7 @@ pub(crate) use jwt::*;
 pub(crate) use listener::*;
 pub(crate) use local_rate_limit::*;
 pub(crate) use local_reply::*;
+pub(crate) use overload::*;
 pub(crate) use quic::*;
 pub(crate) use rate_limit_service::*;
 pub(crate) use rbac::*;
@@ -100,6 +102,20 @@ pub(crate) const ALL: &[Group] = &[
         page: "bootstrap",
         title: "The bootstrap",
         messages: &[&BOOTSTRAP, &NODE, &STATIC_RESOURCES, &DYNAMIC_RESOURCES, &ADMIN, &DISCOVERY_RESPONSE],
+    },
+    Group {
+        page: "overload",
+        title: "Overload manager",
+        messages: &[
+            &OVERLOAD_MANAGER,
+            &RESOURCE_MONITOR,
+            &OVERLOAD_ACTION,
+            &OVERLOAD_TRIGGER,
+            &THRESHOLD_TRIGGER,
+            &SCALED_TRIGGER,
+            &FIXED_HEAP,
+            &CGROUP_MEMORY,
+        ],
     },
     Group {
         page: "common",

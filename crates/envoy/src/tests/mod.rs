@@ -12,6 +12,7 @@ mod istio;
 mod jwt;
 mod local_rate_limit;
 mod local_reply;
+mod overload;
 mod quic;
 mod rate_limit_service;
 mod rbac;

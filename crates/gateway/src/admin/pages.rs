@@ -3,7 +3,9 @@
 use super::dashboard::{self, CONTENT_SECURITY_POLICY};
 use crate::{
     admission::{Admission, Load},
+    memory,
     telemetry::{
+        self,
         history::{self, History},
         metrics,
         status::StatusSnapshot,
@@ -130,6 +132,7 @@ impl Admin {
         if let Some(admission) = &self.admission {
             let Load { overloaded, key_wait, loop_delay, shut_out } = admission.load();
             metrics::admission(overloaded, key_wait, loop_delay, shut_out);
+            telemetry::memory::update(&memory::usage());
         }
         self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default()
     }

@@ -14,7 +14,7 @@ pub(crate) use client_certificate::{CertificateNames, ClientCertificate};
 pub(crate) use lazy_timer::Alarm;
 #[cfg(test)]
 pub(crate) use pooled_buffer::CAPACITY;
-pub(crate) use pooled_buffer::PooledBuffer;
+pub(crate) use pooled_buffer::{PooledBuffer, release_buffers};
 pub(crate) use request_clock::RequestClock;
 pub(crate) use stall_timer::Patience;
 

@@ -1,6 +1,7 @@
 //! Pooled buffers for data in transit. The memory belongs to a pool of the event loop and is released with the last
 //! byte, so that an idle connection holds none.
 
+use crate::memory::{self, Held, Purpose};
 use std::cell::RefCell;
 use tokio::io::ReadBuf;
 
@@ -11,22 +12,50 @@ pub(crate) const CAPACITY: usize = 4 * (16 * 1024 + 256 + 5);
 const KEPT: usize = 16;
 
 thread_local! {
-    static FREE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Vec<Memory>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Memory of a buffer, which is counted as held from its allocation on.
+#[derive(Debug)]
+struct Memory {
+    bytes: Box<[u8]>,
+    _held: Held,
+}
+
+impl Memory {
+    fn none() -> Self {
+        Self { bytes: Box::default(), _held: Held::nothing(Purpose::Buffers) }
+    }
+
+    fn allocate() -> Self {
+        Self { bytes: vec![0; CAPACITY].into(), _held: Held::bytes(Purpose::Buffers, CAPACITY) }
+    }
+}
+
+/// Frees the unused buffers of this thread.
+pub(crate) fn release_buffers() {
+    FREE.with_borrow_mut(|free| *free = Vec::new());
 }
 
 /// FIFO byte buffer of at most [`CAPACITY`] bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PooledBuffer {
     /// Memory of the buffer; empty while there are no bytes.
-    memory: Box<[u8]>,
+    memory: Memory,
     start: usize,
     end: usize,
+}
+
+impl Default for PooledBuffer {
+    fn default() -> Self {
+        Self { memory: Memory::none(), start: 0, end: 0 }
+    }
 }
 
 impl PooledBuffer {
     /// Returns the bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.memory[self.start..self.end]
+        &self.memory.bytes[self.start..self.end]
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -42,7 +71,7 @@ impl PooledBuffer {
     pub(crate) fn fill<T>(&mut self, most: usize, read: impl FnOnce(&mut ReadBuf<'_>) -> T) -> T {
         self.make_room();
         let limit = CAPACITY.min(self.end.saturating_add(most));
-        let mut room = ReadBuf::new(&mut self.memory[self.end..limit]);
+        let mut room = ReadBuf::new(&mut self.memory.bytes[self.end..limit]);
         let outcome = read(&mut room);
         self.end += room.filled().len();
         self.release_if_empty();
@@ -64,18 +93,18 @@ impl PooledBuffer {
 
     /// Moves the bytes to the front, so that all free memory is behind them.
     fn make_room(&mut self) {
-        if self.memory.is_empty() {
+        if self.memory.bytes.is_empty() {
             self.memory = take_memory();
         } else if self.start > 0 {
-            self.memory.copy_within(self.start..self.end, 0);
+            self.memory.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
         }
     }
 
     fn release_if_empty(&mut self) {
-        if self.is_empty() && !self.memory.is_empty() {
-            give_memory(std::mem::take(&mut self.memory));
+        if self.is_empty() && !self.memory.bytes.is_empty() {
+            give_memory(std::mem::replace(&mut self.memory, Memory::none()));
             (self.start, self.end) = (0, 0);
         }
     }
@@ -87,15 +116,15 @@ impl Drop for PooledBuffer {
     }
 }
 
-fn take_memory() -> Box<[u8]> {
-    FREE.with_borrow_mut(Vec::pop).unwrap_or_else(|| vec![0; CAPACITY].into())
+fn take_memory() -> Memory {
+    FREE.with_borrow_mut(Vec::pop).unwrap_or_else(Memory::allocate)
 }
 
-fn give_memory(memory: Box<[u8]>) {
+fn give_memory(memory: Memory) {
     // A thread that ends has no pool; the memory is then freed here.
     let _ = FREE.try_with(|free| {
         let mut free = free.borrow_mut();
-        if free.len() < KEPT {
+        if free.len() < KEPT && !memory::is_scarce() {
             free.push(memory);
         }
     });
@@ -139,13 +168,13 @@ mod tests {
     #[test]
     fn memory_is_held_only_while_there_are_bytes_and_the_pool_is_bounded() {
         let mut buffer = PooledBuffer::default();
-        assert_eq!((buffer.memory.len(), free()), (0, 0));
+        assert_eq!((buffer.memory.bytes.len(), free()), (0, 0));
         buffer.put(b"bytes");
-        assert_eq!((buffer.memory.len(), free()), (CAPACITY, 0));
+        assert_eq!((buffer.memory.bytes.len(), free()), (CAPACITY, 0));
         buffer.consume(5);
-        assert_eq!((buffer.memory.len(), free()), (0, 1));
+        assert_eq!((buffer.memory.bytes.len(), free()), (0, 1));
         buffer.fill(CAPACITY, |_| ());
-        assert_eq!((buffer.memory.len(), free()), (0, 1), "nothing was read");
+        assert_eq!((buffer.memory.bytes.len(), free()), (0, 1), "nothing was read");
         let filled = || {
             let mut buffer = PooledBuffer::default();
             buffer.put(b"bytes");

@@ -3,12 +3,14 @@
 use super::{
     ErrorPages, HttpConnection,
     body::replay::EndOfBody,
+    error::refusal::MEMORY_LIMIT,
     request::{Request, request_id::REQUEST_ID, trailers::Trailers},
     response_fields::ResponseFields,
     trace::{Ended, Trace},
 };
 use crate::{
     held_bytes::detached_value,
+    memory::Holder,
     telemetry::{access_log, metrics},
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
 };
@@ -32,6 +34,8 @@ pub(super) struct Exchange {
     /// Endpoint, which counts as busy while this exchange holds it.
     pub(super) server: Option<Server>,
     pub(super) error: Option<&'static str>,
+    /// The data that this exchange holds.
+    pub(super) holder: Arc<Holder>,
     /// End of the request body, while it is sent to an endpoint.
     pub(super) body: Option<EndOfBody>,
     /// Address of the client that the request is from.
@@ -64,7 +68,7 @@ struct Line {
 }
 
 impl Exchange {
-    pub(super) fn begin(http: &Arc<HttpConnection>, request: &Request) -> Box<Self> {
+    pub(super) fn begin(http: &Arc<HttpConnection>, request: &Request, holder: &Arc<Holder>) -> Box<Self> {
         http.connection.clock.begin_request();
         let fields = access_log::fields();
         let line = access_log::enabled().then(|| {
@@ -91,6 +95,7 @@ impl Exchange {
             upstream: None,
             server: None,
             error: None,
+            holder: Arc::clone(holder),
             body: None,
             client: request.sender.client,
             pages: None,
@@ -128,6 +133,9 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         self.http.connection.clock.end_request();
+        if self.holder.is_ended() {
+            self.error.get_or_insert(MEMORY_LIMIT);
+        }
         metrics::request(self.status);
         if let Some((upstream, _)) = &self.upstream {
             upstream.counters.responses.add(self.status);

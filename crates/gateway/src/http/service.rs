@@ -5,7 +5,9 @@ use super::{
     body::client_body::{ClientBody, TooLarge},
     error::refusal::Refusal,
     exchange::Exchange,
-    filter::{call::Call, cors::CrossOrigin, fault_injection, rate_limits, request_size, step},
+    filter::{
+        call::Call, cors::CrossOrigin, fault_injection, memory_pressure, rate_limits, request_size, step,
+    },
     forward,
     request::{
         self, Request, envoy_headers, forwarded_certificate, forwarded_for::Sender, request_id, request_view,
@@ -73,7 +75,7 @@ pub(super) fn serve<'a>(
             let answer = Answer { request: &request, route: Some(matched), exchange };
             return answer.respond(&fault_injection::aborted(status)).into();
         }
-        if let Err(status) = upgrade::apply(&mut request, route, settings) {
+        if let Err(status) = upgrade::apply(&mut request, route, &settings.upgrades) {
             return Answer { request: &request, route: Some(matched), exchange }.status(status).into();
         }
         let answer = Answer { request: &request, route: Some(matched), exchange };
@@ -101,7 +103,7 @@ fn receive(
     let early = http.connection.early.load(Ordering::Relaxed);
     let (mut request, body) = request::split(request, early, sender);
     let Some(settings) = settings else {
-        let exchange = Exchange::begin(http, &request);
+        let exchange = Exchange::begin(http, &request, body.holder());
         return (request, body, exchange);
     };
     let internal = adopt_headers(settings, http, &mut request);
@@ -114,7 +116,7 @@ fn receive(
         let outside = !internal && settings.envoy_headers.as_ref().is_some_and(|envoy| envoy.edge);
         trace::begin(tracer, &mut request, &http.connection, outside)
     });
-    let mut exchange = Exchange::begin(http, &request);
+    let mut exchange = Exchange::begin(http, &request, body.holder());
     exchange.trace = trace;
     exchange.replies = settings.local_replies.clone();
     exchange.pages = settings.error_pages.clone();
@@ -149,6 +151,8 @@ enum EarlyResponse {
     Status(u16),
     /// The proof that a certificate authority requested (RFC 8555 section 8.3).
     Proof(String),
+    /// A refusal because memory is short.
+    Refused(Box<Refusal>),
 }
 
 impl EarlyResponse {
@@ -156,6 +160,7 @@ impl EarlyResponse {
         match self {
             Self::Text(status, text) => answer.text(status, text).into(),
             Self::Status(status) => answer.status(status).into(),
+            Self::Refused(refusal) => answer.refuse(*refusal).into(),
             Self::Proof(proof) => {
                 let content_type = "application/octet-stream".into();
                 answer.respond(&Respond { content_type, ..Respond::text(proof) }).into()
@@ -194,6 +199,9 @@ fn admit<'a>(
     let settings = settings.ok_or(EarlyResponse::Status(500))?;
     if let Some(proof) = name_validation(settings, request.uri.path()) {
         return Err(EarlyResponse::Proof(proof));
+    }
+    if let Some(refusal) = memory_pressure::refusal(request, body) {
+        return Err(EarlyResponse::Refused(Box::new(refusal)));
     }
     if let Some((status, problem)) = request_size::exceeded(request, &settings.limits) {
         return Err(EarlyResponse::Text(status, problem));

@@ -1,6 +1,9 @@
 //! Received data of a connection that its exchanges have not taken yet, and the receiving halves of its streams.
 
-use crate::held_bytes::HeldBytes;
+use crate::{
+    held_bytes::HeldBytes,
+    memory::{self, Holder, Purpose},
+};
 use bytes::Bytes;
 use h2::RecvStream;
 use http_body::Frame;
@@ -13,7 +16,10 @@ use std::{
 };
 
 /// Receive window of a stream in bytes: the maximum that an exchange holds.
-pub(crate) const STREAM_WINDOW: u32 = 256 * 1024;
+const STREAM_WINDOW: u32 = 256 * 1024;
+
+/// Receive window of the streams of connections that begin while memory is scarce.
+const SCARCE_WINDOW: u32 = 64 * 1024;
 
 /// h2's budget for small frames that wait. It counts the frames of all streams together, and ends the connection. The
 /// queue of h2 is bounded by [`MOST_QUEUED`] instead.
@@ -28,9 +34,19 @@ const FRAME_HEADER: usize = 9;
 /// Number of registered streams from which those that have ended are removed.
 const FEW: usize = 16;
 
-/// Returns the receive window of a connection with this maximum number of concurrent streams: room for all of them.
-pub(crate) const fn connection_window(streams: u32) -> u32 {
-    streams * STREAM_WINDOW
+/// Receive windows of a connection and its streams in bytes.
+pub(crate) struct Windows {
+    pub(crate) stream: u32,
+    /// Window of the connection: room for all streams.
+    pub(crate) connection: u32,
+}
+
+impl Windows {
+    /// Returns the windows of a connection that begins now, with this maximum number of concurrent streams.
+    pub(crate) fn of(streams: u32) -> Self {
+        let stream = if memory::is_scarce() { SCARCE_WINDOW } else { STREAM_WINDOW };
+        Self { stream, connection: streams * stream }
+    }
 }
 
 /// The received data of a connection. Clones refer to the same connection.
@@ -142,9 +158,15 @@ struct State {
 
 impl IncomingStream {
     fn new(stream: RecvStream, intake: Intake) -> (Self, Weak<Mutex<State>>) {
-        let state = Arc::new(Mutex::new(State { stream, held: HeldBytes::default(), reader: None }));
+        let state =
+            Arc::new(Mutex::new(State { stream, held: HeldBytes::new(Purpose::Unread), reader: None }));
         let weak = Arc::downgrade(&state);
         (Self { state, intake, data_ended: false }, weak)
+    }
+
+    /// Attributes unread data to an exchange.
+    pub(crate) fn belongs_to(&self, holder: &Arc<Holder>) {
+        self.state().held.belongs_to(holder);
     }
 
     /// Polls the next data; `None` at its end.

@@ -13,5 +13,5 @@
 mod intake;
 mod metered;
 
-pub(crate) use intake::{FRAME_BUDGET, IncomingStream, Intake, STREAM_WINDOW, connection_window};
+pub(crate) use intake::{FRAME_BUDGET, IncomingStream, Intake, Windows};
 pub(crate) use metered::Metered;

@@ -16,8 +16,9 @@ use super::{
 use crate::{
     admission::{Holder, Place, Yielding},
     connection::Connection,
+    memory::{self, Stage},
     process::file_limits,
-    telemetry::metrics,
+    telemetry::{memory::refused, metrics},
     tls::{
         Transport,
         client_hello::{self, ClientHelloInfo},
@@ -37,6 +38,13 @@ use tokio::{net::TcpStream, sync::watch};
 pub(crate) async fn accept_all(active: Arc<ActiveListener>, mut acceptor: Acceptor, worker: Worker) {
     let mut closing = active.closing.subscribe();
     loop {
+        if memory::stage() == Stage::Full {
+            refused("connections");
+            tokio::select! {
+                () = memory::until(|stage| stage < Stage::Full) => {}
+                () = async { drop(closing.wait_for(|&closing| closing).await) } => {}
+            }
+        }
         tokio::select! {
             accepted = acceptor.accept(&active) => {
                 let room = match accepted {

@@ -1,10 +1,12 @@
 //! Eviction of connections that wait for their clients. Newcomers evict silent ones, idle ones and those within a
 //! request's header when a limit of the listener is reached. When file descriptors are nearly exhausted, the event loop
-//! accepts no connections, and closes silent and idle ones, oldest first, until descriptors are free again.
+//! accepts no connections, and closes silent and idle ones, oldest first, until descriptors are free again; when memory
+//! is scarce, it closes them as well.
 
 use crate::{
     admission::{Holder, Visit},
-    connection::Connection,
+    connection::{Connection, release_buffers},
+    memory::{self, Stage},
     process::file_limits::Descriptors,
     telemetry::metrics,
 };
@@ -27,6 +29,12 @@ const AT_A_TIME: usize = 16;
 
 /// Interval between checks for free descriptors.
 const AGAIN: Duration = Duration::from_millis(20);
+
+/// Interval at which connections are closed while memory is scarce, and the allocator releases memory.
+const RELIEF: Duration = Duration::from_millis(100);
+
+/// Divisor of the part of all connections that is closed at a time while memory is scarce.
+const PART: usize = 32;
 
 /// Open connections of an event loop.
 #[derive(Default)]
@@ -75,15 +83,19 @@ impl OpenConnections {
 
     /// Closes the connections that have waited for their clients longest; returns their number. To be called on their event loop, so
     /// that they do not run meanwhile.
-    fn close_oldest_idle(&self, now: Instant) -> usize {
+    fn close_oldest_idle(&self, now: Instant, most: usize) -> usize {
         let places = self.places();
         let mut idle: Vec<_> =
             places.open.values().filter_map(|open| Some((open.idle_since()?, open))).collect();
         idle.retain(|(since, _)| now.saturating_duration_since(*since) >= LEAST_IDLE);
         idle.sort_unstable_by_key(|(since, _)| *since);
-        idle.truncate(AT_A_TIME);
+        idle.truncate(most);
         idle.iter().for_each(|(_, open)| open.end());
         idle.len()
+    }
+
+    fn count(&self) -> usize {
+        self.places().open.len()
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
@@ -172,7 +184,7 @@ impl Drop for OccupiedPlace {
 pub(super) async fn make_room(open: &OpenConnections, descriptors: &Descriptors) {
     metrics::accepting_paused();
     loop {
-        let closed = open.close_oldest_idle(Instant::now());
+        let closed = open.close_oldest_idle(Instant::now(), AT_A_TIME);
         metrics::idle_connections_closed(closed);
         if descriptors.warning.is_due() {
             tracing::warn!(
@@ -184,6 +196,19 @@ pub(super) async fn make_room(open: &OpenConnections, descriptors: &Descriptors)
         if descriptors.are_free() {
             return;
         }
+    }
+}
+
+/// Closes idle connections of this event loop and releases its free memory, whenever memory is scarce.
+pub(crate) async fn relieve_memory(open: Arc<OpenConnections>) {
+    loop {
+        memory::until(|stage| stage >= Stage::Scarce).await;
+        let closed = open.close_oldest_idle(Instant::now(), AT_A_TIME.max(open.count() / PART));
+        metrics::idle_connections_closed(closed);
+        // Connections that were closed end in the meantime.
+        tokio::time::sleep(RELIEF).await;
+        release_buffers();
+        memory::release();
     }
 }
 
@@ -208,9 +233,9 @@ mod tests {
         connections[0].1.clock.begin_request();
         let bytes = all.enter();
         bytes.occupant.speaks_tcp();
-        assert_eq!(all.close_oldest_idle(Instant::now()), 0, "all were served recently");
+        assert_eq!(all.close_oldest_idle(Instant::now(), AT_A_TIME), 0, "all were served recently");
         let later = Instant::now() + 2 * LEAST_IDLE;
-        assert_eq!(all.close_oldest_idle(later), AT_A_TIME);
+        assert_eq!(all.close_oldest_idle(later, AT_A_TIME), AT_A_TIME);
         tokio::task::yield_now().await;
         let is_closed = || connections.iter().map(|(_, _, task)| task.is_finished()).collect::<Vec<_>>();
         assert_eq!(is_closed().iter().filter(|closed| **closed).count(), AT_A_TIME);

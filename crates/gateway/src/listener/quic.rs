@@ -12,8 +12,9 @@ use super::{
 use crate::{
     admission::{Holder, LoopAdmission, Place, Visit},
     http::{self, HttpConnection},
+    memory::{self, Stage},
     quic::{Closed, Code, Endpoint, Host, Link, Opening},
-    telemetry::metrics,
+    telemetry::{memory::refused, metrics},
     tls::{Alert, Arrival, ChainFinder, ClientRejection, QuicTls, client_hello},
 };
 use std::{
@@ -141,6 +142,10 @@ impl Host for Listening {
         let listener = active.config();
         let start = listener.quic.as_ref()?;
         // Shut-out clients are rejected for all protocols; the kind of handshake is not known yet.
+        if memory::stage() == Stage::Full {
+            refused("connections");
+            return None;
+        }
         let is_proven = arrival.before_retry.is_some();
         let is_shut_out = is_proven
             && self.worker.admission.is_overloaded()

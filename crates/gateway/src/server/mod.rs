@@ -1,9 +1,10 @@
 //! The running gateway: start, reload, drain.
 //!
 //! - `event_loops`, `logs`: event loops and the access log; `deadline`: deadlines of the main loop;
-//!   `expiries`: warnings about what expires.
+//!   `check`, `expiries`: checks without serving, and warnings about what expires.
 //! - `drain`: shutdown; `replacement`, `successor`: replacement by a new process.
 
+mod check;
 mod deadline;
 mod drain;
 mod event_loops;
@@ -18,6 +19,7 @@ use crate::{
     configuration_source::ConfigurationSource,
     handover::Inherited,
     listener::{filter_chain::ActiveListener, opened_sockets::OpenedSockets, redirection::Destinations},
+    memory,
     process::{
         background, certificates::Certificates, engine, file_limits, signals::Signals, staples::Staples,
         start_failure,
@@ -33,7 +35,7 @@ use crate::{
         history, last_reload, metrics,
         statistics::{self, Statistics},
     },
-    tls::resumption_backend::{self, ResumptionBackend},
+    tls::resumption_backend::ResumptionBackend,
     upstream::NameRefresh,
     worker::{Assignment, ListenerSocket, WorkerThread},
 };
@@ -53,6 +55,8 @@ use std::{
 use successor::Starting;
 use tokio::sync::{mpsc, watch};
 
+pub use check::check;
+
 /// Addresses of a gateway that has started.
 #[derive(Clone, Debug)]
 pub struct Bound {
@@ -62,24 +66,6 @@ pub struct Bound {
     pub plain: Vec<SocketAddr>,
     /// Address of the admin endpoint.
     pub admin: Option<SocketAddr>,
-}
-
-/// Reads and checks all files and settings of a configuration, without serving it. Returns warnings.
-///
-/// # Errors
-/// Every problem that would prevent it from being served, except ports in use.
-pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Diagnostic>> {
-    let engine = engine::idle().map_err(start_failure)?;
-    let mut problems: Vec<_> = model.acme.iter().flat_map(quadrille_acme::check).collect();
-    problems.extend(resumption_backend::check_ca(&model.resumption));
-    match Snapshot::new(model, &engine, &ActiveParts::default()) {
-        Ok(snapshot) if problems.is_empty() => Ok(snapshot.warnings),
-        Ok(_) => Err(problems),
-        Err(found) => {
-            problems.extend(found);
-            Err(problems)
-        }
-    }
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; SIGHUP or a changed file reloads. `on_ready` is called once all
@@ -169,6 +155,8 @@ impl Server {
     ) -> Result<(Self, Bound), Vec<Diagnostic>> {
         let mut inherited = Inherited::of_process().map_err(start_failure)?;
         file_limits::raise_limit();
+        origin.release_memory.iter().for_each(|release| memory::set_allocator(*release));
+        tokio::spawn(memory::monitor());
         let prometheus = metrics::install();
         let admission = admission(&model).map_err(start_failure)?;
         let engine = engine::start(&model.engine, EngineWatch(Arc::clone(&admission)))?;
@@ -405,6 +393,7 @@ impl Server {
         self.staples.follow(snapshot.cache.staples());
         self.cache = Arc::new(snapshot.cache);
         self.names.follow(snapshot.names, model, self.cache.upstreams());
+        memory::limit_to(&model.memory);
         for warning in &snapshot.warnings {
             tracing::warn!("{warning}");
         }

@@ -1,6 +1,7 @@
 //! Telemetry of a running process: metrics, statistics, samples of handshakes, the access log and the status page.
 //!
-//! - `metrics`, described once in `metric_table`; `upstream`, `access_denied`: metrics of upstreams and of access.
+//! - `metrics`, described once in `metric_table`; `upstream`, `access_denied`, `memory`: metrics of
+//!   upstreams, of access and of memory.
 //! - `statistics`: counts by listener, filter chain and upstream; `sampling`: CPU time by handshake message.
 //! - `status`, `last_reload`, `history`: the state that is served, the result of the last reload, the last hour;
 //!   `expiry`: what expires of it.
@@ -11,6 +12,7 @@ pub(crate) mod access_log;
 pub(crate) mod expiry;
 pub(crate) mod history;
 pub(crate) mod last_reload;
+pub(crate) mod memory;
 mod metric_table;
 pub(crate) mod metrics;
 pub(crate) mod rate_limited_log;

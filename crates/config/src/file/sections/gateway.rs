@@ -5,6 +5,7 @@ use super::{
     admin::{self, ADMIN},
     engine::ENGINE,
     listener,
+    process_limits::PROCESS_LIMITS,
     resolver::{self, RESOLVER},
     resumption::{self, RESUMPTION},
     sampling::{self, SAMPLING},
@@ -52,6 +53,14 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             "The DNS servers that resolve the names of upstream servers.",
             |field, gateway| gateway.resolver = resolver::resolver(field),
             |gateway| RESOLVER.show(&gateway.resolver),
+        ),
+        Key::new(
+            "limits",
+            "mapping",
+            Preset::Means("its defaults"),
+            "Limits of the whole process.",
+            |field, gateway| _ = PROCESS_LIMITS.read(field, &mut gateway.memory),
+            |gateway| PROCESS_LIMITS.show(&gateway.memory),
         ),
         Key::at_restart(
             "engine",

@@ -29,6 +29,7 @@ mod listener_rules;
 mod listener_shown;
 mod outlier_detection;
 mod own_headers;
+mod process_limits;
 mod rate_limits;
 mod resolver;
 mod resumption;
@@ -97,6 +98,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &upstream_tls::UPSTREAM_TLS,
     &upstream::UPSTREAM_TIMEOUTS,
     &resolver::RESOLVER,
+    &process_limits::PROCESS_LIMITS,
     &engine::ENGINE,
     &resumption::RESUMPTION,
     &acme::ACME,

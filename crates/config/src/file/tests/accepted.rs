@@ -120,6 +120,7 @@ resumption:
   redis_password: p
   redis_ca: ca
 sampling: {one_in: 25, per_second: 26}
+limits: {memory: 640MiB}
 resolver: {servers: [192.0.2.1, '[2001:db8::1]:5353'], timeout: 28s}
 admin: {address: '127.0.0.1:22', hosts: [gateway.Example, '*.internal']}
 threads: 23
@@ -173,6 +174,7 @@ tracing: {endpoint: 'https://c:30', protocol: http, tls: {ca: tracing.pem}, head
             "timeouts": {"connect": "12s", "read": "13s", "write": "14s", "idle": "15s"},
         }},
         "resolver": {"servers": ["192.0.2.1:53", "[2001:db8::1]:5353"], "timeout": "28s"},
+        "limits": {"memory": "640MiB"},
         "engine": {"backend": "scalar", "poll_delay": "16ms", "latency_budget": "2ms", "batch": 17, "threads": 18, "queue": 19, "key_exchange": "off"},
         "resumption": {
             "tickets": ["etc/t1", "etc/t2"], "cache": "rediss://app:***@r:7000/3", "cache_size": 20,

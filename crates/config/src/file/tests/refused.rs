@@ -60,11 +60,11 @@ const DOCUMENTS: &[Case] = &[
     ("---\n~\n", "q.yaml:2: the file is empty; it needs at least `listeners`"),
     (
         "just text",
-        "q.yaml:1: found `just text`, expected a mapping with the keys `listeners`, `upstreams`, `resolver`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `lame_duck`, `drain_timeout`, `access_log`, `access_log_fields`, `request_ids`, `tracing`",
+        "q.yaml:1: found `just text`, expected a mapping with the keys `listeners`, `upstreams`, `resolver`, `limits`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `lame_duck`, `drain_timeout`, `access_log`, `access_log_fields`, `request_ids`, `tracing`",
     ),
     (
         "- a",
-        "q.yaml:1: found a list, expected a mapping with the keys `listeners`, `upstreams`, `resolver`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `lame_duck`, `drain_timeout`, `access_log`, `access_log_fields`, `request_ids`, `tracing`",
+        "q.yaml:1: found a list, expected a mapping with the keys `listeners`, `upstreams`, `resolver`, `limits`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `lame_duck`, `drain_timeout`, `access_log`, `access_log_fields`, `request_ids`, `tracing`",
     ),
     ("admin: off", "q.yaml:1: `listeners` is missing; add `listeners: ...` (list of listeners)"),
     ("listeners: []", "q.yaml:1: listeners: the list is empty; give it at least one item"),
@@ -111,7 +111,7 @@ const TOP_LEVEL: &[Case] = &[
     ("listener: 1", "q.yaml:2: listener: unknown key; did you mean `listeners`?"),
     (
         "<<: {a: 1}",
-        "q.yaml:2: <<: unknown key; known here are `listeners`, `upstreams`, `resolver`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `lame_duck`, `drain_timeout`, `access_log`, `access_log_fields`, `request_ids`, `tracing`",
+        "q.yaml:2: <<: unknown key; known here are `listeners`, `upstreams`, `resolver`, `limits`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `lame_duck`, `drain_timeout`, `access_log`, `access_log_fields`, `request_ids`, `tracing`",
     ),
     ("threads: 1\nthreads: 2", "q.yaml:3: threads: written twice, first on line 2; remove one"),
     (
@@ -125,6 +125,14 @@ const TOP_LEVEL: &[Case] = &[
     (
         "engine: off",
         "q.yaml:2: engine: found `off`, expected a mapping with the keys `backend`, `poll_delay`, `latency_budget`, `batch`, `threads`, `queue`, `key_exchange`",
+    ),
+    (
+        "limits: {memory: 200%}",
+        "q.yaml:2: limits.memory: `200` is not a percentage; write a number from 0.0001 to 100",
+    ),
+    (
+        "limits: {memory: 8MiB}",
+        "q.yaml:2: limits.memory: with `8MiB`, a gateway would refuse its first requests; write `64MiB` or more, or a percentage such as `80%`",
     ),
     (
         "engine: {backend: tpu}",

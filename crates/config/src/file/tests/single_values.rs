@@ -3,14 +3,14 @@
 use crate::{
     enums::{Word, name, names, switch, word},
     model::{
-        AccessLog, BackendChoice, Balance, Group, Mode, ProxyProtocolIn, ProxyProtocolOut, UpstreamProtocol,
-        Version,
+        AccessLog, BackendChoice, Balance, Group, MemorySize, Mode, ProxyProtocolIn, ProxyProtocolOut,
+        UpstreamProtocol, Version,
     },
     quote,
-    size::{show_size, size},
+    size::{memory_limit, show_memory_limit, show_size, size},
     values::*,
 };
-use std::{fmt::Debug, time::Duration};
+use std::{fmt::Debug, num::NonZeroUsize, time::Duration};
 
 #[test]
 fn durations() {
@@ -42,6 +42,24 @@ fn durations() {
         Err(["(text of 401 bytes) is longer than a year", "write a shorter time"].into())
     );
     assert!(timeout("0ms").is_err());
+}
+
+#[test]
+fn limits_of_memory() {
+    let bytes = |bytes| MemorySize::Bytes(NonZeroUsize::new(bytes).unwrap());
+    for (text, limit, shown) in [
+        ("512MiB", bytes(512 << 20), "512MiB"),
+        ("67108864", bytes(64 << 20), "64MiB"),
+        ("80%", MemorySize::default(), "80%"),
+        ("99.5%", MemorySize::Share(995_000), "99.5%"),
+        ("off", MemorySize::Unlimited, "off"),
+    ] {
+        assert_eq!(memory_limit(text), Ok(limit), "{text}");
+        assert_eq!(show_memory_limit(limit), shown);
+    }
+    for text in ["", "0", "0%", "101%", "-1%", "%", "50", "63MiB", "1Mi", "64 MiB", "half"] {
+        assert!(memory_limit(text).is_err(), "{text}");
+    }
 }
 
 #[test]

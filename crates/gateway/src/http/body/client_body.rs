@@ -6,6 +6,7 @@ use crate::{
     connection::{Connection, Patience},
     http::request::http3_head,
     http2::IncomingStream,
+    memory::Holder,
     quic::RequestBytes,
     upstream::{BoxError, ClientBodyError},
 };
@@ -29,6 +30,8 @@ const LINGER: Duration = Duration::from_secs(2);
 pub(crate) struct ClientBody {
     source: Source,
     connection: Arc<Connection>,
+    /// The exchange of the request.
+    holder: Arc<Holder>,
     patience: Patience,
     /// Data that was read ahead.
     ahead: Option<Box<ReadAhead>>,
@@ -55,8 +58,12 @@ enum Source {
 struct WrongLength;
 
 impl ClientBody {
-    pub(crate) fn http1(incoming: hyper::body::Incoming, connection: &Arc<Connection>) -> Self {
-        Self::new(Source::Http1(incoming), connection)
+    pub(crate) fn http1(
+        incoming: hyper::body::Incoming,
+        connection: &Arc<Connection>,
+        holder: &Arc<Holder>,
+    ) -> Self {
+        Self::new(Source::Http1(incoming), connection, holder)
     }
 
     /// The body of a stream; `None` if the request consists of the header only.
@@ -64,27 +71,40 @@ impl ClientBody {
         stream: Option<IncomingStream>,
         headers: &HeaderMap,
         connection: &Arc<Connection>,
+        holder: &Arc<Holder>,
     ) -> Self {
         let length = announced(headers);
-        Self::new(Source::Http2 { stream, length }, connection)
+        stream.iter().for_each(|stream| stream.belongs_to(holder));
+        Self::new(Source::Http2 { stream, length }, connection, holder)
     }
 
-    pub(crate) fn http3(stream: RequestBytes, headers: &HeaderMap, connection: &Arc<Connection>) -> Self {
+    pub(crate) fn http3(
+        stream: RequestBytes,
+        headers: &HeaderMap,
+        connection: &Arc<Connection>,
+        holder: &Arc<Holder>,
+    ) -> Self {
         let length = announced(headers);
-        Self::new(Source::Http3 { stream: Some(stream), length, received: 0 }, connection)
+        Self::new(Source::Http3 { stream: Some(stream), length, received: 0 }, connection, holder)
     }
 
-    fn new(source: Source, connection: &Arc<Connection>) -> Self {
+    fn new(source: Source, connection: &Arc<Connection>, holder: &Arc<Holder>) -> Self {
         let due = connection.clock.request_due();
         Self {
             source,
             connection: Arc::clone(connection),
+            holder: Arc::clone(holder),
             patience: Patience::default(),
             ahead: None,
             ended: false,
             due,
             left: None,
         }
+    }
+
+    /// Returns the exchange of the request.
+    pub(crate) fn holder(&self) -> &Arc<Holder> {
+        &self.holder
     }
 
     /// Limits the remaining body to this number of bytes.
@@ -103,7 +123,7 @@ impl ClientBody {
     /// Returns the error that ends the body early.
     pub(crate) async fn beginning(&mut self, most: usize, to_the_end: bool) -> Result<Beginning, BoxError> {
         let enough = if to_the_end { most + 1 } else { most };
-        let mut read = self.ahead.take().unwrap_or_default();
+        let mut read = self.ahead.take().unwrap_or_else(|| Box::new(ReadAhead::new(&self.holder)));
         let mut failure = None;
         while read.bytes() < enough && !read.is_complete && !self.is_end_stream() {
             match poll_fn(|context| Pin::new(&mut *self).poll_frame(context)).await {
@@ -146,18 +166,19 @@ fn announced(headers: &HeaderMap) -> Option<u64> {
 /// stream reset, even with NO_ERROR, fails the response for some clients (RFC 9113 section 8.1).
 impl Drop for ClientBody {
     fn drop(&mut self) {
+        let is_ended = self.holder.is_ended();
         match &mut self.source {
             Source::Http1(incoming) => {
                 let unread = !self.ended && !incoming.is_end_stream();
                 self.connection.left_unread.store(unread, Ordering::Relaxed);
             }
             Source::Http2 { stream, .. } => {
-                if let Some(stream) = stream.take().filter(|stream| !stream.is_end_stream()) {
+                if let Some(stream) = stream.take().filter(|stream| !is_ended && !stream.is_end_stream()) {
                     linger(discard(stream));
                 }
             }
             Source::Http3 { stream, .. } => {
-                if let Some(stream) = stream.take().filter(|stream| !stream.is_ended()) {
+                if let Some(stream) = stream.take().filter(|stream| !is_ended && !stream.is_ended()) {
                     linger(discard_http3(stream));
                 }
             }

@@ -1,6 +1,11 @@
 //! The body of a mirrored request: the frames that were sent to the main upstream, shared with the copy.
 
-use crate::{held_bytes::HeldBytes, http::request::trailers::Trailers, upstream::BoxError};
+use crate::{
+    held_bytes::HeldBytes,
+    http::request::trailers::Trailers,
+    memory::{self, Holder, Purpose},
+    upstream::BoxError,
+};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
@@ -12,6 +17,9 @@ use std::{
 
 /// Maximum number of bytes that wait for the mirror. A copy that lags further behind is abandoned.
 const MOST_WAITING: usize = 256 * 1024;
+
+/// The maximum while memory is scarce.
+const MOST_WHILE_SCARCE: usize = 16 * 1024;
 
 /// The sending half of a copied body.
 pub(crate) struct Tap(Arc<Mutex<Shared>>);
@@ -26,7 +34,6 @@ pub(crate) struct MirroredBody {
 }
 
 /// Frames that wait for the mirror.
-#[derive(Default)]
 struct Shared {
     data: HeldBytes,
     trailers: Option<HeaderMap>,
@@ -34,9 +41,8 @@ struct Shared {
     waker: Option<Waker>,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    #[default]
     Open,
     Complete,
     /// The body is incomplete, or one of its halves is gone.
@@ -49,7 +55,9 @@ struct Incomplete;
 
 /// Creates both halves for a body of this size.
 pub(crate) fn tap(size: SizeHint) -> (Tap, MirroredBody) {
-    let shared = Arc::<Mutex<Shared>>::default();
+    let data = HeldBytes::new(Purpose::Mirror);
+    let shared = Shared { data, trailers: None, state: State::Open, waker: None };
+    let shared = Arc::new(Mutex::new(shared));
     let tap = Tap(Arc::clone(&shared));
     (tap, MirroredBody { shared, size, begun: false, ended: false, forwarded: Trailers::none() })
 }
@@ -63,13 +71,19 @@ impl MirroredBody {
 }
 
 impl Tap {
+    /// Attributes the data to an exchange.
+    pub(crate) fn belongs_to(&self, holder: &Arc<Holder>) {
+        lock(&self.0).data.belongs_to(holder);
+    }
+
     pub(crate) fn push(&mut self, frame: &Frame<Bytes>) {
         change(&self.0, |shared| {
             if shared.state != State::Open {
                 return;
             }
             if let Some(data) = frame.data_ref() {
-                if shared.data.len() + data.len() > MOST_WAITING {
+                let most = if memory::is_scarce() { MOST_WHILE_SCARCE } else { MOST_WAITING };
+                if shared.data.len() + data.len() > most {
                     return shared.abandon();
                 }
                 shared.data.push(data);
@@ -109,7 +123,8 @@ impl Drop for MirroredBody {
 impl Shared {
     /// Discards what waits.
     fn abandon(&mut self) {
-        (self.data, self.trailers, self.state) = (HeldBytes::default(), None, State::Abandoned);
+        self.data.clear();
+        (self.trailers, self.state) = (None, State::Abandoned);
     }
 
     /// Returns whether everything was received.

@@ -1,12 +1,15 @@
 //! Read-ahead of a body whose beginning must be inspected before it is forwarded.
 
-use crate::held_bytes::HeldBytes;
+use crate::{
+    held_bytes::HeldBytes,
+    memory::{Holder, Purpose},
+};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
+use std::sync::Arc;
 
 /// Data that was read from a body, ahead of the rest.
-#[derive(Default)]
 pub(crate) struct ReadAhead {
     data: HeldBytes,
     trailers: Option<HeaderMap>,
@@ -15,6 +18,13 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
+    /// Creates an empty read-ahead of an exchange.
+    pub(crate) fn new(holder: &Arc<Holder>) -> Self {
+        let mut data = HeldBytes::new(Purpose::Inspection);
+        data.belongs_to(holder);
+        Self { data, trailers: None, is_complete: false }
+    }
+
     /// Takes the next frame that was read.
     pub(crate) fn take_frame(&mut self) -> Option<Frame<Bytes>> {
         if let Some(chunk) = self.data.pop() {

@@ -4,6 +4,7 @@ use super::{client_body::ClientBody, mirrored_body::Tap};
 use crate::{
     held_bytes::HeldBytes,
     http::request::trailers::Trailers,
+    memory::{self, Purpose},
     upstream::{BoxError, ClientBodyError, ExchangeError, RequestBody},
 };
 use bytes::Bytes;
@@ -16,8 +17,12 @@ use std::{
     time::Instant,
 };
 
-/// Maximum number of bytes that are kept.
-const MOST_REMEMBERED: usize = 64 * 1024;
+/// Maximum number of bytes that are kept: what an HTTP/2 endpoint with the initial window of 65,535 bytes has received when
+/// it ends the connection before the request (RFC 9113 section 6.8), 16 KiB collected for it, and a frame of as many.
+const MOST_REMEMBERED: usize = 96 * 1024;
+
+/// The maximum while memory is scarce.
+const MOST_WHILE_SCARCE: usize = 4 * 1024;
 
 /// A body for several attempts, one after the other.
 #[derive(Clone)]
@@ -59,10 +64,13 @@ impl Replay {
         if source.is_end_stream() {
             return Self(None);
         }
+        let mut kept = HeldBytes::new(Purpose::Retry);
+        kept.belongs_to(source.holder());
+        taps.iter().for_each(|tap| tap.belongs_to(source.holder()));
         Self(Some(Arc::new(Mutex::new(Shared {
             size: source.size_hint(),
             source: Some(source),
-            kept: HeldBytes::default(),
+            kept,
             trailers: None,
             complete: false,
             ended: None,
@@ -174,15 +182,16 @@ impl Shared {
                 return Poll::Ready(Some(Err(error)));
             }
         };
+        let most = if memory::is_scarce() { MOST_WHILE_SCARCE } else { MOST_REMEMBERED };
         match (frame.data_ref(), frame.trailers_ref()) {
-            (Some(data), _) if !self.overflowed && self.kept.len() + data.len() <= MOST_REMEMBERED => {
+            (Some(data), _) if !self.overflowed && self.kept.len() + data.len() <= most => {
                 self.kept.push(data);
             }
             // Trailers are last, so the source is not polled again.
             (_, Some(trailers)) => (self.trailers, self.complete) = (Some(trailers.clone()), true),
             _ => {
                 self.overflowed = true;
-                self.kept = HeldBytes::default();
+                self.kept.clear();
             }
         }
         self.taps.iter_mut().for_each(|tap| tap.push(&frame));

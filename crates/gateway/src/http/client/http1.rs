@@ -9,6 +9,7 @@ use crate::{
         response::{body::ResponseBody, informational::Informational, outcome::Outcome, tunnel::Tunnel},
         service,
     },
+    memory::{Held, Holder, Purpose},
     tls::ClientStream,
 };
 use bytes::Bytes;
@@ -41,11 +42,17 @@ const MOST_LINGERED: u64 = 1 << 20;
 /// A tunnel to run once the connection has sent its response.
 type TunnelSlot = Arc<Mutex<Option<Box<Tunnel>>>>;
 
+/// Approximate size of a response's data that is buffered while the client reads nothing.
+const UNSENT: usize = 64 * 1024;
+
 /// Idle time after which a connection releases the memory that hyper holds for it.
 const DORMANT_AFTER: Duration = Duration::from_millis(100);
 
 /// Serves requests until the connection ends.
 pub(crate) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
+    let holder = Arc::<Holder>::default();
+    let mut unsent = Held::nothing(Purpose::Unsent);
+    unsent.belongs_to(&holder);
     let mut conversation = Conversation {
         shared: SharedStream::new(stream),
         informational: Informational::default(),
@@ -56,6 +63,8 @@ pub(crate) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
         has_ended: false,
         alarm: Alarm::default(),
         http: &http,
+        holder,
+        unsent,
     };
     // The read and write buffers belong to the inner future, which does not exist while the connection is dormant.
     let (read, outcome) = loop {
@@ -92,6 +101,10 @@ struct Conversation<'a> {
     informational: Informational,
     tunnel: TunnelSlot,
     http: &'a Arc<HttpConnection>,
+    /// The connection's exchanges, which follow each other.
+    holder: Arc<Holder>,
+    /// Output that the client has no room for.
+    unsent: Held,
     ending: Ending<'a>,
     /// The chain was removed before the connection was accepted; its one request is served.
     late: bool,
@@ -104,7 +117,7 @@ struct Conversation<'a> {
 impl Conversation<'_> {
     /// Serves requests until the connection is over or dormant.
     async fn speak(&mut self) -> Pause {
-        let answer = service(self.http, &self.informational, &self.tunnel);
+        let answer = service(self.http, &self.informational, &self.tunnel, &self.holder);
         let (bytes, fields) = self.http.header_limits();
         let mut builder = http1::Builder::new();
         // A client may close its side after the request (RFC 9112 section 9.6); `poll_gone` watches it.
@@ -117,6 +130,9 @@ impl Conversation<'_> {
         let mut dormancy = Alarm::default();
         let mut asked_to_end = false;
         let outcome = poll_fn(|context| {
+            if self.holder.poll_ended(context).is_ready() {
+                return Poll::Ready(Some(Err(())));
+            }
             loop {
                 if let Poll::Ready(outcome) = connection.poll_without_shutdown(context) {
                     return Poll::Ready(Some(outcome.map_err(drop)));
@@ -133,7 +149,9 @@ impl Conversation<'_> {
             for response in self.informational.take() {
                 self.shared.write_informational(context, &response);
             }
-            match self.shared.poll_send(context) {
+            let sent = self.shared.poll_send(context);
+            self.unsent.set(if sent.is_pending() { UNSENT } else { 0 });
+            match sent {
                 Poll::Ready(Err(_)) => Poll::Ready(Some(Err(()))),
                 Poll::Ready(Ok(())) if !asked_to_end => self.poll_dormant(context, &mut dormancy),
                 _ => Poll::Pending,
@@ -217,12 +235,15 @@ fn service(
     http: &Arc<HttpConnection>,
     informational: &Informational,
     tunnel: &TunnelSlot,
+    holder: &Arc<Holder>,
 ) -> impl Fn(Request<Incoming>) -> Answering + use<> {
     let (http, informational, tunnel) = (Arc::clone(http), informational.clone(), Arc::clone(tunnel));
+    let holder = Arc::clone(holder);
     move |request| {
         let (http, informational, tunnel) = (Arc::clone(&http), informational.clone(), Arc::clone(&tunnel));
+        let holder = Arc::clone(&holder);
         Box::pin(async move {
-            let request = request.map(|body| ClientBody::http1(body, &http.connection));
+            let request = request.map(|body| ClientBody::http1(body, &http.connection, &holder));
             let outcome = service::serve(&http, request, &informational).await;
             // Informational responses are sent before the response: the connection writes them when this yields.
             while !informational.is_empty() {

@@ -15,7 +15,8 @@ use crate::{
         response::{body::ResponseBody, informational::Informational, outcome::Outcome, tunnel::StreamBytes},
         service,
     },
-    http2::{FRAME_BUDGET, Intake, Metered, STREAM_WINDOW, connection_window},
+    http2::{FRAME_BUDGET, Intake, Metered, Windows},
+    memory::{Endable, Held, Holder, Purpose},
     tls::ClientStream,
 };
 use bytes::Bytes;
@@ -53,10 +54,11 @@ type Connection = server::Connection<Metered<SharedStream>, Bytes>;
 /// Serves requests until the connection ends.
 pub(crate) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
     let (shared, intake) = (SharedStream::new(stream), Intake::default());
+    let windows = Windows::of(MOST_STREAMS);
     let mut builder = server::Builder::new();
     builder
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(connection_window(MOST_STREAMS))
+        .initial_window_size(windows.stream)
+        .initial_connection_window_size(windows.connection)
         .data_frame_budget(FRAME_BUDGET)
         .max_concurrent_streams(MOST_STREAMS)
         .max_header_list_size(request_size::decoded(http.header_limits().0))
@@ -90,13 +92,11 @@ pub(crate) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
     let _ = poll_fn(|context| driver.shared.poll_send(context)).await;
 }
 
-type Stream = Pin<Box<dyn Future<Output = StreamEnd> + Send>>;
-
 struct Driver<'a> {
     connection: Connection,
     shared: SharedStream,
     intake: Intake,
-    streams: FuturesUnordered<Stream>,
+    streams: FuturesUnordered<Endable<StreamEnd>>,
     resets: StreamResets,
     http: &'a Arc<HttpConnection>,
     ending: Ending<'a>,
@@ -143,8 +143,10 @@ impl Driver<'_> {
                         respond.send_reset(Reason::REFUSED_STREAM);
                         continue;
                     }
-                    let stream = serve_stream(Arc::clone(self.http), request, respond, &self.intake);
-                    self.streams.push(Box::pin(stream));
+                    let holder = Arc::<Holder>::default();
+                    let http = Arc::clone(self.http);
+                    let stream = serve_stream(http, request, respond, &self.intake, &holder);
+                    self.streams.push(Endable::new(holder, stream));
                     if self.late {
                         self.go(context);
                     }
@@ -167,7 +169,7 @@ impl Driver<'_> {
         {
             *budget -= 1;
             ran = true;
-            if self.resets.count(end) {
+            if self.resets.count(end.unwrap_or(StreamEnd::Answered)) {
                 self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
             }
         }
@@ -217,13 +219,14 @@ fn serve_stream(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
     intake: &Intake,
+    holder: &Arc<Holder>,
 ) -> impl Future<Output = StreamEnd> + use<> {
     let began = Instant::now();
     let (head, body) = request.into_parts();
     let expects = head.headers.contains_key(header::EXPECT);
     // A tunnel needs its stream even if the client sends nothing.
     let stream = (!body.is_end_stream() || head.method == Method::CONNECT).then(|| intake.open(body));
-    let body = ClientBody::http2(stream, &head.headers, &http.connection);
+    let body = ClientBody::http2(stream, &head.headers, &http.connection, holder);
     if expects && !body.is_end_stream() {
         let mut go_on = Response::new(());
         *go_on.status_mut() = StatusCode::CONTINUE;
@@ -305,6 +308,10 @@ async fn send_body(
     limit: Duration,
 ) -> Result<(), Cut> {
     let mut patience = Patience::default();
+    let mut unsent = Held::nothing(Purpose::Unsent);
+    if let Some(holder) = body.holder() {
+        unsent.belongs_to(holder);
+    }
     loop {
         let frame = poll_fn(|context| {
             if stream.poll_reset(context).is_ready() {
@@ -325,7 +332,7 @@ async fn send_body(
             }
             Ok(data) => {
                 let last = body.is_end_stream();
-                send_data(stream, data, last, &mut patience, limit).await?;
+                send_data(stream, data, last, (&mut patience, limit), &mut unsent).await?;
                 if last {
                     return Ok(());
                 }
@@ -344,13 +351,14 @@ async fn send_data(
     stream: &mut SendStream<Bytes>,
     mut data: Bytes,
     last: bool,
-    patience: &mut Patience,
-    limit: Duration,
+    (patience, limit): (&mut Patience, Duration),
+    unsent: &mut Held,
 ) -> Result<(), Cut> {
     stream.reserve_capacity(data.len());
     while !data.is_empty() {
         let mut room = stream.capacity();
         if room == 0 {
+            unsent.set(data.len());
             room = poll_fn(|context| match stream.poll_capacity(context) {
                 Poll::Ready(Some(Ok(room))) => Poll::Ready(Ok(room)),
                 Poll::Ready(_) => Poll::Ready(Err(Cut::ByClient)),
@@ -360,6 +368,7 @@ async fn send_data(
             })
             .await?;
             patience.renew();
+            unsent.set(0);
         }
         let piece = data.split_to(room.min(data.len()));
         let ends = last && data.is_empty();

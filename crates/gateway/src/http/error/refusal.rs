@@ -5,6 +5,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use std::{borrow::Cow, time::Duration};
 
+/// Reason and error of requests that are refused or ended because memory is short.
+pub(crate) const MEMORY_LIMIT: &str = "memory limit";
+
 /// A rejected request, with its reason and response.
 pub(crate) struct Refusal {
     /// Reason for the log.

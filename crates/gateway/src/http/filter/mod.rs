@@ -6,7 +6,7 @@
 //! - `rate_limits`, `rate_limit_service`: local limits, and those of an external service; `rate_limit_descriptors`
 //!   builds the descriptors of both.
 //! - `service_call`: requests to authorization servers and rate limit services, and for the keys of tokens.
-//! - `cors`, `fault_injection`: policies of a route; `request_size`: limits.
+//! - `cors`, `fault_injection`: policies of a route; `request_size`, `memory_pressure`: limits.
 
 pub(super) mod authorization;
 pub(super) mod basic_auth;
@@ -14,6 +14,7 @@ pub(super) mod call;
 pub(super) mod cors;
 pub(super) mod fault_injection;
 pub(super) mod jwt;
+pub(super) mod memory_pressure;
 pub(super) mod rate_limit_descriptors;
 pub(super) mod rate_limit_service;
 pub(super) mod rate_limits;

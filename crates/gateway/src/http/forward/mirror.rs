@@ -16,6 +16,7 @@ use crate::{
         request::Request,
         route::router::MatchedRoute,
     },
+    memory,
     telemetry::metrics,
     upstream::{CallFailure, ConnectionPool, EndpointCall, Limits, RequestBody, Upstream},
 };
@@ -95,7 +96,8 @@ pub(crate) fn copy(
     let mut taps = Vec::new();
     for (index, mirror) in to.mirrors.iter().enumerate().filter(|(_, mirror)| is_one_of(mirror.parts)) {
         let Some(upstream) = matched.mirror(index) else { continue };
-        let Some(under_way) = UnderWay::begin() else {
+        let begun = if memory::is_scarce() { None } else { UnderWay::begin() };
+        let Some(under_way) = begun else {
             metrics::mirrored("dropped");
             continue;
         };
@@ -180,11 +182,12 @@ impl MirroredRequest {
                 None => Ok(request.map(|()| RequestBody::default())),
             }
         };
-        let response = call.send(limits, build, |_, _| {}).await.map_err(|failure| match failure {
-            CallFailure::Connect(error) => MirrorError::Connect(error),
-            CallFailure::Build(error) => error,
-            CallFailure::Exchange { error, .. } => MirrorError::Exchange(error.to_string()),
-        })?;
+        let response =
+            call.send(limits, build, || !has_body, |_, _| {}).await.map_err(|failure| match failure {
+                CallFailure::Connect(error) => MirrorError::Connect(error),
+                CallFailure::Build(error) => error,
+                CallFailure::Exchange { error, .. } => MirrorError::Exchange(error.to_string()),
+            })?;
         let mut body = response.into_body();
         while let Some(frame) = body.frame().await {
             frame.map_err(|error| MirrorError::Exchange(error.to_string()))?;

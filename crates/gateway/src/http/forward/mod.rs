@@ -232,6 +232,7 @@ impl Forwarding<'_> {
     ) -> Response<ResponseBody> {
         let request = self.attempts.destination.request;
         let (mut head, body) = response.into_parts();
+        body.belongs_to(&exchange.holder);
         hop_by_hop::remove(&mut head.headers);
         let took = || self.attempts.body.ended(self.attempts.began).map(|ended| ended.elapsed());
         envoy::tell_client(&mut head.headers, request, took);

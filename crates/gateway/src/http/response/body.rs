@@ -3,12 +3,14 @@
 use super::compression::{CompressedBody, Encoder};
 use crate::{
     http::exchange::Exchange,
+    memory::Holder,
     upstream::{self, ExchangeError},
 };
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -48,6 +50,11 @@ impl ResponseBody {
     /// An upstream's body.
     pub(crate) fn forwarded(body: upstream::ResponseBody, exchange: Box<Exchange>) -> Self {
         Self { source: Source::Forwarded(body), exchange: Some(exchange) }
+    }
+
+    /// Returns the exchange that the body belongs to.
+    pub(crate) fn holder(&self) -> Option<&Arc<Holder>> {
+        self.exchange.as_ref().map(|exchange| &exchange.holder)
     }
 
     /// Removes the trailers that are not forwarded.

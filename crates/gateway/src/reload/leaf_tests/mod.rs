@@ -17,8 +17,9 @@ use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
     AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, CollectorEndpoint,
-    CollectorServers, EngineSettings, ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resolver,
-    Resumption, Sampling, SessionCache, Source, SpanCollector, TicketKeys, Tracing,
+    CollectorServers, EngineSettings, ExternalAccount, Gateway, Http3, LogFields, MemoryLimit, MemorySize,
+    MemoryStages, ProxyProtocolIn, Resolver, Resumption, Sampling, SessionCache, Source, SpanCollector,
+    TicketKeys, Tracing,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -139,6 +140,7 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         sampling,
         admin,
         threads,
+        memory,
         lame_duck,
         drain_timeout,
         access_log,
@@ -172,6 +174,11 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     acme_account(acme.as_mut().expect("an account"), leaves);
     leaves.set("acme", acme, None);
     leaves.set("threads", threads, Some(COUNT));
+    let MemoryLimit { size, stages: MemoryStages { scarce, refusing, full } } = memory;
+    leaves.set("limits.memory", size, MemorySize::Unlimited);
+    leaves.set("limits.memory.scarce", scarce, 7);
+    leaves.set("limits.memory.refusing", refusing, 7);
+    leaves.set("limits.memory.full", full, 7);
     leaves.set("lame_duck", lame_duck, TIME);
     leaves.set("drain_timeout", drain_timeout, TIME);
     leaves.set("access_log", access_log, AccessLog::Stdout);

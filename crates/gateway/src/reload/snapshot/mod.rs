@@ -15,6 +15,7 @@ use crate::{
         filter_chain::{ActiveListener, ChainConfig, FilterChain, Handler, PreparedChain, PreparedListener},
         matcher::FilterChainMatcher,
     },
+    memory,
     tcp::TcpSettings,
     telemetry::{expiry::Expiry, sampling::Sampling},
     tls::{
@@ -97,7 +98,7 @@ impl Snapshot {
             tracer: None,
             shown: Vec::new(),
             awaited: BTreeSet::new(),
-            warnings: BTreeSet::from_iter(names.unknown(model)),
+            warnings: names.unknown(model).into_iter().chain(memory::warning(&model.memory)).collect(),
         };
         let acme = model.acme.as_ref();
         if let Some((acme, on_demand)) = acme.and_then(|acme| Some((acme, acme.on_demand.as_ref()?)))
@@ -280,7 +281,7 @@ impl<'a> SnapshotBuilder<'a> {
                 request_ids: http.request_ids.or(self.model.request_ids.then_some(RequestIds::FOR_SERVERS)),
                 forwarded_certificate: http.forwarded_certificate,
                 strip_port: http.strip_port,
-                upgrades: http.upgrades.clone(),
+                upgrades: Arc::clone(&http.upgrades),
                 abort_on_close: http.abort_on_close,
                 envoy_headers: http.envoy_headers.clone(),
                 trusted_proxies: listener.trusted_proxies.clone(),

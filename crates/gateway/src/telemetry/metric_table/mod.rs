@@ -5,6 +5,7 @@
 //! Metrics of control planes are described where they are counted, in the control-plane crate.
 
 mod certificates;
+mod memory;
 mod metric;
 
 use metric::{Group, Metric, MetricType, counter, gauge, histogram};
@@ -52,8 +53,8 @@ const GROUPS: &[Group] = &[
             counter(
                 "quadrille_idle_connections_closed_total",
                 &[],
-                "idle client connections closed, oldest first, because file descriptors ran short or `limits.connections` was \
-                 reached",
+                "idle client connections closed, oldest first, because file descriptors or memory ran short, or \
+                 `limits.connections` was reached",
             ),
             counter(
                 "quadrille_access_denied_total",
@@ -150,6 +151,7 @@ const GROUPS: &[Group] = &[
             ),
         ],
     },
+    memory::GROUP,
     Group {
         heading: "QUIC",
         metrics: &[

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     connection::Alarm,
-    http2::{FRAME_BUDGET, IncomingStream, Intake, Metered, STREAM_WINDOW, connection_window},
+    http2::{FRAME_BUDGET, IncomingStream, Intake, Metered, Windows},
+    memory::Holder,
     upstream::connect::connector::ServerStream,
 };
 use bytes::Bytes;
@@ -64,10 +65,11 @@ impl Http2Connection {
     /// Creates a connection. Its driver is a task of this event loop, which ends when there are no more senders.
     pub(crate) async fn new(stream: ServerStream) -> io::Result<Self> {
         let intake = Intake::default();
+        let windows = Windows::of(MOST_EXCHANGES);
         let mut builder = client::Builder::new();
         builder
-            .initial_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(connection_window(MOST_EXCHANGES))
+            .initial_window_size(windows.stream)
+            .initial_connection_window_size(windows.connection)
             .data_frame_budget(FRAME_BUDGET)
             .initial_max_send_streams(UNKNOWN)
             .max_header_list_size(crate::upstream::MOST_RESPONSE_HEADER)
@@ -272,6 +274,13 @@ pub(crate) struct Http2Body {
     watchdog: Watchdog,
     _sending: Option<Sending>,
     shared: Arc<Shared>,
+}
+
+impl Http2Body {
+    /// Attributes unread data to an exchange.
+    pub(in crate::upstream) fn belongs_to(&self, holder: &Arc<Holder>) {
+        self.incoming.iter().for_each(|incoming| incoming.belongs_to(holder));
+    }
 }
 
 impl Body for Http2Body {

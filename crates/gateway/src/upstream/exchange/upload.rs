@@ -1,7 +1,7 @@
 //! Sending of a request's body over HTTP/2.
 
 use super::request_body::{BoxError, RequestBody};
-use crate::held_bytes::HeldBytes;
+use crate::{held_bytes::HeldBytes, memory::Purpose};
 use bytes::Bytes;
 use h2::{Reason, SendStream};
 use http::HeaderMap;
@@ -39,7 +39,8 @@ struct Cut;
 
 impl Upload {
     pub(super) fn new(stream: SendStream<Bytes>, body: RequestBody) -> Self {
-        Self { stream, body, collected: HeldBytes::default(), trailers: None, ended: false }
+        let collected = HeldBytes::new(Purpose::Upload);
+        Self { stream, body, collected, trailers: None, ended: false }
     }
 
     /// Sends what is available. The rest is sent by a task, since the server may read it while its response is not

@@ -12,7 +12,7 @@ use super::{
     },
     tls::alpn::Alpn,
 };
-use crate::connection::Connection;
+use crate::{connection::Connection, memory::Holder};
 use bytes::Bytes;
 use futures_util::{FutureExt, future::Either};
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -362,6 +362,13 @@ pub(crate) enum ResponseBody {
 }
 
 impl ResponseBody {
+    /// Attributes unread data to an exchange.
+    pub(crate) fn belongs_to(&self, holder: &Arc<Holder>) {
+        if let Self::Http2(body) = self {
+            body.belongs_to(holder);
+        }
+    }
+
     /// Returns the connection after a 101, and the data received after the response's header.
     pub(crate) fn into_stream(self) -> Option<(super::ServerStream, Bytes)> {
         match self {

@@ -18,13 +18,14 @@ use crate::{
         response::{informational::Informational, outcome::Outcome},
         service,
     },
+    memory::{Endable, Holder},
     quic::{Code, Link, Received, ResponseStream},
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::{Request, Response, StatusCode, header};
 use std::{
     future::{Future, poll_fn},
-    pin::{Pin, pin},
+    pin::pin,
     sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
     time::{Duration, Instant},
@@ -65,11 +66,9 @@ pub(crate) async fn serve(link: &Link, http: Arc<HttpConnection>) {
     // Streams of disconnected clients end here.
 }
 
-type Stream = Pin<Box<dyn Future<Output = StreamEnd> + Send>>;
-
 struct Driver<'a> {
     link: &'a Link,
-    streams: FuturesUnordered<Stream>,
+    streams: FuturesUnordered<Endable<StreamEnd>>,
     resets: StreamResets,
     reset: u32,
     http: &'a Arc<HttpConnection>,
@@ -128,7 +127,9 @@ impl Driver<'_> {
                         reject(received);
                         continue;
                     }
-                    self.streams.push(Box::pin(serve_stream(Arc::clone(self.http), received)));
+                    let holder = Arc::<Holder>::default();
+                    let stream = serve_stream(Arc::clone(self.http), received, Arc::clone(&holder));
+                    self.streams.push(Endable::new(holder, stream));
                     if self.late {
                         self.go();
                     }
@@ -148,6 +149,7 @@ impl Driver<'_> {
         {
             *budget -= 1;
             ran = true;
+            let end = end.unwrap_or(StreamEnd::Answered);
             self.reset += u32::from(matches!(end, StreamEnd::Reset(_)));
             if self.resets.count(end) {
                 self.link.close(Code::ExcessiveLoad);
@@ -214,7 +216,11 @@ fn reject(received: Received) {
 /// Serves one request.
 ///
 /// The code before the `async` block does not add to the size of the future.
-fn serve_stream(http: Arc<HttpConnection>, received: Received) -> impl Future<Output = StreamEnd> {
+fn serve_stream(
+    http: Arc<HttpConnection>,
+    received: Received,
+    holder: Arc<Holder>,
+) -> impl Future<Output = StreamEnd> {
     let began = Instant::now();
     let Received { head, body, mut response } = received;
     let request = http3_head::read(&head, body.is_ended());
@@ -225,7 +231,7 @@ fn serve_stream(http: Arc<HttpConnection>, received: Received) -> impl Future<Ou
         };
         let (head, ()) = request.into_parts();
         let expects = head.headers.contains_key(header::EXPECT) && !body.is_ended();
-        let body = ClientBody::http3(body, &head.headers, &http.connection);
+        let body = ClientBody::http3(body, &head.headers, &http.connection, &holder);
         let limit = http.connection.clock.idle_limit();
         if expects {
             let mut go_on = Response::new(());

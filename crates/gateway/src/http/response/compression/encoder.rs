@@ -1,5 +1,6 @@
 //! The content codings, each written by its library into memory.
 
+use crate::memory::{Held, Purpose};
 use brotli::{CompressorWriter, enc::BrotliEncoderParams};
 use bytes::Bytes;
 use flate2::write::GzEncoder;
@@ -14,6 +15,7 @@ pub(crate) struct Encoder {
     library: Library,
     coding: ContentCoding,
     _one: One,
+    _held: Held,
 }
 
 enum Library {
@@ -53,6 +55,16 @@ impl Drop for One {
     }
 }
 
+/// Returns the approximate size of an encoder's state in bytes.
+fn state(coding: ContentCoding) -> usize {
+    const KIB: usize = 1024;
+    match coding {
+        ContentCoding::Gzip => 320 * KIB,
+        ContentCoding::Brotli => 1024 * KIB,
+        ContentCoding::Zstd => 1536 * KIB,
+    }
+}
+
 impl Encoder {
     /// Returns `None` if all slots are taken or if the library has no memory.
     pub(super) fn new(coding: ContentCoding) -> Option<Self> {
@@ -75,7 +87,8 @@ impl Encoder {
                 Library::Zstd(encoder)
             }
         };
-        Some(Self { library, coding, _one: one })
+        let held = Held::bytes(Purpose::Compression, state(coding));
+        Some(Self { library, coding, _one: one, _held: held })
     }
 
     pub(super) fn coding(&self) -> ContentCoding {

@@ -7,7 +7,7 @@ mod negotiation;
 pub(crate) use compressed_body::CompressedBody;
 pub(crate) use encoder::Encoder;
 
-use crate::{connection::Connection, header_list, http::request::Request};
+use crate::{connection::Connection, header_list, http::request::Request, memory};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header, response};
 use quadrille_config::model::{Compression, ContentCoding};
 
@@ -49,6 +49,9 @@ pub(crate) fn begin(
     depend_on_client(&mut head.headers);
     // In HTTP/1.0, the end of the connection ends the body, so a truncated body looks complete.
     if is_empty || client.request.method == Method::HEAD || client.request.version == Version::HTTP_10 {
+        return None;
+    }
+    if memory::is_scarce() {
         return None;
     }
     let coding = negotiation::choose(&compression.codings, &client.request.headers)?;
