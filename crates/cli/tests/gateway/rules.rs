@@ -150,3 +150,39 @@ fn a_route_may_replace_the_header_that_it_matches() {
     }
     assert_eq!(site.texts(&[("x-canary", "no")], None), ["stable"; 3]);
 }
+
+/// Servers may read `X_Debug` as `X-Debug`, which the condition on it would not see.
+#[test]
+fn conditions_see_every_header_that_servers_read_as_theirs() {
+    let site = Site::new(
+        "rules: [{when: {headers: [{name: x-debug}]}, deny: 403},
+                 {when: {path: /token, headers: [{name: x-token, present: off}]}, deny: 401}],
+         routes: [{path: /canary, headers: [{name: x-canary-user}], respond: canary},
+                  {path: /limited, upstream: web, rate_limits: [{rate: 1000/s, by: header X-Api-Key}]},
+                  {path: /, upstream: web}]",
+    );
+    let text = |path: &str, headers: &[(&str, &str)]| {
+        let mut client = Http3Client::new(&site.certificates).connect(site.gateway.address(0));
+        let third = client.exchange(&Sending { method: "GET", path, headers, body: b"" }).text();
+        let lines: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let arguments: Vec<_> = lines.iter().flat_map(|line| ["-H", line.as_str()]).collect();
+        let get =
+            |version| curl(&site.gateway, &site.certificates, &[&[version], &arguments[..]].concat(), path);
+        [get("--http1.1"), get("--http2"), third]
+    };
+    let forged = [
+        ("x_debug", "forged"),
+        ("x_canary_user", "forged"),
+        ("x-canary_user", "forged"),
+        ("x_api-key", "forged"),
+    ];
+    for path in ["/", "/canary", "/limited"] {
+        for seen in text(path, &[&forged[..], &[("x_other", "kept")]].concat()) {
+            assert!(seen.contains("x_other: kept"), "{path}: {seen}");
+            assert!(!seen.contains("forged"), "{path}: {seen}");
+        }
+    }
+    assert_eq!(site.statuses("GET", "/", &[("x-debug", "1")]), ["403"; 3]);
+    assert_eq!(site.statuses("GET", "/token", &[("x_token", "1")]), ["401"; 3]);
+    assert_eq!(site.statuses("GET", "/token", &[("x-token", "1"), ("x_token", "2")]), ["200"; 3]);
+}

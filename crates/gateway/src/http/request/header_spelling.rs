@@ -9,6 +9,15 @@ pub(crate) fn remove(headers: &mut HeaderMap, name: &HeaderName) {
     alike.iter().for_each(|name| _ = headers.remove(name));
 }
 
+/// Removes every header that upstreams may read as one of these names, but that has another spelling than all of them.
+pub(crate) fn keep_only(headers: &mut HeaderMap, names: &[HeaderName]) {
+    let is_other = |name: &&HeaderName| {
+        !names.contains(name) && names.iter().any(|kept| is_same(name.as_str(), kept.as_str()))
+    };
+    let others: Vec<HeaderName> = headers.keys().filter(is_other).cloned().collect();
+    others.iter().for_each(|name| _ = headers.remove(name));
+}
+
 /// Returns whether a header is present in any spelling that upstreams may read as this one.
 pub(crate) fn contains(headers: &HeaderMap, name: &HeaderName) -> bool {
     headers.contains_key(name) || headers.keys().any(|other| is_same(other.as_str(), name.as_str()))
@@ -36,6 +45,18 @@ pub(crate) fn reads_as(name: &str, beginning: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spellings_that_no_condition_reads_are_removed() {
+        let mut headers = HeaderMap::new();
+        for name in ["x-a-b", "x_a-b", "x_a_b", "y_a", "y-a", "z_a"] {
+            headers.insert(name, HeaderValue::from_static("1"));
+        }
+        keep_only(&mut headers, &["x-a-b", "y_a", "y-a"].map(HeaderName::from_static));
+        let mut left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["x-a-b", "y-a", "y_a", "z_a"]);
+    }
 
     #[test]
     fn all_spellings_are_one_name() {

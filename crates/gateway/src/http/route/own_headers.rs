@@ -11,6 +11,8 @@ use quadrille_config::model::{HeaderChange, Http};
 /// Request headers that conditions read, and that only the gateway sets.
 #[derive(Default)]
 pub(crate) struct OwnHeaders {
+    /// Headers with a `-` or `_`, which conditions read in this spelling only.
+    spelled: Vec<HeaderName>,
     /// Whether a condition reads a header about the client.
     forwarded: bool,
     /// Headers that carry a user name, which no request has before its user is authenticated.
@@ -23,16 +25,21 @@ impl OwnHeaders {
     /// client as upstreams receive them.
     pub(crate) fn of(http: &Http) -> Self {
         let read = &http.own_headers.read;
+        let is_ambiguous = |name: &&HeaderName| name.as_str().contains(['-', '_']);
         let users = http.basic_auths().filter_map(|users| users.user_header.as_ref());
         Self {
+            spelled: read.iter().filter(is_ambiguous).cloned().collect(),
             forwarded: http.envoy_headers.is_some() || read.iter().any(forwarded_headers::is_about_client),
             users: users.filter(|name| read.contains(name)).cloned().collect(),
             changes: http.own_headers.changes.clone(),
         }
     }
 
-    /// Replaces the client's values.
+    /// Replaces the client's values, and removes the spellings that conditions do not read.
     pub(crate) fn set(&self, request: &mut Request, connection: &Connection) {
+        if !self.spelled.is_empty() {
+            header_spelling::keep_only(&mut request.headers, &self.spelled);
+        }
         if self.forwarded {
             forwarded_headers::set_early(request, connection);
         }
