@@ -1,7 +1,7 @@
 //! Trailers of requests and responses: no trailer takes the place of a header that the gateway decides about.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Http3Client, accept, document,
+    Certificates, Configuration, Connector, Gateway, Http3Client, PATIENCE, accept, document,
     frames::{DATA, Frames},
     http3::Answer,
     listener, ports,
@@ -9,6 +9,7 @@ use crate::support::{
 use std::{
     io::{BufRead, BufReader, Cursor, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    sync::mpsc,
     thread,
 };
 
@@ -112,6 +113,14 @@ fn http1_server(trailers: &'static str) -> SocketAddr {
 }
 
 fn echo(reader: &mut BufReader<TcpStream>, trailers: &str) -> Option<()> {
+    let body = request(reader)? + END;
+    let head = "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let response = format!("{head}{:x}\r\n{body}\r\n0\r\n{trailers}\r\n", body.len());
+    reader.get_mut().write_all(response.as_bytes()).ok()
+}
+
+/// Reads a request with its body and trailers.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<String> {
     let mut received = section(reader)?;
     if received.contains("transfer-encoding: chunked") {
         loop {
@@ -127,10 +136,7 @@ fn echo(reader: &mut BufReader<TcpStream>, trailers: &str) -> Option<()> {
         }
         received += &section(reader)?;
     }
-    let body = received + END;
-    let head = "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let response = format!("{head}{:x}\r\n{body}\r\n0\r\n{trailers}\r\n", body.len());
-    reader.get_mut().write_all(response.as_bytes()).ok()
+    Some(received)
 }
 
 /// Reads lines up to an empty one, in lower case.
@@ -159,16 +165,22 @@ async fn tell_trailers(
     request: http::Request<h2::RecvStream>,
     mut respond: h2::server::SendResponse<Cursor<Vec<u8>>>,
 ) -> Option<()> {
+    let text = trailers_of(request).await? + END;
+    let mut stream = respond.send_response(http::Response::new(()), false).ok()?;
+    stream.send_data(Cursor::new(text.into_bytes()), true).ok()
+}
+
+/// Reads a request to its end, and returns its trailers as lines.
+async fn trailers_of(request: http::Request<h2::RecvStream>) -> Option<String> {
     let mut body = request.into_body();
     while let Some(data) = body.data().await {
         body.flow_control().release_capacity(data.ok()?.len()).ok()?;
     }
     let trailers = body.trailers().await.ok()?.unwrap_or_default();
-    let lines =
-        trailers.iter().map(|(name, value)| format!("{name}: {}\n", value.to_str().unwrap_or_default()));
-    let text = lines.collect::<String>() + END;
-    let mut stream = respond.send_response(http::Response::new(()), false).ok()?;
-    stream.send_data(Cursor::new(text.into_bytes()), true).ok()
+    let line = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+        format!("{name}: {}\n", value.to_str().unwrap_or_default())
+    };
+    Some(trailers.iter().map(line).collect())
 }
 
 #[test]
@@ -203,6 +215,81 @@ fn no_trailer_replaces_a_header_that_the_gateway_decides_about() {
         ("X-Sum", "6"),
     ]);
     assert!(received.contains("x-sum: 6") && !received.contains("forged"), "{received}");
+}
+
+/// Mirrors receive the trailers that the upstream receives.
+#[test]
+fn trailers_to_mirrors_follow_the_same_rules() {
+    let trailers: Vec<_> = OWNED.map(|name| (name, "forged")).into_iter().chain([("x-sum", "6")]).collect();
+    let (one, first) = mirror(http1_recorder);
+    let (two, second) = mirror(http2_recorder);
+    for (address, received, more, protocol, passes) in [
+        (one, &first, "", "http1", false),
+        (one, &first, "request_trailers: on,", "http1", true),
+        (two, &second, "", "http2", true),
+    ] {
+        let certificates = Certificates::new();
+        let pair = certificates.ecdsa("P-256", &["localhost"]);
+        let keys = KEYS.replace("MORE", &format!("{more} mirror: [shadow],"));
+        let keys = keys.replace("upstream: web,\n    basic", "basic");
+        let upstreams = format!(
+            "web: {{servers: [\"{}\"]}}, shadow: {{servers: [\"{address}\"], protocol: {protocol}}}",
+            http1_server("")
+        );
+        let file = Configuration::new(&document(&[listener(&pair, &keys)], &upstreams));
+        let gateway = Gateway::with_config(&file.path(), 1);
+        let site = Site { certificates, gateway, _file: file };
+        for answer in site.received(&trailers) {
+            assert!(answer.contains("abc") && !answer.contains("forged"), "{answer}");
+            let copy = received.recv_timeout(PATIENCE).expect("a copy");
+            assert_eq!(copy.contains("x-sum: 6"), passes, "{protocol}: {copy}");
+            assert!(!copy.contains("forged"), "{protocol}: {copy}");
+        }
+    }
+}
+
+/// Starts a server that tells what it has received.
+fn mirror(start: impl FnOnce(mpsc::Sender<String>) -> SocketAddr) -> (SocketAddr, mpsc::Receiver<String>) {
+    let (sender, received) = mpsc::channel();
+    (start(sender), received)
+}
+
+fn http1_recorder(record: mpsc::Sender<String>) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for tcp in listener.incoming().map_while(Result::ok) {
+            let record = record.clone();
+            thread::spawn(move || {
+                let mut reader = BufReader::new(tcp);
+                while let Some(received) = request(&mut reader) {
+                    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+                    if record.send(received).is_err() || reader.get_mut().write_all(response).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+fn http2_recorder(record: mpsc::Sender<String>) -> SocketAddr {
+    accept(move |stream| {
+        let record = record.clone();
+        async move {
+            let mut connection =
+                h2::server::Builder::new().handshake::<_, Cursor<Vec<u8>>>(stream).await.ok()?;
+            while let Some(Ok((request, mut respond))) = connection.accept().await {
+                let record = record.clone();
+                tokio::spawn(async move {
+                    record.send(trailers_of(request).await?).ok()?;
+                    respond.send_response(http::Response::new(()), true).ok()
+                });
+            }
+            Some(())
+        }
+    })
 }
 
 /// Only fields that the route does not change, and that no message has as trailers.
