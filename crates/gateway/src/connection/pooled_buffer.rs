@@ -1,7 +1,7 @@
 //! Pooled buffers for data in transit. The memory belongs to a pool of the event loop and is released with the last
 //! byte, so that an idle connection holds none.
 
-use crate::memory::{self, Held, Purpose};
+use crate::memory::{self, Purpose};
 use std::cell::RefCell;
 use tokio::io::ReadBuf;
 
@@ -16,19 +16,23 @@ thread_local! {
 }
 
 /// Memory of a buffer, which is counted as held from its allocation on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Memory {
     bytes: Box<[u8]>,
-    _held: Held,
 }
 
 impl Memory {
-    fn none() -> Self {
-        Self { bytes: Box::default(), _held: Held::nothing(Purpose::Buffers) }
-    }
-
     fn allocate() -> Self {
-        Self { bytes: vec![0; CAPACITY].into(), _held: Held::bytes(Purpose::Buffers, CAPACITY) }
+        memory::count(Purpose::Buffers, 0, CAPACITY);
+        Self { bytes: vec![0; CAPACITY].into() }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if !self.bytes.is_empty() {
+            memory::count(Purpose::Buffers, CAPACITY, 0);
+        }
     }
 }
 
@@ -38,18 +42,12 @@ pub(crate) fn release_buffers() {
 }
 
 /// FIFO byte buffer of at most [`CAPACITY`] bytes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct PooledBuffer {
     /// Memory of the buffer; empty while there are no bytes.
     memory: Memory,
     start: usize,
     end: usize,
-}
-
-impl Default for PooledBuffer {
-    fn default() -> Self {
-        Self { memory: Memory::none(), start: 0, end: 0 }
-    }
 }
 
 impl PooledBuffer {
@@ -104,7 +102,7 @@ impl PooledBuffer {
 
     fn release_if_empty(&mut self) {
         if self.is_empty() && !self.memory.bytes.is_empty() {
-            give_memory(std::mem::replace(&mut self.memory, Memory::none()));
+            give_memory(std::mem::take(&mut self.memory));
             (self.start, self.end) = (0, 0);
         }
     }

@@ -7,8 +7,15 @@ use super::{
 };
 use std::sync::Arc;
 
-/// A guard of data that is held for a purpose; the data is counted until the guard is dropped. It costs nothing while
-/// there is no data.
+/// Counts a change of the data that is held for a purpose.
+pub(crate) fn count(purpose: Purpose, before: usize, now: usize) {
+    if METER.change(purpose, before, now) {
+        grown();
+    }
+}
+
+/// A guard of data that is held for a purpose; the data is counted until the guard is dropped. A guard without data
+/// costs nothing.
 #[derive(Debug)]
 pub(crate) struct Held {
     purpose: Purpose,
@@ -39,9 +46,7 @@ impl Held {
         if let Some(holder) = &self.holder {
             holder.change(before, bytes);
         }
-        if METER.change(self.purpose, before, bytes) {
-            grown();
-        }
+        count(self.purpose, before, bytes);
     }
 
     /// Attributes the data to an exchange.

@@ -9,7 +9,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
 };
 
 /// Number of bytes from which an exchange may be ended: to end smaller ones would free little.
@@ -48,9 +48,14 @@ impl Holder {
         }
     }
 
-    /// Becomes ready once the exchange is to be ended. Only one task may poll it: that task is woken.
-    pub(crate) fn poll_ended(&self, context: &Context<'_>) -> Poll<()> {
-        self.task.register(context.waker());
+    /// Becomes ready once the exchange is to be ended. Only one task may poll it: that task is woken. `registered` is
+    /// the waker of the last poll.
+    pub(crate) fn poll_ended(&self, registered: &mut Option<Waker>, context: &Context<'_>) -> Poll<()> {
+        // A registered waker is used up only by the end.
+        if !registered.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            self.task.register(context.waker());
+            *registered = Some(context.waker().clone());
+        }
         if self.is_ended() { Poll::Ready(()) } else { Poll::Pending }
     }
 
@@ -74,11 +79,12 @@ impl Holder {
 pub(crate) struct Endable<T> {
     task: Pin<Box<dyn Future<Output = T> + Send>>,
     holder: Arc<Holder>,
+    registered: Option<Waker>,
 }
 
 impl<T> Endable<T> {
     pub(crate) fn new(holder: Arc<Holder>, task: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { task: Box::pin(task), holder }
+        Self { task: Box::pin(task), holder, registered: None }
     }
 }
 
@@ -86,9 +92,10 @@ impl<T> Future for Endable<T> {
     type Output = Option<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        match self.holder.poll_ended(context) {
+        let Self { task, holder, registered } = &mut *self;
+        match holder.poll_ended(registered, context) {
             Poll::Ready(()) => Poll::Ready(None),
-            Poll::Pending => self.task.as_mut().poll(context).map(Some),
+            Poll::Pending => task.as_mut().poll(context).map(Some),
         }
     }
 }
@@ -136,7 +143,6 @@ fn large() -> MutexGuard<'static, Holders> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::task::Waker;
 
     fn holder(bytes: usize) -> Arc<Holder> {
         let holder = Arc::<Holder>::default();
@@ -145,7 +151,7 @@ mod tests {
     }
 
     fn is_ended(holder: &Holder) -> bool {
-        holder.poll_ended(&Context::from_waker(Waker::noop())).is_ready()
+        holder.poll_ended(&mut None, &Context::from_waker(Waker::noop())).is_ready()
     }
 
     #[test]

@@ -34,7 +34,7 @@ mod meter;
 mod monitor;
 mod stage;
 
-pub(crate) use held::Held;
+pub(crate) use held::{Held, count};
 pub(crate) use holder::{Endable, Holder};
 pub(crate) use meter::Purpose;
 pub(crate) use monitor::{Usage, limit_to, monitor, release, set_allocator, stage, until, usage, warning};

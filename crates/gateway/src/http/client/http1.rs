@@ -127,10 +127,10 @@ impl Conversation<'_> {
             builder.max_headers(fields.get());
         }
         let mut connection = builder.serve_connection(TokioIo::new(self.shared.clone()), service_fn(answer));
-        let mut dormancy = Alarm::default();
+        let (mut dormancy, mut registered) = (Alarm::default(), None);
         let mut asked_to_end = false;
         let outcome = poll_fn(|context| {
-            if self.holder.poll_ended(context).is_ready() {
+            if self.holder.poll_ended(&mut registered, context).is_ready() {
                 return Poll::Ready(Some(Err(())));
             }
             loop {
