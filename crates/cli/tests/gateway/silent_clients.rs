@@ -2,7 +2,7 @@
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Http3Client, KeyServer, PATIENCE, Site, client_hello,
-    curl, document, eventually, listener, tls_client,
+    curl, document, echo_server, eventually, listener, tls_client,
 };
 use std::{
     io::{self, Read, Write},
@@ -25,6 +25,20 @@ fn connect_from(client: [u8; 4], address: SocketAddr) -> TcpStream {
     socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     socket.set_tcp_nodelay(true).expect("no delay");
     socket.into()
+}
+
+/// Reads a response with a length to its end, and returns its header.
+fn read_response(client: &mut TcpStream) -> String {
+    let mut header = Vec::new();
+    while !header.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).expect("a header");
+        header.extend(byte);
+    }
+    let header = String::from_utf8(header).expect("a header of text").to_lowercase();
+    let length = header.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+    client.read_exact(&mut vec![0; length.parse().expect("a number")]).expect("a body");
+    header
 }
 
 /// Connections of one client that send these bytes, and then nothing.
@@ -128,6 +142,39 @@ fn connections_without_a_request_yield_to_newcomers() {
     let mut client = connector.http(tls).expect("a connection, in place of the oldest");
     assert_eq!(client.get("/").expect("a response").status, 200);
     assert!(gateway.metric("quadrille_idle_connections_closed_total", &[]) >= 1.0);
+}
+
+/// Clients of TCP mode that send nothing after the handshake, or to a listener without TLS.
+#[test]
+fn forwarded_connections_without_data_yield_to_newcomers() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let keys = format!("mode: tcp, upstream: web, limits: {{connections: 4}}, {NO_TIMEOUTS}");
+    let listeners = [format!("{{address: \"127.0.0.1:0\", tls: off, {keys}}}"), listener(&pair, &keys)];
+    let web = format!("web: {{servers: [\"{}\"]}}", echo_server());
+    let file = Configuration::new(&document(&listeners, &web));
+    let gateway = Gateway::with_config(&file.path(), 2);
+    let (plain, tls) = (gateway.address(0), gateway.address(1));
+    let open = |count: f64| gateway.wait_for_metric("quadrille_connections", &[], |open| open == count);
+    // A client of another network that has exchanged data keeps its place.
+    let mut busy = connect_from([127, 0, 1, 1], plain);
+    let request = |client: &mut TcpStream| {
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("a request");
+        assert_eq!(read_response(client).lines().next(), Some("http/1.1 200 ok"));
+    };
+    request(&mut busy);
+    let flood = silent(plain, 3, b"");
+    open(4.0);
+    request(&mut connect_from([127, 0, 0, 1], plain));
+    assert!(is_closed(&flood[0]), "the oldest");
+    request(&mut busy);
+    drop((flood, busy));
+    open(0.0);
+    let connector = Connector::new(&certificates);
+    let flood: Vec<_> = (0..4).map(|_| connector.tls(tls).expect("a handshake")).collect();
+    let mut client = connector.http(tls).expect("a connection, in place of the oldest");
+    assert_eq!(client.get("/").expect("a response").status, 200);
+    drop(flood);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use quadrille_config::model::Timeouts;
 use std::{
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -19,8 +19,10 @@ pub(crate) struct RequestClock {
     requests: AtomicU32,
     /// Milliseconds since accept at the header's first byte; `NONE` before and after the header.
     header_began: AtomicU64,
-    /// Milliseconds since accept at the end of the last request.
+    /// Milliseconds since accept at the end of the last request, or when data was last forwarded.
     idle_since: AtomicU64,
+    /// Whether data was forwarded as bytes.
+    has_forwarded: AtomicBool,
 }
 
 const NONE: u64 = u64::MAX;
@@ -35,6 +37,7 @@ impl RequestClock {
             requests: AtomicU32::new(0),
             header_began: AtomicU64::new(NONE),
             idle_since: AtomicU64::new(0),
+            has_forwarded: AtomicBool::new(false),
         }
     }
 
@@ -93,6 +96,18 @@ impl RequestClock {
     pub(crate) fn end_request(&self) {
         self.idle_since.store(self.now(), Ordering::Relaxed);
         self.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Records that data was forwarded as bytes, in TCP mode or in a tunnel.
+    pub(crate) fn forward(&self, at: Instant) {
+        self.has_forwarded.store(true, Ordering::Relaxed);
+        self.idle_since.store(millis(at.saturating_duration_since(self.accepted)), Ordering::Relaxed);
+    }
+
+    /// Returns when data was last forwarded as bytes; `None` before that.
+    pub(crate) fn forwarded_at(&self) -> Option<Instant> {
+        let at = Duration::from_millis(self.idle_since.load(Ordering::Relaxed));
+        self.has_forwarded.load(Ordering::Relaxed).then(|| self.accepted + at)
     }
 
     /// Returns whether there is no request in progress.

@@ -24,6 +24,10 @@ use tokio::task::AbortHandle;
 /// request.
 const LEAST_IDLE: Duration = Duration::from_secs(1);
 
+/// Minimum silence of a connection in TCP mode, or with a tunnel, that yields to a newcomer. Its protocol is unknown:
+/// both sides may wait for long.
+const LEAST_SILENT: Duration = Duration::from_secs(10);
+
 /// Number of connections closed at a time.
 const AT_A_TIME: usize = 16;
 
@@ -59,8 +63,8 @@ pub(crate) struct Occupant {
 /// Protocol of a connection.
 enum Served {
     Http(Arc<Connection>),
-    /// Forwarded bytes, whose client is not known to be idle.
-    Tcp,
+    /// Forwarded bytes.
+    Tcp(Arc<Connection>),
 }
 
 /// Guard that registers a connection as open.
@@ -129,27 +133,43 @@ impl Occupant {
     }
 
     /// Records that the connection is forwarded as bytes.
-    pub(super) fn speaks_tcp(&self) {
-        let _ = self.served.set(Served::Tcp);
+    pub(super) fn speaks_tcp(&self, connection: &Arc<Connection>) {
+        let _ = self.served.set(Served::Tcp(Arc::clone(connection)));
     }
 
-    /// Returns since when the connection waits for its client, but not within a request's header.
+    /// Returns since when the connection waits for its client, but neither within a request's header, nor between
+    /// forwarded bytes, which the client would miss.
     fn idle_since(&self) -> Option<Instant> {
         let in_header = match self.served.get() {
             Some(Served::Http(connection)) => connection.clock.header_due().is_some(),
             _ => false,
         };
-        self.waits_since().filter(|_| !in_header)
+        self.waits_since().filter(|_| !in_header && self.forwarded_at().is_none())
     }
 
-    /// Returns since when the connection waits for its client.
+    /// Returns since when the connection waits for its client, or, once bytes were forwarded, for either side.
     fn waits_since(&self) -> Option<Instant> {
         match self.served.get() {
-            Some(Served::Http(connection)) => connection.clock.waits_since(),
-            Some(Served::Tcp) => None,
+            Some(Served::Http(connection)) => self.forwarded_at().or_else(|| connection.clock.waits_since()),
+            Some(Served::Tcp(connection)) => self.forwarded_at().or_else(|| connection.clock.idle_since()),
             None if self.handshake.get().is_some_and(|visit| visit.is_computing()) => None,
             None => Some(self.accepted),
         }
+    }
+
+    /// Returns the time of waiting from which it yields: silent newcomers yield at once, served clients after a while.
+    fn least_wait(&self) -> Duration {
+        match self.served.get() {
+            None => Duration::ZERO,
+            Some(_) if self.forwarded_at().is_some() => LEAST_SILENT,
+            Some(_) => LEAST_IDLE,
+        }
+    }
+
+    /// Returns when bytes were last forwarded, if any were.
+    fn forwarded_at(&self) -> Option<Instant> {
+        let (Served::Http(connection) | Served::Tcp(connection)) = self.served.get()?;
+        connection.clock.forwarded_at()
     }
 
     fn end(&self) {
@@ -159,10 +179,8 @@ impl Occupant {
 }
 
 impl Holder for Occupant {
-    /// Silent newcomers yield at once, served clients after a while.
     fn yields(&self, now: Instant) -> bool {
-        let least = if self.served.get().is_some() { LEAST_IDLE } else { Duration::ZERO };
-        self.waits_since().is_some_and(|since| now.saturating_duration_since(since) >= least)
+        self.waits_since().is_some_and(|since| now.saturating_duration_since(since) >= self.least_wait())
     }
 
     fn evict(&self) {
@@ -232,7 +250,9 @@ mod tests {
         let connections: Vec<_> = (0..AT_A_TIME + 4).map(open).collect();
         connections[0].1.clock.begin_request();
         let bytes = all.enter();
-        bytes.occupant.speaks_tcp();
+        let forwarded = Arc::new(Connection::plain(address, address, &Timeouts::default()));
+        forwarded.clock.forward(Instant::now());
+        bytes.occupant.speaks_tcp(&forwarded);
         assert_eq!(all.close_oldest_idle(Instant::now(), AT_A_TIME), 0, "all were served recently");
         let later = Instant::now() + 2 * LEAST_IDLE;
         assert_eq!(all.close_oldest_idle(later, AT_A_TIME), AT_A_TIME);
@@ -242,6 +262,31 @@ mod tests {
         assert!(!is_closed()[0], "a request is under way");
         drop((connections, bytes));
         assert!(all.places().open.is_empty());
+    }
+
+    #[test]
+    fn forwarded_connections_yield_once_they_are_silent() {
+        let address = ([127, 0, 0, 1], 1).into();
+        let occupant = Occupant::new();
+        let connection = Arc::new(Connection::plain(address, address, &Timeouts::default()));
+        occupant.speaks_tcp(&connection);
+        let later = Instant::now() + 2 * LEAST_IDLE;
+        connection.clock.begin_request();
+        assert!(!occupant.yields(later), "it waits for the server");
+        connection.clock.end_request();
+        assert!(occupant.yields(later) && occupant.idle_since().is_some(), "nothing was forwarded");
+        connection.clock.forward(Instant::now());
+        assert!(!occupant.yields(later) && occupant.yields(later + LEAST_SILENT));
+        assert!(occupant.idle_since().is_none(), "only newcomers take its place");
+        // A tunnel belongs to a request.
+        let (occupant, connection) =
+            (Occupant::new(), Arc::new(Connection::plain(address, address, &Timeouts::default())));
+        occupant.speaks_http(&connection);
+        connection.clock.begin_request();
+        assert!(!occupant.yields(later + LEAST_SILENT), "a request");
+        connection.clock.forward(Instant::now());
+        assert!(!occupant.yields(later) && occupant.yields(later + LEAST_SILENT));
+        assert!(occupant.idle_since().is_none());
     }
 
     #[tokio::test(flavor = "current_thread")]

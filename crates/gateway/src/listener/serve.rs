@@ -60,7 +60,7 @@ pub(super) async fn serve_tls(
     }
     match &config.handler {
         Handler::Tcp(to) => {
-            occupant.speaks_tcp();
+            occupant.speaks_tcp(&connection);
             Box::pin(tcp::pass(tls, &connection, to, config.timeouts.idle)).await;
         }
         Handler::Http(_) => {
@@ -86,7 +86,7 @@ pub(super) async fn serve_plain(
     }
     match &config.handler {
         Handler::Tcp(to) => {
-            occupant.speaks_tcp();
+            occupant.speaks_tcp(&connection);
             Box::pin(tcp::pass(transport, &connection, to, config.timeouts.idle)).await;
         }
         Handler::Http(_) => {

@@ -67,18 +67,26 @@ pub(crate) enum CopyEnd {
 }
 
 /// Copies until both sides have closed, one of them fails, no data is transferred for the idle time, or one side does
-/// not read pending data for as long. A side that half-closes still receives the other side's data.
+/// not read pending data for as long. A side that half-closes still receives the other side's data. `moved` is called
+/// with the time when data was transferred.
 pub(crate) async fn copy_both_ways(
     client: &mut impl Stream,
     server: &mut dyn Stream,
     idle: Duration,
+    moved: impl Fn(Instant),
 ) -> Copied {
     let now = Instant::now();
+    let mut last = now;
     let (mut to_server, mut to_client) = (Direction::new(now), Direction::new(now));
     let mut alarm = pin!(sleep(idle));
     let end = poll_fn(|context| {
         let there = to_server.poll(context, client, server);
         let back = to_client.poll(context, server, client);
+        let latest = to_server.moved.max(to_client.moved);
+        if latest != last {
+            last = latest;
+            moved(latest);
+        }
         // A side that has closed may be gone before it receives the other's shutdown.
         let ends = [(&there, &to_client), (&back, &to_server)];
         if let Some((_, other)) = ends.iter().find(|(polled, _)| matches!(polled, Poll::Ready(Err(_)))) {
@@ -242,7 +250,7 @@ mod tests {
     fn copying(idle: Duration) -> (DuplexStream, DuplexStream, impl Future<Output = Copied>) {
         let (client, mut inner_client) = duplex(1000);
         let (server, mut inner_server) = duplex(1000);
-        let copied = async move { copy_both_ways(&mut inner_client, &mut inner_server, idle).await };
+        let copied = async move { copy_both_ways(&mut inner_client, &mut inner_server, idle, |_| ()).await };
         (client, server, copied)
     }
 

@@ -45,12 +45,16 @@ pub(crate) async fn pass(
         tracing::debug!(upstream = upstream.name(), "the upstream has reached its connection limit");
         return;
     };
+    // Meanwhile, the connection does not wait for its client.
+    connection.clock.begin_request();
     // Boxed, so that its memory is freed while data is forwarded.
     let connected = Box::pin(connect(upstream, connection, trace.as_deref_mut())).await;
+    connection.clock.end_request();
     match connected {
         Err(error) => tracing::warn!(upstream = upstream.name(), %error, "cannot reach the upstream"),
         Ok((mut server, _server)) => {
-            let copied = copy_both_ways(&mut client, &mut server, idle).await;
+            let forward = |at: tokio::time::Instant| connection.clock.forward(at.into_std());
+            let copied = copy_both_ways(&mut client, &mut server, idle, forward).await;
             let (to_server, to_client) = (copied.from_client, copied.from_server);
             if let Some(trace) = &mut trace {
                 trace.copied(copied);

@@ -87,8 +87,9 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             Preset::Is("100000"),
             "Maximum number of open connections. Each costs memory even when idle, and a file descriptor, with a second one while \
                     an upstream serves it. Beyond it, a new connection takes the place of one that waits for its \
-                    client: silent, idle for a second, or within a request's header; the oldest, of the network (/24, \
-                    or /56 with IPv6) with most connections. Without such a connection it waits.",
+                    client: silent, idle for a second, or within a request's header; in `tcp` mode, without data for a \
+                    second after its beginning; without data for ten seconds later, also with a WebSocket; the \
+                    oldest, of the network (/24, or /56 with IPv6) with most connections. Without such a connection it waits.",
             |field, limits| field.set(&mut limits.socket.connections, at_least_one),
             |limits| limits.socket.connections.into(),
         ),

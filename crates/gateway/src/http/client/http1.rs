@@ -213,7 +213,7 @@ impl Conversation<'_> {
 async fn pass(tunnel: Tunnel, mut stream: ClientStream, read: Bytes) {
     stream.unread(read);
     if stream.flush().await.is_ok() {
-        tunnel.run(stream).await;
+        tunnel.run_alone(stream).await;
     }
 }
 

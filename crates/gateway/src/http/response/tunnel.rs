@@ -13,8 +13,9 @@ use http::{HeaderValue, Response, StatusCode, header, response::Parts};
 use std::{
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -46,9 +47,21 @@ pub(crate) fn accept(head: Parts, upgrade: Option<HeaderValue>, multiplexed: boo
 
 impl Tunnel {
     /// Copies bytes until both sides have closed, or nothing was transferred for the idle time.
-    pub(crate) async fn run(self, mut client: impl tcp::Stream) {
+    pub(crate) async fn run(self, client: impl tcp::Stream) {
+        self.copy(client, |_| ()).await;
+    }
+
+    /// Runs the tunnel on a connection that carries nothing else.
+    pub(crate) async fn run_alone(self, client: impl tcp::Stream) {
+        let connection = Arc::clone(&self.exchange.http.connection);
+        connection.clock.forward(Instant::now());
+        self.copy(client, |at| connection.clock.forward(at.into_std())).await;
+    }
+
+    async fn copy(self, mut client: impl tcp::Stream, moved: impl Fn(tokio::time::Instant)) {
         let Self { server, ahead, client: _, idle, mut exchange } = self;
-        let copied = tcp::copy_both_ways(&mut client, &mut ServerBytes { ahead, stream: server }, idle).await;
+        let mut server = ServerBytes { ahead, stream: server };
+        let copied = tcp::copy_both_ways(&mut client, &mut server, idle, moved).await;
         exchange.bytes = usize::try_from(copied.from_server).unwrap_or(usize::MAX);
     }
 }
