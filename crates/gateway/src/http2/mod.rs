@@ -13,5 +13,17 @@
 mod intake;
 mod metered;
 
+use std::time::Duration;
+
 pub(crate) use intake::{FRAME_BUDGET, IncomingStream, Intake, Windows};
 pub(crate) use metered::Metered;
+
+/// Maximum number of streams reset here that a connection remembers, and the time for which it does: data that the
+/// peer had sent before it received the reset is ignored. Many streams end so at once: refused uploads, and downloads
+/// that clients cancel.
+pub(crate) const MOST_REMEMBERED: usize = 2048;
+pub(crate) const REMEMBERED_FOR: Duration = Duration::from_secs(2);
+
+/// Maximum number of resets that a peer causes by its errors, in the life of a connection. Frames for forgotten streams
+/// are among them. The resets that a peer does not read take at most a few MiB.
+pub(crate) const MOST_ERRORS: usize = 8192;

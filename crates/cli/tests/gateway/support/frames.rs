@@ -44,7 +44,12 @@ impl Frames {
     }
 
     pub fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        self.tls.write_all(&frame(kind, flags, stream, payload)).expect("sending a frame");
+        self.try_send(kind, flags, stream, payload).expect("sending a frame");
+    }
+
+    /// Sends a frame on a connection that may have ended.
+    pub fn try_send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
+        self.tls.write_all(&frame(kind, flags, stream, payload))
     }
 
     /// Sends a request for a path without a body.
@@ -182,7 +187,8 @@ impl Frames {
     }
 }
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+/// Encodes a frame.
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a short frame").to_be_bytes();
     let mut frame = vec![length[1], length[2], length[3], kind, flags];
     frame.extend_from_slice(&stream.to_be_bytes());

@@ -15,7 +15,7 @@ use crate::{
         response::{body::ResponseBody, informational::Informational, outcome::Outcome, tunnel::StreamBytes},
         service,
     },
-    http2::{FRAME_BUDGET, Intake, Metered, Windows},
+    http2::{FRAME_BUDGET, Intake, MOST_ERRORS, MOST_REMEMBERED, Metered, REMEMBERED_FOR, Windows},
     memory::{Endable, Held, Holder, Purpose},
     tls::ClientStream,
 };
@@ -63,6 +63,9 @@ pub(crate) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
         .max_concurrent_streams(MOST_STREAMS)
         .max_header_list_size(request_size::decoded(http.header_limits().0))
         .max_send_buffer_size(SEND_BUFFER)
+        .max_concurrent_reset_streams(MOST_REMEMBERED)
+        .reset_stream_duration(REMEMBERED_FOR)
+        .max_local_error_reset_streams(Some(MOST_ERRORS))
         .enable_connect_protocol();
     let mut handshake = pin!(builder.handshake(Metered::new(shared.clone(), intake.clone())));
     let shaken = poll_fn(|context| {

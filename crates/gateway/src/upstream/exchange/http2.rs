@@ -8,7 +8,9 @@ use super::{
 };
 use crate::{
     connection::Alarm,
-    http2::{FRAME_BUDGET, IncomingStream, Intake, Metered, Windows},
+    http2::{
+        FRAME_BUDGET, IncomingStream, Intake, MOST_ERRORS, MOST_REMEMBERED, Metered, REMEMBERED_FOR, Windows,
+    },
     memory::Holder,
     upstream::connect::connector::ServerStream,
 };
@@ -74,6 +76,9 @@ impl Http2Connection {
             .initial_max_send_streams(UNKNOWN)
             .max_header_list_size(crate::upstream::MOST_RESPONSE_HEADER)
             .max_send_buffer_size(SEND_BUFFER)
+            .max_concurrent_reset_streams(MOST_REMEMBERED)
+            .reset_stream_duration(REMEMBERED_FOR)
+            .max_local_error_reset_streams(Some(MOST_ERRORS))
             .enable_push(false);
         let stream = Metered::new(stream, intake.clone());
         let (sender, mut connection) = builder.handshake(stream).await.map_err(io::Error::other)?;
