@@ -1,11 +1,21 @@
 //! Connections that carry the exchanges of many: one that stalls holds only itself.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Http2Server, Nginx, curl, document, eventually,
-    frames::{DATA, Frames, HEADERS, WINDOW_UPDATE},
-    listener, resident,
+    Certificates, Configuration, Connector, Gateway, Http2Server, Nginx, PATIENCE, curl, document,
+    eventually,
+    frames::{DATA, END_HEADERS, Frames, HEADERS, RST_STREAM, WINDOW_UPDATE, frame},
+    listener, ports, resident,
 };
-use std::thread;
+use std::{
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+};
 
 /// Receive window of a stream of the gateway.
 const WINDOW: usize = 256 * 1024;
@@ -59,11 +69,155 @@ fn a_server_that_allows_few_streams_gets_further_connections() {
 }
 
 #[test]
+fn requests_share_a_connection_that_is_being_opened() {
+    const REQUESTS: u32 = 40;
+    for (allowed, least, most) in [(1000, 1, 1), (10, 4, 8)] {
+        let served = Served::new(Http2Server::allowing(allowed));
+        let mut client = served.frames(65_535);
+        streams(REQUESTS).for_each(|stream| client.get(stream, "/hang"));
+        eventually("all requests reach the server", || served.server.hanging() == REQUESTS as usize);
+        let connections = served.server.connections();
+        assert!((least..=most).contains(&connections), "{connections} for {allowed} streams each");
+    }
+}
+
+/// A request whose client leaves while it opens a connection takes no other with it.
+#[test]
+fn another_request_opens_the_connection_of_one_that_ends() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let tls =
+        format!("ssl_certificate {}; ssl_certificate_key {};", pair.chain.display(), pair.key.display());
+    let nginx = Nginx::listening("ssl http2", &format!("{tls} return 200 ok;"));
+    let (address, arrivals) = stalling_once(nginx.address());
+    let trust = format!("server_name: localhost, ca: {}", certificates.ca().display());
+    let upstreams = format!(
+        "web: {{servers: [\"{address}\"], protocol: http2, tls: {{{trust}}}, timeouts: {{connect: 600s}}}}"
+    );
+    let keys = "abort_on_close: on, routes: [{path: /here, respond: here}, {path: /, upstream: web}]";
+    let text = document(&[listener(&pair, keys)], &upstreams);
+    let file = Configuration::new(&text.replace("threads: 2", "threads: 1"));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let connect = || Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
+    let request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let mut first = connect();
+    first.send(request).expect("a request");
+    arrivals.recv_timeout(PATIENCE).expect("a connection to the server");
+    let mut second = connect();
+    second.send(request).expect("a request");
+    // The event loop has seen the second request by the time it responds to a third one.
+    assert_eq!(curl(&gateway, &certificates, &[], "/here"), "here");
+    drop(first);
+    assert_eq!(second.response().expect("a response").text(), "ok");
+    assert_eq!(arrivals.try_iter().count(), 1, "a second connection, for the second request");
+}
+
+/// Starts a server that passes connections on to another one, except for the first, which stalls. Returns its address,
+/// and its connections as they arrive.
+fn stalling_once(to: SocketAddr) -> (SocketAddr, mpsc::Receiver<()>) {
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (arrived, arrivals) = mpsc::channel();
+    thread::spawn(move || {
+        let mut stalled = None;
+        for tcp in listener.incoming().map_while(Result::ok) {
+            let _ = arrived.send(());
+            if stalled.is_none() {
+                stalled = Some(tcp);
+                continue;
+            }
+            let server = TcpStream::connect(to).expect("a connection");
+            for (mut from, mut to) in [(&tcp, &server), (&server, &tcp)].map(|(one, other)| {
+                (one.try_clone().expect("a socket"), other.try_clone().expect("a socket"))
+            }) {
+                thread::spawn(move || io::copy(&mut from, &mut to));
+            }
+        }
+    });
+    (address, arrivals)
+}
+
+/// The server has sent more data by the time at which it receives the reset of a canceled download.
+#[test]
+fn canceled_downloads_do_not_end_the_connection_of_others() {
+    const ROUNDS: usize = 3;
+    const EACH: u32 = 90;
+    let (address, seen) = late_server();
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let upstreams = format!("web: {{servers: [\"{address}\"], protocol: http2}}");
+    let text = document(&[listener(&pair, "upstream: web")], &upstreams);
+    let file = Configuration::new(&text.replace("threads: 2", "threads: 1"));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let connector = Connector::new(&certificates);
+    let mut other = Frames::connect(&connector, gateway.address(0), 65_535);
+    other.get(1, "/");
+    other.expect(HEADERS);
+    for round in 1..=ROUNDS {
+        let mut client = Frames::connect(&connector, gateway.address(0), 65_535);
+        streams(EACH).for_each(|stream| client.get(stream, "/"));
+        for _ in streams(EACH) {
+            client.expect(HEADERS);
+        }
+        drop(client);
+        let all = round * EACH as usize;
+        eventually("the server has received all resets", || seen.resets.load(Ordering::Relaxed) == all);
+    }
+    other.get(3, "/");
+    assert_eq!(other.expect(HEADERS).stream, 3);
+    assert_eq!(seen.connections.load(Ordering::Relaxed), 1, "{}", gateway.log());
+}
+
+#[derive(Default)]
+struct Seen {
+    connections: AtomicUsize,
+    resets: AtomicUsize,
+}
+
+/// Starts an HTTP/2 server whose responses have no end, and that sends data of each after its reset.
+fn late_server() -> (SocketAddr, Arc<Seen>) {
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let seen = Arc::<Seen>::default();
+    let shared = Arc::clone(&seen);
+    thread::spawn(move || {
+        for tcp in listener.incoming().map_while(Result::ok) {
+            shared.connections.fetch_add(1, Ordering::Relaxed);
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || respond_without_end(tcp, &shared));
+        }
+    });
+    (address, seen)
+}
+
+fn respond_without_end(mut tcp: TcpStream, seen: &Seen) -> io::Result<()> {
+    const LATE: usize = 10;
+    const SETTINGS: u8 = 4;
+    const OK: &[u8] = &[0x88];
+    tcp.read_exact(&mut [0; 24])?;
+    tcp.write_all(&frame(SETTINGS, 0, 0, &[]))?;
+    loop {
+        let mut head = [0; 9];
+        tcp.read_exact(&mut head)?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        tcp.read_exact(&mut vec![0; length as usize])?;
+        let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+        match (head[3], head[4]) {
+            (HEADERS, _) => tcp.write_all(&frame(HEADERS, END_HEADERS, stream, OK))?,
+            (RST_STREAM, _) => {
+                tcp.write_all(&frame(DATA, 0, stream, b"late").repeat(LATE))?;
+                seen.resets.fetch_add(1, Ordering::Relaxed);
+            }
+            (SETTINGS, 0) => tcp.write_all(&frame(SETTINGS, 1, 0, &[]))?,
+            _ => {}
+        }
+    }
+}
+
+#[test]
 fn downloads_that_are_not_read_stall_no_other() {
     const STALLED: u32 = 40;
     let served = Served::new(Http2Server::allowing(1000));
-    // Requests that arrive together while there is no connection would open one each.
-    served.serves_others();
     let mut client = served.frames(0);
     streams(STALLED).for_each(|stream| client.get(stream, "/stream/16384"));
     // All of them fill their windows.

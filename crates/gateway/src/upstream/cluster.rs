@@ -27,7 +27,7 @@ use quadrille_config::{
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 use tokio::sync::OwnedSemaphorePermit;
@@ -46,6 +46,8 @@ pub(crate) struct Upstream {
     transports: Box<[Option<ClientTls>]>,
     pub(crate) counters: UpstreamCounters,
     times: UpstreamTimes,
+    /// Whether the last HTTP connection to an endpoint uses HTTP/2.
+    pub(super) chose_http2: AtomicBool,
 }
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
@@ -107,6 +109,7 @@ impl Upstream {
             transports,
             counters: UpstreamCounters::default(),
             times: UpstreamTimes::default(),
+            chose_http2: AtomicBool::new(false),
         })
     }
 

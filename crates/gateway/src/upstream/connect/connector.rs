@@ -14,6 +14,7 @@ use quadrille_config::model::UpstreamProtocol;
 use std::{
     io,
     pin::Pin,
+    sync::atomic::Ordering,
     task::{Context, Poll},
 };
 use tokio::{
@@ -91,6 +92,20 @@ impl Upstream {
             UpstreamProtocol::Auto | UpstreamProtocol::Http1 | UpstreamProtocol::OfRequest => Alpn::Http1,
             UpstreamProtocol::Http2 => Alpn::Http2,
         }
+    }
+
+    /// Returns whether a further HTTP connection is expected to use HTTP/2: by configuration, or like the last one.
+    pub(crate) fn is_known_as_http2(&self, server: &Server) -> bool {
+        match self.alpn(server) {
+            Alpn::Http2 => true,
+            Alpn::Both => self.chose_http2.load(Ordering::Relaxed),
+            Alpn::Http1 | Alpn::None => false,
+        }
+    }
+
+    /// Records the protocol of an HTTP connection.
+    pub(crate) fn note_protocol(&self, is_http2: bool) {
+        self.chose_http2.store(is_http2, Ordering::Relaxed);
     }
 
     /// Returns whether an HTTP connection uses HTTP/2.

@@ -40,7 +40,7 @@ use tokio::{
 
 /// Maximum number of concurrent exchanges on a connection: the minimum that servers should allow (RFC 9113 section
 /// 6.5.2).
-const MOST_EXCHANGES: u32 = 100;
+pub(crate) const MOST_EXCHANGES: u32 = 100;
 
 /// Maximum number of request bytes of an exchange that wait for the server.
 const SEND_BUFFER: usize = 64 * 1024;
@@ -95,8 +95,12 @@ impl Http2Connection {
 
     /// Returns whether it has capacity for another exchange.
     pub(crate) fn has_room(&mut self) -> bool {
-        let most = self.sender.current_max_send_streams().min(MOST_EXCHANGES as usize);
-        self.exchanges() < most && !self.is_over()
+        self.exchanges() < self.places() && !self.is_over()
+    }
+
+    /// Returns the maximum number of concurrent exchanges.
+    pub(crate) fn places(&self) -> usize {
+        self.sender.current_max_send_streams().min(MOST_EXCHANGES as usize)
     }
 
     /// Returns the number of exchanges in progress.

@@ -1,4 +1,9 @@
 //! Connection pool of an event loop: idle connections to endpoints for further requests.
+//!
+//! - `opening`, `sharing`: connections to HTTP/2 servers that are being opened, for several requests.
+
+mod opening;
+mod sharing;
 
 use super::{
     balance::server::Server,
@@ -7,7 +12,7 @@ use super::{
     exchange::{
         error::{ExchangeError, Limits},
         http1::{Http1Body, Http1Connection, Place, Shelf},
-        http2::{Http2Body, Http2Connection, Http2Exchange},
+        http2::{Http2Body, Http2Connection, Http2Exchange, MOST_EXCHANGES},
         request_body::RequestBody,
     },
     tls::alpn::Alpn,
@@ -17,6 +22,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, future::Either};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use opening::Openings;
 use quadrille_config::model::ProxyProtocolOut;
 use std::{
     collections::{HashMap, VecDeque},
@@ -65,6 +71,7 @@ struct Peer {
     /// Waiting requests, with the start of their wait.
     waiting: VecDeque<(oneshot::Sender<Box<Http1Connection>>, Instant)>,
     http2: Vec<Http2Connection>,
+    openings: Openings,
 }
 
 /// A connection for one request.
@@ -110,6 +117,9 @@ impl ConnectionPool {
             if let Some(exchange) = self.take(&key) {
                 return Ok(Lease { exchange, reused: true });
             }
+            if upstream.is_known_as_http2(server) {
+                return Box::pin(self.share(key, upstream, server, client)).await;
+            }
             if let Some(freed) = self.queue(&key, upstream.model().pool.get())
                 && let Ok(connection) = freed.await
             {
@@ -129,7 +139,9 @@ impl ConnectionPool {
     ) -> io::Result<Lease> {
         let place = self.place(key.clone(), upstream);
         let stream = upstream.connect(server, client, upstream.alpn(server)).await?;
-        let exchange = if upstream.speaks_http2(server, &stream) {
+        let is_http2 = upstream.speaks_http2(server, &stream);
+        upstream.note_protocol(is_http2);
+        let exchange = if is_http2 {
             let connection = Http2Connection::new(stream).await?;
             let exchange = connection.exchange();
             self.keep(key, upstream, connection);
@@ -180,11 +192,8 @@ impl ConnectionPool {
         loop {
             let mut peers = self.lock();
             let peer = peers.get_mut(key)?;
-            if let Some(connection) =
-                peer.http2.iter_mut().find_map(|connection| connection.has_room().then_some(connection))
-            {
-                connection.used = Instant::now();
-                return Some(Exchange::Http2(connection.exchange()));
+            if let Some(exchange) = peer.take_http2() {
+                return Some(Exchange::Http2(exchange));
             }
             let mut connection = peer.idle.pop()?;
             // Dropping a connection takes the lock again.
@@ -274,7 +283,20 @@ impl Peer {
             open: 0,
             waiting: VecDeque::new(),
             http2: Vec::new(),
+            openings: Openings::default(),
         }
+    }
+
+    /// Returns a place on an HTTP/2 connection.
+    fn take_http2(&mut self) -> Option<Http2Exchange> {
+        let connection = self.http2.iter_mut().find_map(|one| one.has_room().then_some(one))?;
+        connection.used = Instant::now();
+        Some(connection.exchange())
+    }
+
+    /// Returns the number of places on a connection to this HTTP/2 server, as far as it is known.
+    fn places(&self) -> usize {
+        self.http2.last().map_or(MOST_EXCHANGES as usize, Http2Connection::places)
     }
 
     /// Returns whether clients determine the endpoint or its name, or have exclusive connections, so that the number
