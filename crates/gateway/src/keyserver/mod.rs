@@ -1,5 +1,8 @@
 //! A running key server: start, reload of keys, policy and certificates, drain.
+//!
+//! - `in_use`: its certificate, CAs and revocation lists, with their expiry; `unix_socket`: access to its socket.
 
+mod in_use;
 mod unix_socket;
 
 use crate::{
@@ -8,25 +11,24 @@ use crate::{
     listener::socket,
     process::{engine, file_limits, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
+    server::{deadline, expiries::Expiries},
     telemetry::{
-        expiry::{Expiry, ExpiryKind},
         history::History,
         last_reload,
         metrics::{self, EngineMetrics},
-        status::StatusSnapshot,
     },
     tls::{key::remote_key, pem},
 };
-use boring::x509::X509;
+use arc_swap::ArcSwap;
+use in_use::InUse;
 use quadrille_config::{
     Diagnostic,
-    model::{KeyServer, Listen, Source},
+    model::{KeyServer, Listen},
 };
 use quadrille_keyless::{
     ClientTrust,
     server::{Keys, Policy, Server, Threads},
 };
-use quadrille_pem::RevocationLists;
 use quadrille_unix_time::unix_now;
 use serde_json::{Value, json};
 use std::{
@@ -66,6 +68,7 @@ pub fn serve_keys(model: KeyServer, on_ready: impl FnOnce(&KeyServerBound)) -> R
             tokio::select! {
                 _ = signals.hangup.recv() => running.reload("SIGHUP"),
                 () = running.files.changed() => running.reload("a file changed"),
+                () = deadline::reached(running.expiries.next()) => running.expiries.warn(),
                 _ = signals.terminate.recv() => break,
                 _ = signals.interrupt.recv() => break,
             }
@@ -82,6 +85,8 @@ struct Running {
     admin: Arc<Admin>,
     files: Watch,
     sockets: Vec<PathBuf>,
+    in_use: Arc<ArcSwap<InUse>>,
+    expiries: Expiries,
 }
 
 impl Running {
@@ -92,17 +97,19 @@ impl Running {
         let contents = contents(&model);
         let compute_threads = engine::compute_threads(&model.engine).map_err(start_failure)?;
         let server = Server::new(engine.clone(), compute_threads);
-        first_load(&server, &model)?;
+        let in_use = Arc::<ArcSwap<InUse>>::default();
+        first_load(&server, &model, &in_use)?;
         let threads = Arc::new(Threads::start(&server, event_loops(&model)).map_err(start_failure)?);
         let (listeners, sockets) = listen(&model, &threads)?;
         let (shown, of) = (model.clone(), server.clone());
+        let status = Arc::clone(&in_use);
         let admin = Arc::new(Admin {
             prometheus,
             engine,
             admission: None,
             resumption: None,
             role: "keyserver",
-            status: Box::new(StatusSnapshot::default),
+            status: Box::new(move || status.load().status()),
             configuration: Box::new(move || show(&shown, &of.keys())),
             history: History::default(),
             ready: AtomicBool::new(true),
@@ -112,7 +119,9 @@ impl Running {
         let address = admin_endpoint.map(|endpoint| endpoint.address);
         let mut files = Watch::new();
         files.follow(contents);
-        let running = Self { model, server, threads, admin, files, sockets };
+        let mut expiries = Expiries::default();
+        expiries.follow(in_use.load().expiries());
+        let running = Self { model, server, threads, admin, files, sockets, in_use, expiries };
         Ok((running, KeyServerBound { listeners, admin: address }))
     }
 
@@ -122,7 +131,7 @@ impl Running {
         let problems: Vec<Diagnostic> = [
             load_keys(&self.server, &self.model),
             load_policy(&self.server, &self.model),
-            load_tls(&self.server, &self.model),
+            load_tls(&self.server, &self.model, &self.in_use),
         ]
         .into_iter()
         .filter_map(Result::err)
@@ -137,6 +146,7 @@ impl Running {
             keys = self.server.keys().iter().count(),
             "keys, policy and certificates read again"
         );
+        self.expiries.follow(self.in_use.load().expiries());
         self.files.follow(contents);
     }
 
@@ -168,8 +178,8 @@ fn event_loops(model: &KeyServer) -> NonZeroUsize {
 }
 
 /// Loads all parts at start, where every error is fatal.
-fn first_load(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
-    let loads = [load_keys(server, model), load_policy(server, model), load_tls(server, model)];
+fn first_load(server: &Server, model: &KeyServer, in_use: &ArcSwap<InUse>) -> Result<(), Vec<Diagnostic>> {
+    let loads = [load_keys(server, model), load_policy(server, model), load_tls(server, model, in_use)];
     let problems: Vec<Diagnostic> = loads.into_iter().filter_map(Result::err).flatten().collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
@@ -199,29 +209,22 @@ fn load_policy(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>
     Ok(())
 }
 
-fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
+fn load_tls(server: &Server, model: &KeyServer, in_use: &ArcSwap<InUse>) -> Result<(), Vec<Diagnostic>> {
     let Some([certificate, key, ca]) = &model.tls else { return Ok(()) };
     let (credentials, cas) =
         remote_key::read_credentials(certificate, key, ca).map_err(|problem| vec![problem])?;
     let revoked = model.client_crl.as_ref().map(|(crl, place)| pem::read_crl(crl, place)).transpose();
     let revoked = revoked.map_err(|problem| vec![problem])?;
-    warn_of_expired(&ca.0, &cas.0, model.client_crl.as_ref().map(|(crl, _)| crl).zip(revoked.as_ref()));
-    server.set_tls(&credentials, &ClientTrust { cas, revoked }).map_err(|error| {
+    let clients = ClientTrust { cas, revoked };
+    server.set_tls(&credentials, &clients).map_err(|error| {
         let message = format!("BoringSSL does not accept the certificate and key: {error}");
         vec![Diagnostic::new(&certificate.1, message)]
-    })
-}
-
-/// Logs warnings about CA certificates and lists that have expired, for which clients are rejected.
-fn warn_of_expired(ca: &Source, cas: &[X509], revoked: Option<(&Source, &RevocationLists)>) {
-    let cas = Expiry::all(ExpiryKind::Ca, ca, pem::expiries_of_cas(cas));
-    let lists = revoked
-        .map(|(source, lists)| Expiry::all(ExpiryKind::RevocationList, source, lists.next_updates()))
-        .into_iter()
-        .flatten();
-    for expiry in cas.chain(lists).filter(|expiry| expiry.not_after < unix_now()) {
-        tracing::warn!("{expiry}");
-    }
+    })?;
+    let now_in_use = InUse::of(model, &ca.0, &credentials, &clients);
+    let expired = now_in_use.expiries().filter(|(not_after, _)| *not_after < unix_now());
+    expired.for_each(|(_, warning)| tracing::warn!("{warning}"));
+    in_use.store(Arc::new(now_in_use));
+    Ok(())
 }
 
 /// Opens all sockets, and accepts connections on them. Returns their addresses, and the files to remove at the end.

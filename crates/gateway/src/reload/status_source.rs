@@ -81,14 +81,7 @@ impl Served {
 
     /// Returns the expiry times of certificates, CAs and revocation lists, each with a message for the log.
     pub(crate) fn expiries(&self) -> impl Iterator<Item = (i64, String)> {
-        let certificate = |status: &CertificateStatus| {
-            let CertificateStatus { listener, names, key_type, .. } = status;
-            let names = names.join(", ");
-            format!(
-                "the certificate for {names} ({key_type}, listener {listener}) has expired; clients reject it"
-            )
-        };
-        let own = self.certificates.iter().map(move |status| (status.not_after, certificate(status)));
+        let own = self.certificates.iter().map(|status| (status.not_after, status.expired()));
         own.chain(self.expiries.iter().map(|expiry| (expiry.not_after, expiry.to_string())))
     }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 /// Waits until a deadline, or forever without one.
-pub(super) async fn reached(deadline: Option<Instant>) {
+pub(crate) async fn reached(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
         None => std::future::pending().await,

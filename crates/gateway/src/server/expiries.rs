@@ -8,24 +8,24 @@ const LONGEST: i64 = 60;
 
 /// Expiry times to come, the first one last, each with its warning.
 #[derive(Default)]
-pub(super) struct Expiries {
+pub(crate) struct Expiries {
     pending: Vec<(i64, String)>,
     next: Option<Instant>,
 }
 
 impl Expiries {
     /// Replaces all expiry times. Those in the past are ignored.
-    pub(super) fn follow(&mut self, all: impl Iterator<Item = (i64, String)>) {
+    pub(crate) fn follow(&mut self, all: impl Iterator<Item = (i64, String)>) {
         self.replace(all, unix_now());
     }
 
     /// Returns the time at which [`Self::warn`] is due.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.next
     }
 
     /// Logs the warnings that are due.
-    pub(super) fn warn(&mut self) {
+    pub(crate) fn warn(&mut self) {
         for warning in self.expired(unix_now()) {
             tracing::warn!("{warning}");
         }

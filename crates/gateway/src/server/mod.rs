@@ -5,10 +5,10 @@
 //! - `drain`: shutdown; `replacement`, `successor`: replacement by a new process.
 
 mod check;
-mod deadline;
+pub(crate) mod deadline;
 mod drain;
 mod event_loops;
-mod expiries;
+pub(crate) mod expiries;
 mod logs;
 mod replacement;
 mod successor;

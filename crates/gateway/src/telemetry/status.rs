@@ -51,6 +51,15 @@ impl CertificateStatus {
         self.ordered && now > (self.not_after - third) as f64
     }
 
+    /// Returns the message for the log after its expiry.
+    pub(crate) fn expired(&self) -> String {
+        let Self { listener, names, key_type, .. } = self;
+        let names = names.join(", ");
+        format!(
+            "the certificate for {names} ({key_type}, listener {listener}) has expired; clients reject it"
+        )
+    }
+
     /// Formats the labels: listener, first name and key type.
     fn labels(&self) -> String {
         let Self { listener, names, key_type, .. } = self;

@@ -76,7 +76,7 @@ pub(crate) fn read_key(source: &Source, place: &Place) -> Result<Key, Diagnostic
 }
 
 /// Returns the Unix time, or zero for an invalid date, which no certificate should have.
-pub(super) fn unix_time(time: &Asn1TimeRef) -> i64 {
+pub(crate) fn unix_time(time: &Asn1TimeRef) -> i64 {
     const DAY: i64 = 24 * 3600;
     let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
     since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))

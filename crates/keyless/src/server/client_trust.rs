@@ -41,7 +41,8 @@ impl VerifiedClients {
         Ok(Self { store: trust.store()?.build(), trust: trust.clone() })
     }
 
-    /// Verifies the certificates of a client; returns when the first certificate of their chain expires.
+    /// Verifies the certificates of a client; returns when to verify them again, because a certificate of their chain
+    /// or a revocation list has expired.
     ///
     /// # Errors
     /// The reason for which they are not accepted.
@@ -51,7 +52,7 @@ impl VerifiedClients {
             if !context.verify_cert()? {
                 return Ok(Err(context.verify_result().err()));
             }
-            let all = context.chain().into_iter().flatten().map(valid_for);
+            let all = context.chain().into_iter().flatten().map(valid_for).chain(self.lists_valid_for());
             Ok(Ok(all.min().unwrap_or(Duration::ZERO)))
         });
         match verified.map_err(|error| error.to_string())? {
@@ -60,16 +61,29 @@ impl VerifiedClients {
             Err(None) => Err("not accepted".to_owned()),
         }
     }
+
+    /// Returns the time until the next revocation list expires. Whether the client needs that list is decided then.
+    fn lists_valid_for(&self) -> Option<Duration> {
+        let now = unix_now();
+        let updates = self.trust.revoked.as_ref()?.next_updates().into_iter().map(|(_, due)| due);
+        let next = updates.filter(|due| *due > now).min()?;
+        Some(until(next - now))
+    }
 }
 
 /// Returns the time until a certificate expires.
 fn valid_for(certificate: &X509Ref) -> Duration {
-    /// Sufficient for certificates without an end, and small enough to be added to the clock.
-    const LONG: Duration = Duration::from_secs(86_400 * 365);
     let now = Asn1Time::from_unix(unix_now()).ok();
     let left = now.and_then(|now| now.diff(certificate.not_after()).ok());
     let seconds = left.map_or(0, |left| i64::from(left.days) * 86_400 + i64::from(left.secs));
-    // The certificate is valid in the second of its end (RFC 5280 section 4.1.2.5).
+    until(seconds)
+}
+
+/// Returns the time until an end in so many seconds has passed. What ends is valid in the second of its end (RFC 5280
+/// section 4.1.2.5).
+fn until(seconds: i64) -> Duration {
+    /// Sufficient for certificates without an end, and small enough to be added to the clock.
+    const LONG: Duration = Duration::from_secs(86_400 * 365);
     let seconds = u64::try_from(seconds.saturating_add(1)).unwrap_or(0);
     Duration::from_secs(seconds).min(LONG)
 }

@@ -415,9 +415,8 @@ impl Connection {
         loop {
             let unread = !self.session.writer().is_empty();
             let stuck = unread || self.session.unanswered() == 0 && self.session.has_partial_message();
-            let expiry = self.certificates.as_ref().map(|certificates| certificates.expiry);
             let due = self.last_progress + if stuck { STUCK_TIMEOUT } else { self.idle };
-            let due = expiry.map_or(due, |expiry| expiry.min(due));
+            let due = self.certificates.iter().map(|known| known.expiry).fold(due, Instant::min);
             if self.alarm.is_elapsed() || self.alarm.deadline() > due.into() {
                 self.alarm.as_mut().reset(due.into());
             }
@@ -425,8 +424,9 @@ impl Connection {
                 return Ok(());
             }
             let now = Instant::now();
-            if expiry.is_some_and(|expiry| expiry <= now) {
-                return Err(CloseReason::NotAccepted("it has expired".to_owned()));
+            if let Some(certificates) = self.certificates.as_mut().filter(|known| known.expiry <= now) {
+                certificates.verify_again().map_err(CloseReason::NotAccepted)?;
+                continue;
             }
             if due <= now {
                 match (stuck, self.session.unanswered()) {

@@ -35,7 +35,7 @@ pub(super) struct IdentifiedClient {
 pub(super) struct VerifiedCertificates {
     presented: PresentedCertificates,
     clients: Arc<VerifiedClients>,
-    /// End of their validity.
+    /// Time at which they, or a revocation list, expire.
     pub(super) expiry: Instant,
 }
 
@@ -51,9 +51,18 @@ impl VerifiedCertificates {
     pub(super) fn apply_changes(&mut self, shared: &Shared) -> Result<(), String> {
         let tls = shared.tls.load();
         if let Some(tls) = tls.as_ref().as_ref().filter(|tls| !Arc::ptr_eq(&tls.clients, &self.clients)) {
-            self.expiry = tls.clients.verify(&self.presented)?;
             self.clients = Arc::clone(&tls.clients);
+            self.verify_again()?;
         }
+        Ok(())
+    }
+
+    /// Verifies the certificates with the settings that have accepted them.
+    ///
+    /// # Errors
+    /// The reason for which they are not accepted any more.
+    pub(super) fn verify_again(&mut self) -> Result<(), String> {
+        self.expiry = self.clients.verify(&self.presented)?;
         Ok(())
     }
 }

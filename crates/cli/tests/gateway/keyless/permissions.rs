@@ -161,6 +161,31 @@ fn a_connection_ends_with_its_clients_certificate() {
     assert!(is_served(&mut kept), "the other certificate is valid");
 }
 
+/// An expired list says nothing about its certificates any more.
+#[test]
+fn a_connection_ends_with_the_revocation_list_of_its_clients_ca() {
+    let site = Site::new();
+    let (own, pair) = (site.certificates.ca(), site.gateway.clone());
+    let list = site.certificates.path("clients.crl");
+    site.certificates.revoke(&[], &list);
+    let mut server = Server::start(site, &[&own], &["--client-crl", list.to_str().expect("UTF-8")]);
+    let shown = |server: &Server, name: &str| server.server.process.metric(name, &[]);
+    let first = shown(&server, "quadrille_crl_next_update_seconds");
+    assert!(first > 0.0 && shown(&server, "quadrille_ca_not_after_seconds") > 0.0);
+    assert!(shown(&server, "quadrille_certificate_not_after_seconds") > 0.0);
+    // On a slow machine, a list may expire before a connection is served.
+    let idle = ["5", "20", "80"].into_iter().find_map(|seconds| {
+        server.site.certificates.revoke_until(&["-crlsec", seconds], &[], &list);
+        server.server.process.signal("HUP");
+        server.ping(&pair).then(|| connect(&server, &pair))
+    });
+    expect_closed(idle.expect("a connection before the list expires"));
+    eventually("the expired list refuses its clients", || !server.ping(&pair));
+    server.server.process.wait_for_log("has expired; certificates of this CA are rejected");
+    server.site.certificates.revoke(&[], &list);
+    eventually("the new list accepts them", || server.ping(&pair));
+}
+
 /// Writes a certificate for a key that expires after this many seconds.
 fn expiring(ca: &Certificates, pair: &Pair, seconds: i64) {
     let read = |path: &Path| std::fs::read(path).expect("reading");
