@@ -4,7 +4,8 @@
 use crate::{Failure, Inquiry, UnixTime, Validity, signature};
 use der::{Decode, asn1::ObjectIdentifier};
 use x509_ocsp::{
-    CertId, CertStatus, OcspGeneralizedTime, OcspResponse, OcspResponseStatus, ResponseData, SingleResponse,
+    BasicOcspResponse, CertId, CertStatus, OcspGeneralizedTime, OcspResponse, OcspResponseStatus,
+    ResponseData, SingleResponse,
 };
 
 const ID_PKIX_OCSP_BASIC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1.1");
@@ -38,6 +39,20 @@ pub(crate) fn check(response: &[u8], inquiry: &Inquiry, now: UnixTime) -> Result
         CertStatus::Revoked(_) => Ok(Status { is_revoked: true, validity }),
         CertStatus::Unknown(_) => Err(Failure::unusable("it reports the certificate as unknown")),
     }
+}
+
+/// Returns when the first status in a response expires, without verifying it; `None` if none expires.
+///
+/// # Errors
+/// If it is not a response with the status of a certificate.
+pub fn expiry(response: &[u8]) -> Result<Option<UnixTime>, Failure> {
+    let response = OcspResponse::from_der(response)?;
+    let bytes = response
+        .response_bytes
+        .ok_or_else(|| Failure::unusable(format!("its status is `{:?}`", response.response_status)))?;
+    let basic = BasicOcspResponse::from_der(bytes.response.as_bytes())?;
+    let statuses = basic.tbs_response_data.responses.iter();
+    Ok(statuses.filter_map(|single| single.next_update.as_ref().map(unix_time)).min())
 }
 
 /// Compares certificate IDs. Parameters of the hash may be omitted (RFC 5754 section 2).

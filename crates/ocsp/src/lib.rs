@@ -23,6 +23,7 @@ mod schedule;
 mod signature;
 mod staple;
 
+pub use check::expiry;
 pub use error::{Failure, Unaskable};
 pub use inquiry::{Inquiry, must_be_stapled};
 pub use quadrille_unix_time::{UnixTime, unix_now};

@@ -1,15 +1,15 @@
-//! Expiry of certificate revocation lists and CA certificates, which verify peers.
+//! Expiry of certificate revocation lists and CA certificates, which verify peers, and of OCSP responses from files.
 
 use quadrille_config::model::Source;
 use std::fmt;
 
-/// A list or a CA certificate in use.
+/// A list, a CA certificate or an OCSP response in use.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Expiry {
     pub(crate) kind: ExpiryKind,
     /// The file.
     pub(crate) source: String,
-    /// Common name of the list's issuer, or of the CA.
+    /// Common name of the list's issuer, or of the CA; names of the response's certificate.
     pub(crate) name: String,
     /// Expiry time, in Unix time.
     pub(crate) not_after: i64,
@@ -33,6 +33,7 @@ impl Expiry {
 pub(crate) enum ExpiryKind {
     RevocationList,
     Ca,
+    OcspResponse,
 }
 
 /// Writes the message for the log after the expiry.
@@ -50,6 +51,11 @@ impl fmt::Display for Expiry {
                 f,
                 "the CA certificate `{name}` in {source} has expired; certificates that it issued are rejected until it \
                  is replaced"
+            ),
+            ExpiryKind::OcspResponse => write!(
+                f,
+                "the OCSP response for `{name}` in {source} has expired; clients that require one reject the certificate \
+                 until it is replaced"
             ),
         }
     }

@@ -162,7 +162,9 @@ impl<'a> ArtifactBuilder<'a> {
         {
             let key = self.client_key(settings);
             self.now.clients.insert(key, remote.client.clone());
+            self.note_key_servers(settings);
         }
+        self.note_ocsp_file(source, &certificate);
         self.now.certificates.insert(key, Arc::clone(&certificate));
         Ok(certificate)
     }
@@ -189,6 +191,7 @@ impl<'a> ArtifactBuilder<'a> {
     /// Returns the connections to these key servers.
     pub(crate) fn client(&mut self, settings: &Keyless, place: &Place) -> Result<Client, Diagnostic> {
         let key = self.client_key(settings);
+        self.note_key_servers(settings);
         keep(&mut self.now.clients, &self.before.clients, key, || remote_key::client(settings, place))
     }
 

@@ -100,6 +100,7 @@ impl Snapshot {
             awaited: BTreeSet::new(),
             warnings: names.unknown(model).into_iter().chain(memory::warning(&model.memory)).collect(),
         };
+        builder.artifacts.note_named_cas(model);
         let acme = model.acme.as_ref();
         if let Some((acme, on_demand)) = acme.and_then(|acme| Some((acme, acme.on_demand.as_ref()?)))
             && let Some(servers) = &on_demand.keyless

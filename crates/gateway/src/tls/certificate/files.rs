@@ -97,7 +97,7 @@ impl Certificate {
             has_responder: leaf.ocsp_responders().is_ok_and(|responders| !responders.is_empty()),
             not_before: pem::unix_time(leaf.not_before()),
             not_after: pem::unix_time(leaf.not_after()),
-            warnings: warnings(&chain, &key, source),
+            warnings: warnings(&chain, &key, source, ocsp.as_deref()),
             chain,
             key,
             ocsp,
@@ -202,9 +202,18 @@ fn dns_names(leaf: &X509Ref) -> Vec<String> {
     common.and_then(|entry| Some(entry.data().as_utf8().ok()?.to_ascii_lowercase())).into_iter().collect()
 }
 
-fn warnings(chain: &[X509], key: &PrivateKey, source: &CertificateSource) -> Vec<String> {
+fn warnings(
+    chain: &[X509],
+    key: &PrivateKey,
+    source: &CertificateSource,
+    ocsp: Option<&[u8]>,
+) -> Vec<String> {
     let leaf = &chain[0];
     let mut warnings = validity_warnings(leaf, &source.chain);
+    if let (Some(source), Some(Err(failure))) = (&source.ocsp, ocsp.map(quadrille_ocsp::expiry)) {
+        warnings
+            .push(format!("the OCSP response in {source} is stapled, but clients may reject it: {failure}"));
+    }
     warnings.extend(chain_warning(chain, &source.chain));
     if !quadrille_pem::may_sign(leaf) {
         warnings.push(format!(
