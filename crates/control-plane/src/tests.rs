@@ -238,7 +238,7 @@ fn rules_that_the_whole_listener_makes_unenforceable_close_it() {
     }
 }
 
-/// Rules for some of the routes are sent with the routes.
+/// Rules for all routes of a configuration are sent with the routes.
 #[test]
 fn routes_whose_access_rules_are_rejected_close_their_listeners() {
     let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
@@ -247,7 +247,7 @@ fn routes_whose_access_rules_are_rejected_close_their_listeners() {
     assert_eq!(serving(&store), ["a"]);
     let mut guarded = routes("a");
     let rbac = json!({ "@type": "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBACPerRoute" });
-    guarded["virtual_hosts"][0]["typed_per_filter_config"] = json!({ "envoy.filters.http.rbac": rbac });
+    guarded["typed_per_filter_config"] = json!({ "envoy.filters.http.rbac": rbac });
     let diff = store.diff(&update(ResourceType::Routes, &[guarded]));
     assert!(diff.closes("a"), "{:?}", diff.rejections);
     let transition = store.transition(&diff, &BTreeMap::new(), ResourceType::Routes);
@@ -255,10 +255,18 @@ fn routes_whose_access_rules_are_rejected_close_their_listeners() {
     assert_eq!((serving(&store).len(), store.warming_listeners().len()), (0, 1));
 }
 
-/// A route with rules is closed by itself, unless the operator prefers the previous version.
+/// A route or a virtual host with rules is closed by itself, unless the operator prefers the previous version.
 #[test]
 fn a_route_whose_access_rules_are_rejected_is_closed() {
     for policy in [OnRefusedPolicy::Close, OnRefusedPolicy::Keep] {
+        closed_alone(policy, "/virtual_hosts/0/routes/0", "routes[0].typed_per_filter_config");
+        closed_alone(policy, "/virtual_hosts/0", "virtual_hosts[0].typed_per_filter_config");
+    }
+}
+
+/// Adds rules that are rejected to the part of a route configuration at this JSON pointer.
+fn closed_alone(policy: OnRefusedPolicy, part: &str, told: &str) {
+    {
         let trust = Trust { on_refused_policy: policy, ..Trust::default() };
         let mut store = ResourceStore::new(bootstrap_with_ads(), trust);
         commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
@@ -266,22 +274,20 @@ fn a_route_whose_access_rules_are_rejected_is_closed() {
         let mut guarded = routes("a");
         let rbac =
             json!({ "@type": "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBACPerRoute" });
-        guarded["virtual_hosts"][0]["routes"][0]["typed_per_filter_config"] =
-            json!({ "envoy.filters.http.rbac": rbac });
+        let rules = json!({ "envoy.filters.http.rbac": rbac });
+        guarded.pointer_mut(part).unwrap()["typed_per_filter_config"] = rules;
         let refused = update(ResourceType::Routes, &[guarded]);
         let diff = store.diff(&refused);
         assert!(!diff.closes("a"));
         let is_kept = policy == OnRefusedPolicy::Keep;
         assert_eq!((diff.rejections.len(), diff.partial().count()), if is_kept { (1, 0) } else { (0, 1) });
         if is_kept {
-            continue;
+            return;
         }
         commit(&mut store, &refused);
         assert_eq!(serving(&store), ["a"]);
         let again = store.diff(&refused);
-        assert!(
-            again.is_empty() && again.still_partial[0].reason.contains("routes[0].typed_per_filter_config")
-        );
+        assert!(again.is_empty() && again.still_partial[0].reason.contains(told));
         assert_eq!(store.diff(&update(ResourceType::Routes, &[routes("a")])).still_partial, []);
     }
 }

@@ -3,14 +3,13 @@
 
 use super::domains::domains;
 use crate::{
-    decides_access::decides_access,
     reader::{Field, Message, ReadMessage},
     request_condition::{header_matcher, header_matchers, path_match, query_matcher},
     schema,
 };
 use bytes::Bytes;
 use quadrille_config::{
-    Allowance, Diagnostic,
+    Allowance,
     model::{Action, HeaderMatch, HeaderRule, PathMatch, Respond, Route, TextMatch, VirtualHost},
 };
 
@@ -19,7 +18,7 @@ use quadrille_config::{
 pub(super) fn read_or_close<T>(
     field: &Field<'_>,
     read: impl FnOnce() -> Option<T>,
-    closed: impl FnOnce(&Field<'_>, &[Diagnostic]) -> Option<T>,
+    closed: impl FnOnce(&Field<'_>) -> Option<T>,
 ) -> Option<T> {
     if field.is_trusted() {
         return read();
@@ -29,7 +28,7 @@ pub(super) fn read_or_close<T>(
         return found;
     }
     let is_exhausted = field.allowance().is_some_and(Allowance::is_exhausted);
-    let replacement = if is_exhausted { None } else { field.apart(|| closed(field, &mistakes)).0 };
+    let replacement = if is_exhausted { None } else { field.apart(|| closed(field)).0 };
     match replacement {
         Some(part) => {
             field.leave_out(mistakes);
@@ -44,7 +43,7 @@ pub(super) fn read_or_close<T>(
 
 /// Returns a route that matches at least the requests of the one that cannot be served: they must not reach a later
 /// route, which may be less guarded. Conditions that cannot be read are omitted.
-pub(super) fn closed_route(field: &Field<'_>, _: &[Diagnostic]) -> Option<Route> {
+pub(super) fn closed_route(field: &Field<'_>) -> Option<Route> {
     let message = field.message(&schema::ROUTE)?;
     let condition = message.get("match").and_then(|condition| condition.message(&schema::ROUTE_MATCH));
     let all = Route::new(PathMatch::any(), unavailable(), field.place());
@@ -57,12 +56,8 @@ pub(super) fn closed_route(field: &Field<'_>, _: &[Diagnostic]) -> Option<Route>
     Some(Route { path, headers, query, ..named })
 }
 
-/// Returns a virtual host that rejects all requests for these domains; `None` if a mistake concerns access rules,
-/// which closes the listeners.
-pub(super) fn closed_host(field: &Field<'_>, mistakes: &[Diagnostic]) -> Option<VirtualHost> {
-    if mistakes.iter().any(decides_access) {
-        return None;
-    }
+/// Returns a virtual host that rejects all requests for these domains; `None` if its domains cannot be read.
+pub(super) fn closed_host(field: &Field<'_>) -> Option<VirtualHost> {
     let message = field.message(&schema::VIRTUAL_HOST)?;
     let domains = readable(field, || domains(&message))?;
     let route = Route::new(PathMatch::any(), unavailable(), field.place());
