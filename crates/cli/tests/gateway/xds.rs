@@ -5,6 +5,7 @@ mod closed_routes;
 mod control_plane;
 mod over_tls;
 mod snapshot;
+mod warming;
 
 use crate::support::{
     Certificates, Connector, Gateway, Load, Nginx, Pair, eventually, output, ports, serve, throughout,
