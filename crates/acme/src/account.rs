@@ -6,7 +6,7 @@ use instant_acme::{
     Account, AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason, RevocationRequest,
 };
 use quadrille_config::model::{Acme, ExternalAccount};
-use std::{io, path::Path};
+use std::path::Path;
 use zeroize::Zeroizing;
 
 /// Returns the stored account, or creates one.
@@ -89,10 +89,8 @@ pub(crate) fn credentials(file: &Path) -> Result<Option<AccountCredentials>, Acm
 pub(crate) fn external_key(external: &ExternalAccount) -> Result<ExternalAccountKey, String> {
     let (file, _) = &external.key_file;
     let unusable = |problem: &str| format!("{}: {problem}", file.display());
-    let text = std::fs::read(file).map(Zeroizing::new).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => unusable("the file does not exist"),
-        _ => unusable(&error.to_string()),
-    })?;
+    let text = files::read_as_given(file).map_err(|error| unusable(&error.to_string()))?;
+    let text = text.ok_or_else(|| unusable("the file does not exist"))?;
     let text = std::str::from_utf8(text.trim_ascii()).unwrap_or_default().trim_end_matches('=');
     let key = Base64UrlUnpadded::decode_vec(text).map(Zeroizing::new);
     let key = key.map_err(|_| unusable("not a base64url-encoded key"))?;

@@ -4,20 +4,20 @@ use crate::{
     AcmeError,
     account::{credentials, external_key},
     dns_hook, files,
-    https::certificates,
 };
 use quadrille_config::{
     Diagnostic,
     model::{Acme, Place},
 };
+use quadrille_pem::read_certificates;
 use std::path::{Path, PathBuf};
 
 /// Reads the files that the settings name, as orders do, and returns the problems that would make orders fail.
 pub fn check(acme: &Acme) -> Vec<Diagnostic> {
     let asked = acme.on_demand.as_ref().and_then(|on_demand| on_demand.ca_file.as_ref());
     let checks = [
-        problem(acme.ca_file.as_ref(), |file| certificates(file).map(drop)),
-        problem(asked, |file| certificates(file).map(drop)),
+        problem(acme.ca_file.as_ref(), |file| read_certificates(file).map(drop)),
+        problem(asked, |file| read_certificates(file).map(drop)),
         problem(acme.dns_hook.as_ref(), dns_hook::check),
         account(acme),
     ];

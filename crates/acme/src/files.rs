@@ -51,10 +51,15 @@ impl StateDirectory {
 
 /// Reads a file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, AcmeError> {
+    read_as_given(path).map_err(|error| AcmeError::file("read", path, &error))
+}
+
+/// Reads a file outside of `acme.state`; `None` if it does not exist.
+pub(crate) fn read_as_given(path: &Path) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
     match fs::read(path) {
         Ok(content) => Ok(Some(Zeroizing::new(content))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(AcmeError::file("read", path, &error)),
+        Err(error) => Err(error),
     }
 }
 

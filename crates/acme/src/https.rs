@@ -6,7 +6,7 @@ use crate::{
 };
 use boring::{
     ssl::{SslConnector, SslMethod, SslVersion},
-    x509::{X509, store::X509StoreBuilder},
+    x509::store::X509StoreBuilder,
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, header};
@@ -91,23 +91,13 @@ pub(crate) fn connector(ca: Option<&Path>, key: &str) -> Result<SslConnector, Ac
     builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
     quadrille_signature_algorithms::verify_all_servers(&mut builder)?;
     if let Some(file) = ca {
-        let cas = certificates(file).map_err(|problem| AcmeError::File(format!("`{key}` {problem}")))?;
+        let cas = quadrille_pem::read_certificates(file)
+            .map_err(|problem| AcmeError::File(format!("`{key}` {problem}")))?;
         let mut store = X509StoreBuilder::new()?;
         cas.iter().try_for_each(|ca| store.add_cert(ca))?;
         builder.set_cert_store_builder(store);
     }
     Ok(builder.build())
-}
-
-/// Reads the certificates of trusted CAs; an error names the file.
-pub(crate) fn certificates(file: &Path) -> Result<Vec<X509>, String> {
-    let unusable = |problem: String| format!("{}: {problem}", file.display());
-    let pem = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
-    let cas = quadrille_pem::certificates(&pem).map_err(|damage| unusable(damage.to_string()))?;
-    if cas.is_empty() {
-        return Err(unusable("no PEM certificates".to_owned()));
-    }
-    Ok(cas)
 }
 
 impl HttpClient for Https {

@@ -4,6 +4,7 @@ use super::block::{Damage, blocks};
 use boring::x509::{X509, X509Ref};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
+use std::{fmt, fs, path::Path};
 
 /// Labels of a certificate: RFC 7468 section 5.1, and an old one.
 const LABELS: [&str; 2] = ["CERTIFICATE", "X509 CERTIFICATE"];
@@ -37,6 +38,17 @@ pub fn certificates(text: &[u8]) -> Result<Vec<X509>, Damage> {
         }
     }
     blocks.into_iter().filter(is_certificate).map(read).collect()
+}
+
+/// Reads a file of certificates, such as those of trusted CAs.
+///
+/// # Errors
+/// Names the file: it cannot be read, is damaged, or has no certificate.
+pub fn read_certificates(file: &Path) -> Result<Vec<X509>, String> {
+    let unusable = |problem: &dyn fmt::Display| format!("{}: {problem}", file.display());
+    let pem = fs::read(file).map_err(|error| unusable(&error))?;
+    let found = certificates(&pem).map_err(|damage| unusable(&damage))?;
+    if found.is_empty() { Err(unusable(&"no PEM certificates")) } else { Ok(found) }
 }
 
 /// Returns whether the key usage of a certificate allows signatures, which handshakes need (RFC 8446 section 4.4.2.2).

@@ -83,11 +83,9 @@ async fn tls(
 
 /// Reads the certificates of the CAs that are trusted in place of the system's.
 fn trusted(ca: &Path) -> Result<X509StoreBuilder, FleetError> {
-    let failed = |error: &dyn std::fmt::Display| unreachable(format!("{}: {error}", ca.display()));
-    let pem = std::fs::read(ca).map_err(|error| failed(&error))?;
     let mut store = X509StoreBuilder::new().map_err(unreachable)?;
-    for certificate in quadrille_pem::certificates(&pem).map_err(|damage| failed(&damage))? {
-        store.add_cert(&certificate).map_err(|error| failed(&error))?;
+    for certificate in quadrille_pem::read_certificates(ca).map_err(unreachable)? {
+        store.add_cert(&certificate).map_err(unreachable)?;
     }
     Ok(store)
 }
