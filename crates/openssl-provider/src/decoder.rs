@@ -30,6 +30,8 @@ const LONGEST: usize = 64 * 1024;
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const LABEL: &str = "QUADRILLE KEY-----";
+/// UTF-8 byte order mark, which some editors write at the start of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 macro_rules! functions {
     ($decode:ident) => {
@@ -149,18 +151,19 @@ unsafe fn read_block(core: &Core, bio: *mut c_void) -> Result<Option<String>, Fa
     let mut ours = None;
     // SAFETY: the caller's promise.
     while let Some(line) = unsafe { core.line(bio) } {
-        let line = line.trim_end();
+        let line = line.trim_start_matches(BYTE_ORDER_MARK).trim_end();
         match (&mut ours, line.strip_prefix(BEGIN)) {
             (None, Some(LABEL)) => ours = Some(String::new()),
             (None, Some(_)) => ours = None,
             (None, None) if line.starts_with(END) => return Ok(None),
-            (Some(text), None) if line.starts_with(END) => return decode(text).map(Some),
+            (Some(text), None) if line.strip_prefix(END) == Some(LABEL) => return decode(text).map(Some),
+            (Some(_), None) if line.starts_with(END) => return Err(malformed()),
             (Some(text), None) => text.push_str(line),
             (None, None) => {}
             (Some(_), Some(_)) => return Err(malformed()),
         }
     }
-    Ok(None)
+    if ours.is_some() { Err(malformed()) } else { Ok(None) }
 }
 
 fn decode(text: &str) -> Result<String, Failure> {

@@ -3,17 +3,45 @@
 use crate::support::{Site, module, quadrille};
 use base64ct::{Base64, Encoding};
 
-/// Returns whether nginx's OpenSSL signs with such a block, and its output.
-fn load(site: &Site, uri: &str) -> (bool, String) {
+/// Returns a block for a key.
+fn block(uri: &str) -> String {
     let text = Base64::encode_string(uri.as_bytes());
     let lines = text.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line).into_owned() + "\n");
     let lines: String = lines.collect();
-    let block = format!("-----BEGIN QUADRILLE KEY-----\n{lines}-----END QUADRILLE KEY-----\n");
-    site.write("uploaded.pem", &block);
+    format!("-----BEGIN QUADRILLE KEY-----\n{lines}-----END QUADRILLE KEY-----\n")
+}
+
+/// Returns whether nginx's OpenSSL signs with the key of such a block, and its output.
+fn load(site: &Site, uri: &str) -> (bool, String) {
+    load_file(site, &block(uri))
+}
+
+fn load_file(site: &Site, text: &str) -> (bool, String) {
+    site.write("uploaded.pem", text);
     let mut command = site.plain(&quadrille().display().to_string());
     command.args(["provider", "check", "nginx", "--key", "uploaded.pem", "--pem-keys", "."]);
     let output = command.arg("--module").arg(module()).output().expect("quadrille");
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn byte_order_marks_are_skipped_and_damage_is_an_error() {
+    let site = Site::new();
+    site.certificate("rsa", "rsa:2048");
+    let block = block(&format!("quadrille:file:{}", site.path_text("rsa.key")));
+    for text in [format!("\u{feff}{block}"), format!("text\n\u{feff}{block}")] {
+        let (signs, said) = load_file(&site, &text);
+        assert!(signs, "{text}: {said}");
+    }
+    let cut = block.split("-----END").next().expect("the beginning");
+    for damaged in [
+        cut.to_owned(),
+        block.replace("END QUADRILLE", "END OTHER"),
+        block.replace("BEGIN QUADRILLE KEY-----\n", "BEGIN QUADRILLE KEY-----\n!"),
+    ] {
+        let (signs, said) = load_file(&site, &damaged);
+        assert!(!signs && said.contains("QUADRILLE KEY block is damaged"), "{damaged}: {said}");
+    }
 }
 
 #[test]
