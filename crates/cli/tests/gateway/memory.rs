@@ -107,7 +107,7 @@ impl Served {
         }
     }
 
-    /// Waits until memory is no longer scarce, and checks that large requests are served again.
+    /// Waits for the end of all stages, and checks that large requests are served again.
     #[track_caller]
     fn recovers(&self, large: &Path) {
         self.gateway.wait_for_metric("quadrille_memory_stage", &[], |stage| stage == 0.0);

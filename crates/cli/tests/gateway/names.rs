@@ -145,7 +145,7 @@ fn an_unresolved_name_is_a_warning_if_other_endpoints_exist() {
     let file = site.configuration("", &other);
     let (good, said) = output(quadrille("check").arg(file.path()));
     assert!(good && said.contains("cannot resolve other.quadrille.example"), "{said}");
-    assert!(said.contains("there is no such name") && said.contains(".yaml:"), "{said}");
+    assert!(said.contains("the name does not exist") && said.contains(".yaml:"), "{said}");
     let mut gateway = Gateway::with_config(&file.path(), 1);
     gateway.wait_for_log("cannot resolve other.quadrille.example");
     assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");

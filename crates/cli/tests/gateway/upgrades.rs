@@ -13,7 +13,7 @@ use std::{
 };
 
 /// Starts a server that switches to the offered protocol, and then returns the request, in lower case, and echoes. It
-/// responds with 200 and the request if there is no offer.
+/// responds with 200 and the request to a request without an offer.
 fn switching_server() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");

@@ -34,7 +34,7 @@ pub(super) enum Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::NoSuchName => "there is no such name",
+            Self::NoSuchName => "the name does not exist",
             Self::NoAddress => "the name has no address",
             Self::Other(reason) => reason,
         })
