@@ -7,6 +7,8 @@ use std::{fs, path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
 use clap::Parser;
+// Replaces the allocator of the C library, whose locks are held by threads that do not run.
+use libmimalloc_sys as _;
 use quadrille_bench_handshakes::{
     machine::Machine,
     pin::pin_to,

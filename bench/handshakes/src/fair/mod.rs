@@ -8,11 +8,12 @@
 //! ```
 //!
 //! Each pair of a server and a misbehaviour starts with a fresh process. The clients and the origin share the clients'
-//! core; the well-behaved client runs at a higher priority.
+//! core; the well-behaved client and its part of the origin run at a higher priority.
 
 mod http2;
 mod misbehaviour;
 mod origin;
+mod priority;
 mod tls;
 mod well_behaved;
 
@@ -46,6 +47,8 @@ const BUILD_UP: Duration = Duration::from_secs(1);
 /// Time after the misbehaviour within which memory should be as before.
 const RECOVERY: Duration = Duration::from_secs(3);
 const SAMPLING: Duration = Duration::from_millis(50);
+/// Resident memory of the server at which the misbehaviour ends, so that the machine goes on.
+const MOST_MEMORY_KIB: u64 = 4 << 20;
 
 /// Results of one server beside one misbehaviour.
 #[derive(Clone, Debug, Serialize)]
@@ -87,7 +90,7 @@ pub fn measure(
 ) -> Result<Row> {
     contestant.version.clone().map_err(|reason| anyhow!(reason))?;
     let server = stage.start(contestant, scenario)?;
-    let client = WellBehaved { address: server.address };
+    let mut client = WellBehaved::open(server.address)?;
     // The first requests open connections to the origin.
     client.run(time / 4)?;
     let alone = client.run(time)?;
@@ -113,11 +116,14 @@ pub fn measure(
     })
 }
 
-/// Returns the maximum of the resident memory until `stop`.
+/// Returns the maximum of the resident memory until `stop`, which it sets at [`MOST_MEMORY_KIB`].
 fn peak(server: Pid, stop: &AtomicBool) -> u64 {
     let mut most = 0;
     while !stop.load(Ordering::Relaxed) {
         most = most.max(resident(server).unwrap_or_default());
+        if most >= MOST_MEMORY_KIB {
+            stop.store(true, Ordering::Relaxed);
+        }
         thread::sleep(SAMPLING);
     }
     most
@@ -135,9 +141,15 @@ impl Latency {
     }
 }
 
+impl fmt::Display for Latency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1}, {:.1}", self.p50_ms, self.p99_ms)
+    }
+}
+
 impl Row {
     /// Head of the table whose lines are rows.
-    pub const HEAD: &'static str = "| misbehaving clients | server | p99 alone, ms | p99 beside, ms | ratio | failed | memory MiB: before, peak, after | closed |\n|---|---|---|---|---|---|---|---|";
+    pub const HEAD: &'static str = "| misbehaving clients | server | p50, p99 alone, ms | p50, p99 beside, ms | ratio of p99 | failed | memory MiB: before, peak, after | closed |\n|---|---|---|---|---|---|---|---|";
 }
 
 impl fmt::Display for Row {
@@ -145,11 +157,11 @@ impl fmt::Display for Row {
         let [before, peak, after] = self.memory_kib.map(|kib| kib / 1024);
         write!(
             f,
-            "| {} | {} | {:.1} | {:.1} | {:.1} | {} of {} | {before}, {peak}, {after} | {} |",
+            "| {} | {} | {} | {} | {:.1} | {} of {} | {before}, {peak}, {after} | {} |",
             self.misbehaviour,
             self.server,
-            self.alone.p99_ms,
-            self.beside.p99_ms,
+            self.alone,
+            self.beside,
             self.beside.p99_ms / self.alone.p99_ms,
             self.beside.failed,
             self.beside.requests,

@@ -1,4 +1,5 @@
-//! The origin behind the servers: reads each request to its end, and then responds. A thread serves a connection.
+//! The origin behind the servers: reads each request to its end, and then responds. A thread serves a connection; for
+//! requests of the well-behaved client it runs at its priority.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -6,9 +7,15 @@ use std::{
     thread,
 };
 
+use nix::sys::socket::{Backlog, listen};
+
+use super::priority::{lower_priority, raise_priority};
+
 /// Length of the response to `/large`.
 const LARGE: usize = 64 << 20;
 const SMALL: usize = 1_400;
+/// Number of connections that wait to be accepted.
+const BACKLOG: i32 = 4096;
 const STACK: usize = 128 << 10;
 
 /// A running origin. It serves until the process ends.
@@ -23,7 +30,11 @@ impl Origin {
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
+        // `bind` has set a backlog of 128, which a thousand uploads at once exceed.
+        listen(&listener, Backlog::new(BACKLOG)?)?;
         thread::spawn(move || {
+            // The threads of connections inherit it.
+            raise_priority();
             for connection in listener.incoming().map_while(Result::ok) {
                 // Without a thread the connection is closed, which the server reports.
                 let _ = thread::Builder::new().stack_size(STACK).spawn(move || serve(&connection));
@@ -35,10 +46,16 @@ impl Origin {
 
 fn serve(connection: &TcpStream) -> Option<()> {
     let mut reader = BufReader::new(connection);
+    let mut has_priority = true;
     loop {
-        let request = Request::read(&mut reader)?;
+        let request = Request::read(&mut reader, |is_well_behaved| {
+            if has_priority != is_well_behaved {
+                has_priority = is_well_behaved;
+                if is_well_behaved { raise_priority() } else { lower_priority() }
+            }
+        })?;
         let length = if request.is_large { LARGE } else { SMALL };
-        let mut writer = connection;
+        let mut writer = io::BufWriter::new(connection);
         write!(writer, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").ok()?;
         let piece = [b'x'; 16 << 10];
         let mut left = length;
@@ -47,6 +64,7 @@ fn serve(connection: &TcpStream) -> Option<()> {
             writer.write_all(&piece[..count]).ok()?;
             left -= count;
         }
+        writer.flush().ok()?;
     }
 }
 
@@ -55,9 +73,10 @@ struct Request {
 }
 
 impl Request {
-    /// Reads a request with its body.
-    fn read(reader: &mut impl BufRead) -> Option<Self> {
+    /// Reads a request with its body. Calls `begins` before the body, with whether it is the well-behaved client's.
+    fn read(reader: &mut impl BufRead, begins: impl FnOnce(bool)) -> Option<Self> {
         let first = line(reader)?;
+        begins(first.contains(" /well-behaved"));
         let (mut length, mut is_chunked) = (0, false);
         loop {
             let field = line(reader)?.to_ascii_lowercase();
@@ -105,8 +124,8 @@ mod tests {
         let sized = "GET /large HTTP/1.1\r\nContent-Length: 2\r\n\r\nxy";
         let both = [chunked, sized].concat();
         let mut reader = both.as_bytes();
-        assert!(!Request::read(&mut reader).unwrap().is_large);
-        assert!(Request::read(&mut reader).unwrap().is_large);
-        assert!(Request::read(&mut reader).is_none());
+        assert!(!Request::read(&mut reader, |_| ()).unwrap().is_large);
+        assert!(Request::read(&mut reader, |_| ()).unwrap().is_large);
+        assert!(Request::read(&mut reader, |_| ()).is_none());
     }
 }

@@ -11,7 +11,10 @@ use anyhow::{Result, anyhow};
 use boring::ssl::SslStream;
 use hdrhistogram::Histogram;
 
-use super::tls::{receive, send, tcp, tls};
+use super::{
+    priority::raise_priority,
+    tls::{receive, send, tcp, tls},
+};
 
 /// Requests per second on all connections together.
 const RATE: f64 = 200.0;
@@ -20,12 +23,17 @@ const CONNECTIONS: u32 = 8;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Address in a network of its own.
 const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 10, 0, 1);
-const REQUEST: &[u8] = b"GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const REQUEST: &[u8] = b"GET /well-behaved HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// Client of one server.
-#[derive(Clone, Copy, Debug)]
+/// Client of one server, with its open connections.
 pub(super) struct WellBehaved {
-    pub(super) address: SocketAddr,
+    connections: Vec<Connection>,
+}
+
+struct Connection {
+    address: SocketAddr,
+    /// `None` after a failure, until the next request.
+    open: Option<SslStream<TcpStream>>,
 }
 
 /// Results of the client.
@@ -37,15 +45,22 @@ pub(super) struct Seen {
 }
 
 impl WellBehaved {
+    /// Opens all connections.
+    pub(super) fn open(address: SocketAddr) -> io::Result<Self> {
+        let open = |_| Ok(Connection { address, open: Some(connect(address)?) });
+        Ok(Self { connections: (0..CONNECTIONS).map(open).collect::<io::Result<_>>()? })
+    }
+
     /// Makes requests for `time`.
-    pub(super) fn run(self, time: Duration) -> Result<Seen> {
+    pub(super) fn run(&mut self, time: Duration) -> Result<Seen> {
         let start = Instant::now();
         let parts = thread::scope(|scope| {
-            let all: Vec<_> = (0..CONNECTIONS)
-                .map(|number| {
+            let all: Vec<_> = (0..)
+                .zip(&mut self.connections)
+                .map(|(number, connection)| {
                     scope.spawn(move || {
                         raise_priority();
-                        self.connection(number, start, time)
+                        connection.run(number, start, time)
                     })
                 })
                 .collect();
@@ -60,19 +75,20 @@ impl WellBehaved {
         }
         Ok(seen)
     }
+}
 
-    /// Makes the requests of one connection, each when it is due or when the previous one has ended.
-    fn connection(self, number: u32, start: Instant, time: Duration) -> Result<Seen> {
+impl Connection {
+    /// Makes the requests of this connection, each when it is due or when the previous one has ended.
+    fn run(&mut self, number: u32, start: Instant, time: Duration) -> Result<Seen> {
         let interval = Duration::from_secs_f64(f64::from(CONNECTIONS) / RATE);
         let mut due = start + interval * number / CONNECTIONS;
         let mut seen = Seen { latency_us: Histogram::new(3)?, failed: 0 };
-        let mut open = None;
         while due < start + time {
             thread::sleep(due.saturating_duration_since(Instant::now()));
-            match self.request(&mut open) {
+            match self.request() {
                 Ok(()) => seen.latency_us.record(due.elapsed().as_micros() as u64)?,
                 Err(_) => {
-                    open = None;
+                    self.open = None;
                     seen.failed += 1;
                 }
             }
@@ -81,15 +97,19 @@ impl WellBehaved {
         Ok(seen)
     }
 
-    fn request(self, open: &mut Option<SslStream<TcpStream>>) -> io::Result<()> {
+    fn request(&mut self) -> io::Result<()> {
         let until = Until::after(PATIENCE);
-        if open.is_none() {
-            *open = Some(tls(tcp(SOURCE, self.address)?, "http/1.1")?);
+        if self.open.is_none() {
+            self.open = Some(connect(self.address)?);
         }
-        let Some(stream) = open else { return Err(io::ErrorKind::NotConnected.into()) };
+        let Some(stream) = &mut self.open else { return Err(io::ErrorKind::NotConnected.into()) };
         send(stream, REQUEST, || until.is_over())?;
         read_response(stream, until)
     }
+}
+
+fn connect(address: SocketAddr) -> io::Result<SslStream<TcpStream>> {
+    tls(tcp(SOURCE, address)?, "http/1.1")
 }
 
 /// Reads a response with status 200 and a Content-Length to its end.
@@ -113,13 +133,6 @@ fn read_response(stream: &mut impl Read, until: Until) -> io::Result<()> {
             return Ok(());
         }
     }
-}
-
-/// Raises the scheduling priority of this thread: its latency must not include that of the misbehaving clients on the
-/// same core. Without the privilege it does.
-fn raise_priority() {
-    const NICENESS: i32 = -15;
-    let _ = rustix::process::setpriority_process(None, NICENESS);
 }
 
 /// Counts down to a time, for loops that check a condition on the way.
