@@ -7,9 +7,12 @@ use std::{
     thread,
 };
 
-use nix::sys::socket::{Backlog, listen};
+use nix::sys::socket::{Backlog, listen, setsockopt, sockopt::SndBuf};
 
-use super::priority::{lower_priority, raise_priority};
+use super::{
+    priority::{lower_priority, raise_priority},
+    tls::KERNEL_BUFFER,
+};
 
 /// Length of the response to `/large`.
 const LARGE: usize = 64 << 20;
@@ -32,6 +35,8 @@ impl Origin {
         let address = listener.local_addr()?;
         // `bind` has set a backlog of 128, which a thousand uploads at once exceed.
         listen(&listener, Backlog::new(BACKLOG)?)?;
+        // Accepted sockets inherit it. The memory of these ends would be another machine's, and is limited here.
+        setsockopt(&listener, SndBuf, &KERNEL_BUFFER)?;
         thread::spawn(move || {
             // The threads of connections inherit it.
             raise_priority();
