@@ -4,7 +4,7 @@ use super::{
     Admission, Cost, PendingOperation, Refusal,
     controller::{Admitted, Arrival, Door, Work},
     network,
-    step_queue::StepQueue,
+    step_queue::{Given, Precedence, StepQueue},
 };
 use quadrille_engine::{KeyType, Priority};
 use std::{
@@ -18,7 +18,7 @@ use std::{
 
 /// Interval between measurements of an event loop's delay.
 const MEASURED_EVERY: Duration = Duration::from_millis(10);
-/// Delay from which on unknown clients take steps.
+/// Delay from which on handshakes take steps.
 const BUSY: Duration = Duration::from_millis(2);
 
 /// Admission state of an event loop.
@@ -27,7 +27,7 @@ pub(crate) struct LoopAdmission {
     index: usize,
     /// Time of the last delay measurement, in nanoseconds since the epoch of [`Admission`].
     measured: AtomicU64,
-    /// Whether unknown clients take steps.
+    /// Whether handshakes take steps.
     busy: AtomicBool,
     steps: StepQueue,
 }
@@ -75,7 +75,7 @@ impl LoopAdmission {
             tokio::task::yield_now().await;
             let now = this.admission.now();
             let delay = now.saturating_sub(began);
-            this.busy.store(delay >= BUSY || !this.steps.is_empty(), Ordering::Relaxed);
+            this.busy.store(delay >= BUSY || !this.steps.has_no_handshakes(), Ordering::Relaxed);
             this.admission.state().controller.ran(this.index, delay, now);
         }));
     }
@@ -138,9 +138,20 @@ impl LoopAdmission {
         Arc::new(Visit { event_loop, client, accepted, deadline, decision, reconsidered, computing })
     }
 
-    /// Records that an unknown client has waited this long for its step.
-    pub(super) fn ran_behind(&self, delay: Duration, now: Duration) {
-        self.admission.state().controller.ran_behind(self.index, delay, now);
+    /// Records how long the handshakes that got steps have waited.
+    pub(super) fn ran(&self, given: Given) {
+        let Given { first, others } = given;
+        if first.is_none() && others.is_none() {
+            return;
+        }
+        let now = self.now();
+        let mut state = self.admission.state();
+        if let Some(since) = first {
+            state.controller.ran(self.index, now.saturating_sub(since), now);
+        }
+        if let Some(since) = others {
+            state.controller.ran_behind(self.index, now.saturating_sub(since), now);
+        }
     }
 
     pub(super) fn steps(&self) -> &StepQueue {
@@ -195,19 +206,20 @@ impl Visit {
         self.reconsidered.get().copied().or_else(|| Some(self.decision.get()?.outcome))
     }
 
-    /// Returns whether the handshake runs without waiting for steps: the event loop is not busy, the client is known,
-    /// it resumes a session, or it was rejected and is about to end.
-    pub(super) fn goes_first(&self) -> bool {
+    /// Returns with which precedence the handshake waits for a step. `None` if it runs without: the event loop is not
+    /// busy, or it was rejected and is about to end. Known clients and those that resume have precedence.
+    pub(super) fn yields(&self) -> Option<Precedence> {
         let admission = self.admission();
         let busy = self.event_loop.busy.load(Ordering::Relaxed) || admission.is_overloaded();
         if self.deadline.is_none() || !busy {
-            return true;
+            return None;
         }
-        match self.outcome() {
+        let first = match self.outcome() {
             Some(Ok(admitted)) => admitted.first,
-            Some(Err(_)) => true,
+            Some(Err(_)) => return None,
             None => admission.state().controller.goes_first(self.client, admission.now()),
-        }
+        };
+        Some(if first { Precedence::First } else { Precedence::Other })
     }
 
     /// Returns the reason for the rejection, if it was rejected.

@@ -10,7 +10,8 @@
 //! - `blocklist`: networks whose connections the kernel drops; `network`: the prefix that counts as one client.
 //! - `event_loop`, `engine_watch`: the interfaces to the rest of the gateway and to the engine.
 //! - `places`: bounded places for connections, fair by network.
-//! - `step_queue`, `yielding`: on a busy event loop, handshakes of unknown clients run after all other tasks.
+//! - `step_queue`: steps that tasks take after all others on their event loop. `yielding`: handshakes on a busy event
+//!   loop. `transfers`: connections that transfer much data.
 
 mod backlog;
 mod blocklist;
@@ -25,12 +26,14 @@ mod shares;
 #[cfg(test)]
 mod simulation;
 mod step_queue;
+mod transfers;
 mod yielding;
 
 pub(crate) use controller::Refusal;
 pub(crate) use engine_watch::EngineWatch;
 pub(crate) use loop_admission::{LoopAdmission, Visit};
 pub(crate) use places::{Holder, Place, Places};
+pub(crate) use transfers::Transfers;
 pub(crate) use yielding::{Yielding, run_yielding};
 
 use crate::telemetry::metrics;

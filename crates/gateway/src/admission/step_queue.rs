@@ -1,11 +1,13 @@
-//! Queue of the handshakes that take steps on an event loop, after all other tasks.
+//! Queue of the tasks that take steps on an event loop, after all other tasks: handshakes, and connections that
+//! transfer much data.
 
 use futures_util::task::AtomicWaker;
 use std::{
-    collections::VecDeque,
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, Waker},
     time::Duration,
@@ -15,14 +17,41 @@ use std::{
 /// wait for them.
 const TOGETHER: usize = 8;
 
-/// Handshakes waiting for a step on one event loop.
+/// Number of transfers that get a step together with handshakes, so that these do not take most of the CPU time.
+const TRANSFERS_BESIDE_HANDSHAKES: usize = 4;
+
+/// Tasks waiting for a step on one event loop.
 #[derive(Default)]
 pub(super) struct StepQueue {
-    waiting: Mutex<VecDeque<Waiting>>,
+    waiting: Mutex<Queues>,
     /// Waker of the task that gives steps.
     giver: AtomicWaker,
     /// Whether a handshake that goes first has submitted a private-key operation since the last step.
     compute_first: AtomicBool,
+    /// Number of steps that transfers got.
+    transferred: AtomicU64,
+}
+
+#[derive(Default)]
+struct Queues {
+    first: VecDeque<Waiting>,
+    others: VecDeque<Waiting>,
+    /// The one whose last step was the longest ago is next.
+    transfers: BinaryHeap<Reverse<Transfer>>,
+}
+
+/// Precedence of a handshake among those that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Precedence {
+    First,
+    Other,
+}
+
+/// Time since which the last handshake that got a step has waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Given {
+    pub(super) first: Option<Duration>,
+    pub(super) others: Option<Duration>,
 }
 
 struct Waiting {
@@ -31,7 +60,12 @@ struct Waiting {
     since: Duration,
 }
 
-/// A handshake's place in the queue. When the handshake is dropped, its place is skipped.
+struct Transfer {
+    place: Arc<Place>,
+    last_step: u64,
+}
+
+/// A task's place in the queue. When the task is dropped, its place is skipped.
 #[derive(Default)]
 pub(super) struct Place {
     waker: AtomicWaker,
@@ -44,38 +78,82 @@ impl Place {
     pub(super) fn take_step(&self) -> bool {
         self.may_step.swap(false, Ordering::AcqRel)
     }
+
+    /// Registers the waker; returns whether the place is not queued yet.
+    fn begins_to_wait(&self, waker: &Waker) -> bool {
+        self.waker.register(waker);
+        !self.waits.swap(true, Ordering::AcqRel)
+    }
+
+    /// Gives it a step. Returns false if its task was dropped.
+    fn give(self: &Arc<Self>) -> bool {
+        self.may_step.store(true, Ordering::Release);
+        self.waits.store(false, Ordering::Release);
+        self.waker.wake();
+        Arc::strong_count(self) > 1
+    }
 }
 
 impl StepQueue {
-    /// Queues this place since `now`, unless it is queued already; its task is woken when it has a step.
-    pub(super) fn wait(&self, place: &Arc<Place>, waker: &Waker, now: Duration) {
-        place.waker.register(waker);
-        if !place.waits.swap(true, Ordering::AcqRel) {
-            self.waiting().push_back(Waiting { place: Arc::clone(place), since: now });
+    /// Queues a handshake's place since `now`, unless it is queued already; its task is woken when it has a step.
+    pub(super) fn wait(&self, place: &Arc<Place>, precedence: Precedence, waker: &Waker, now: Duration) {
+        if place.begins_to_wait(waker) {
+            let waiting = Waiting { place: Arc::clone(place), since: now };
+            match precedence {
+                Precedence::First => self.queues().first.push_back(waiting),
+                Precedence::Other => self.queues().others.push_back(waiting),
+            }
             self.giver.wake();
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting().is_empty()
+    /// Queues the place of a connection whose last step had the number `last_step`.
+    pub(super) fn wait_to_transfer(&self, place: &Arc<Place>, last_step: u64, waker: &Waker) {
+        if place.begins_to_wait(waker) {
+            self.queues().transfers.push(Reverse(Transfer { place: Arc::clone(place), last_step }));
+            self.giver.wake();
+        }
     }
 
-    /// Becomes ready when a handshake waits.
+    /// Returns the number of steps that transfers got so far.
+    pub(super) fn transferred(&self) -> u64 {
+        self.transferred.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of transfers that wait.
+    pub(super) fn waiting_transfers(&self) -> usize {
+        self.queues().transfers.len()
+    }
+
+    /// Returns whether no handshake waits.
+    pub(super) fn has_no_handshakes(&self) -> bool {
+        let queues = self.queues();
+        queues.first.is_empty() && queues.others.is_empty()
+    }
+
+    /// Becomes ready when a task waits.
     pub(super) fn poll_waiting(&self, context: &mut Context<'_>) -> Poll<()> {
         self.giver.register(context.waker());
-        if self.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+        let queues = self.queues();
+        let is_empty = queues.first.is_empty() && queues.others.is_empty() && queues.transfers.is_empty();
+        if is_empty { Poll::Pending } else { Poll::Ready(()) }
     }
 
-    /// Gives a step to the first [`TOGETHER`] places; returns since when the last of them has waited.
-    pub(super) fn give(&self) -> Option<Duration> {
-        let mut last = None;
-        for Waiting { place, since } in std::iter::from_fn(|| self.next()).take(TOGETHER) {
-            place.may_step.store(true, Ordering::Release);
-            place.waits.store(false, Ordering::Release);
-            place.waker.wake();
-            last = Some(since);
+    /// Gives steps to [`TOGETHER`] handshakes, among them at least one without precedence, and to the next transfers.
+    pub(super) fn give(&self) -> Given {
+        let mut queues = self.queues();
+        let (first, count) = give_to(&mut queues.first, TOGETHER);
+        let (others, more) = give_to(&mut queues.others, (TOGETHER - count).max(1));
+        let mut transfers = if count + more > 0 { TRANSFERS_BESIDE_HANDSHAKES } else { 1 };
+        while transfers > 0
+            && let Some(Reverse(Transfer { place, .. })) = queues.transfers.pop()
+        {
+            if place.give() {
+                transfers -= 1;
+                self.transferred.fetch_add(1, Ordering::Relaxed);
+            }
         }
-        last
+        Given { first, others }
     }
 
     /// Records that a handshake that goes first has submitted a private-key operation.
@@ -91,21 +169,45 @@ impl StepQueue {
         }
     }
 
-    /// Returns the next place whose handshake was not dropped.
-    fn next(&self) -> Option<Waiting> {
-        let mut waiting = self.waiting();
-        loop {
-            let next = waiting.pop_front()?;
-            if Arc::strong_count(&next.place) > 1 {
-                return Some(next);
-            }
-        }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
+    fn queues(&self) -> MutexGuard<'_, Queues> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Gives steps to up to `most` places whose handshakes were not dropped; returns since when the last of them has
+/// waited, and their number.
+fn give_to(queue: &mut VecDeque<Waiting>, most: usize) -> (Option<Duration>, usize) {
+    let (mut last, mut count) = (None, 0);
+    while count < most
+        && let Some(Waiting { place, since }) = queue.pop_front()
+    {
+        if place.give() {
+            last = Some(since);
+            count += 1;
+        }
+    }
+    (last, count)
+}
+
+impl Ord for Transfer {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.last_step.cmp(&other.last_step)
+    }
+}
+
+impl PartialOrd for Transfer {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Transfer {
+    fn eq(&self, other: &Self) -> bool {
+        self.last_step == other.last_step
+    }
+}
+
+impl Eq for Transfer {}
 
 #[cfg(test)]
 mod tests {
@@ -115,34 +217,85 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
+    fn places(count: usize) -> Vec<Arc<Place>> {
+        (0..count).map(|_| Arc::default()).collect()
+    }
+
+    fn with_step(places: &[Arc<Place>]) -> usize {
+        places.iter().filter(|place| place.take_step()).count()
+    }
+
     #[test]
     fn steps_are_taken_in_order_some_at_a_time() {
-        let steps = StepQueue::default();
-        let places: Vec<Arc<Place>> = (0..20).map(|_| Arc::default()).collect();
+        let (steps, places) = (StepQueue::default(), places(20));
+        let wait = |place, time| steps.wait(place, Precedence::Other, Waker::noop(), at(time));
         for (time, place) in places.iter().enumerate() {
-            steps.wait(place, Waker::noop(), at(time as u64));
+            wait(place, time as u64);
         }
         // A task that is woken for another reason neither loses its place nor gets another.
-        steps.wait(&places[0], Waker::noop(), at(50));
-        let with_step =
-            |from: usize, to: usize| places[from..to].iter().filter(|place| place.take_step()).count();
+        wait(&places[0], 50);
         for (last, from, to) in [(7, 0, 8), (15, 8, 16), (19, 16, 20)] {
-            assert_eq!(steps.give(), Some(at(last)));
-            assert_eq!((with_step(from, to), with_step(0, 20)), (to - from, 0));
+            assert_eq!(steps.give(), Given { first: None, others: Some(at(last)) });
+            assert_eq!((with_step(&places[from..to]), with_step(&places)), (to - from, 0));
         }
-        assert_eq!((steps.give(), steps.is_empty()), (None, true));
-        steps.wait(&places[0], Waker::noop(), at(60));
-        assert_eq!((steps.give(), with_step(0, 20)), (Some(at(60)), 1));
+        assert_eq!((steps.give(), steps.has_no_handshakes()), (Given::default(), true));
+        wait(&places[0], 60);
+        assert_eq!((steps.give().others, with_step(&places)), (Some(at(60)), 1));
+    }
+
+    #[test]
+    fn precedence_leaves_a_step_to_the_others() {
+        let (steps, first, others) = (StepQueue::default(), places(10), places(10));
+        for (one, other) in first.iter().zip(&others) {
+            steps.wait(other, Precedence::Other, Waker::noop(), at(1));
+            steps.wait(one, Precedence::First, Waker::noop(), at(2));
+        }
+        assert_eq!(steps.give(), Given { first: Some(at(2)), others: Some(at(1)) });
+        assert_eq!((with_step(&first), with_step(&others)), (8, 1));
+        steps.give();
+        assert_eq!((with_step(&first), with_step(&others)), (2, 6));
     }
 
     #[test]
     fn a_dropped_handshake_takes_no_step() {
         let steps = StepQueue::default();
         for _ in 0..100 {
-            steps.wait(&Arc::default(), Waker::noop(), at(0));
+            steps.wait(&Arc::default(), Precedence::Other, Waker::noop(), at(0));
+            steps.wait_to_transfer(&Arc::default(), 0, Waker::noop());
         }
-        let place = Arc::default();
-        steps.wait(&place, Waker::noop(), at(1));
-        assert_eq!((steps.give(), place.take_step()), (Some(at(1)), true));
+        let places = places(2);
+        steps.wait(&places[0], Precedence::Other, Waker::noop(), at(1));
+        steps.wait_to_transfer(&places[1], 1, Waker::noop());
+        assert_eq!((steps.give().others, with_step(&places)), (Some(at(1)), 2));
+    }
+
+    #[test]
+    fn the_transfer_whose_last_step_was_the_longest_ago_is_next() {
+        let (steps, places) = (StepQueue::default(), places(3));
+        for (place, last_step) in places.iter().zip([7, 3, 5]) {
+            steps.wait_to_transfer(place, last_step, Waker::noop());
+        }
+        for (index, number) in [(1, 1), (2, 2), (0, 3)] {
+            steps.give();
+            assert_eq!(
+                (places[index].take_step(), with_step(&places), steps.transferred()),
+                (true, 0, number)
+            );
+        }
+    }
+
+    #[test]
+    fn handshakes_do_not_take_most_of_the_steps() {
+        let (steps, transfers, handshakes) = (StepQueue::default(), places(6), places(8));
+        for place in &transfers {
+            steps.wait_to_transfer(place, 0, Waker::noop());
+        }
+        for place in &handshakes {
+            steps.wait(place, Precedence::First, Waker::noop(), at(0));
+        }
+        steps.give();
+        assert_eq!((with_step(&transfers), with_step(&handshakes)), (4, 8));
+        steps.give();
+        assert_eq!(with_step(&transfers), 1);
     }
 }

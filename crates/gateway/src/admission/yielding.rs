@@ -1,8 +1,8 @@
-//! Scheduling of handshakes on a busy event loop: those of unknown clients yield to all other tasks.
+//! Scheduling of handshakes on a busy event loop: they yield to all other tasks, and unknown clients to known ones.
 //!
-//! Tokio polls in FIFO order. With many unknown clients ready at any time, a known client, or a request on an open
-//! connection, would wait for all of them at each of its steps. An unknown client therefore takes a step only when it
-//! has a step. Several get a step together, after all ready tasks, and after the kernel was polled for more.
+//! Tokio polls in FIFO order. With many handshakes ready at any time, a request on an open connection would wait for
+//! all of them at each of its steps. A handshake therefore advances only when it has a step. Several get a step
+//! together, after all ready tasks, and after the kernel was polled for more.
 
 use super::{
     loop_admission::{LoopAdmission, Visit},
@@ -32,12 +32,14 @@ impl<F: Future + Unpin> Future for Yielding<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.visit.goes_first() || self.place.take_step() {
-            return Pin::new(&mut self.handshake).poll(context);
+        if let Some(precedence) = self.visit.yields()
+            && !self.place.take_step()
+        {
+            let event_loop = self.visit.event_loop();
+            event_loop.steps().wait(&self.place, precedence, context.waker(), event_loop.now());
+            return Poll::Pending;
         }
-        let event_loop = self.visit.event_loop();
-        event_loop.steps().wait(&self.place, context.waker(), event_loop.now());
-        Poll::Pending
+        Pin::new(&mut self.handshake).poll(context)
     }
 }
 
@@ -49,10 +51,7 @@ pub(crate) async fn run_yielding(event_loop: Arc<LoopAdmission>) {
         // Runs after all ready tasks, and those that the kernel has events for.
         tokio::task::yield_now().await;
         steps.yield_to_compute();
-        let now = event_loop.now();
-        if let Some(since) = steps.give() {
-            event_loop.ran_behind(now.saturating_sub(since), now);
-        }
+        event_loop.ran(steps.give());
     }
 }
 

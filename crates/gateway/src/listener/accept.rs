@@ -14,7 +14,7 @@ use super::{
     serve::{self, Worker},
 };
 use crate::{
-    admission::{Holder, Place, Yielding},
+    admission::{Holder, Place, Transfers, Yielding},
     connection::Connection,
     memory::{self, Stage},
     process::file_limits,
@@ -190,7 +190,10 @@ fn spawn(
         };
         let began = Instant::now();
         let newcomer = Newcomer { peer, redirection, began };
-        let Some(matched) = match_filter_chain(tcp, &active, &listener, &newcomer).await else { return };
+        let transport = Transport::accepted(tcp, Transfers::new(&worker.admission));
+        let Some(matched) = match_filter_chain(transport, &active, &listener, &newcomer).await else {
+            return;
+        };
         let MatchedConnection { chain, config, protocols, transport, addresses } = matched;
         let Addresses { client, local, .. } = addresses;
         // A proxy may have announced another client.
@@ -255,12 +258,11 @@ struct MatchedConnection {
 
 /// Reads as much as is needed to determine the filter chain.
 async fn match_filter_chain(
-    tcp: TcpStream,
+    mut transport: Transport,
     active: &Arc<ActiveListener>,
     listener: &ListenerConfig,
     newcomer: &Newcomer,
 ) -> Option<MatchedConnection> {
-    let mut transport = Transport::new(tcp);
     let looked = find_filter_chain(&mut transport, active, listener, newcomer).await;
     match looked {
         Ok((chain, protocols, addresses)) => {

@@ -7,7 +7,7 @@
 //! BoringSSL flushes after each flight of a handshake and after a fatal alert. Tickets and responses to a KeyUpdate
 //! are sent with the following flight or application data; close_notify is followed by a shutdown.
 
-use crate::connection::PooledBuffer;
+use crate::{admission::Transfers, connection::PooledBuffer};
 use socket2::SockRef;
 use std::{
     future::poll_fn,
@@ -27,6 +27,12 @@ use tokio::{
 /// than a record, so that records are collected.
 const DIRECT: usize = 32 * 1024;
 
+/// Number of bytes that the kernel takes before it sends them (`TCP_NOTSENT_LOWAT`), on each of many connections that
+/// transfer at the same time. By default, it takes up to 4 MiB for a client that does not read, and a few hundred of
+/// these exhaust the memory of TCP for all connections of the machine. For a few connections, the limit costs more CPU
+/// time than it saves.
+const NOT_SENT: u32 = 512 * 1024;
+
 /// Time limit for sending the last bytes of a connection after a shutdown.
 const LAST_BYTES: Duration = Duration::from_secs(30);
 
@@ -39,11 +45,24 @@ pub(crate) struct Transport {
     unsent: PooledBuffer,
     /// Number of bytes that the kernel has accepted.
     sent: u64,
+    /// Share in the transfers of the event loop; `None` for connections to servers, whose data goes to clients.
+    transfers: Option<Transfers>,
 }
 
 impl Transport {
     pub(crate) fn new(tcp: TcpStream) -> Self {
-        Self { tcp: Arc::new(tcp), ahead: PooledBuffer::default(), unsent: PooledBuffer::default(), sent: 0 }
+        Self {
+            tcp: Arc::new(tcp),
+            ahead: PooledBuffer::default(),
+            unsent: PooledBuffer::default(),
+            sent: 0,
+            transfers: None,
+        }
+    }
+
+    /// Creates the transport of an accepted connection, which takes turns with the others of its event loop.
+    pub(crate) fn accepted(tcp: TcpStream, transfers: Transfers) -> Self {
+        Self { transfers: Some(transfers), ..Self::new(tcp) }
     }
 
     pub(crate) fn tcp(&self) -> &Arc<TcpStream> {
@@ -77,12 +96,38 @@ impl Transport {
         self.ahead.consume(count);
     }
 
+    /// Ready if the connection may transfer now.
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(transfers) = &mut self.transfers else { return Poll::Ready(()) };
+        let polled = transfers.poll_allowed(context);
+        if polled.is_pending() && transfers.becomes_one_of_many() {
+            // If it fails, the kernel holds more.
+            let _ = SockRef::from(&*self.tcp).set_tcp_notsent_lowat(NOT_SENT);
+        }
+        polled
+    }
+
+    fn count(&mut self, bytes: usize) {
+        if let Some(transfers) = &mut self.transfers {
+            transfers.count(bytes);
+        }
+    }
+
     fn poll_read_ahead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let Self { tcp, ahead, .. } = self;
         ahead.fill(usize::MAX, |room| {
             ready!(poll_receive(tcp, context, room))?;
             Poll::Ready(Ok(room.filled().len()))
         })
+    }
+
+    /// Sends what was written: a reader that waits for a response has written everything, flushed or not. An error is
+    /// returned by the next write.
+    fn poll_before_waiting(&mut self) -> Poll<io::Result<()>> {
+        if !self.unsent.is_empty() {
+            let _ = self.send_unsent();
+        }
+        Poll::Pending
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
@@ -164,21 +209,24 @@ impl AsyncRead for Transport {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.poll_turn(context).is_pending() {
+            return self.poll_before_waiting();
+        }
+        let before = out.filled().len();
         if self.waiting().is_empty() {
             let polled = match out.remaining() {
                 DIRECT.. => poll_receive(&self.tcp, context, out),
                 _ => self.poll_read_ahead(context).map_ok(drop),
             };
-            // A reader that waits for a response has written everything, flushed or not. An error is returned by the
-            // next write.
-            if polled.is_pending() && !self.unsent.is_empty() {
-                let _ = self.send_unsent();
+            if polled.is_pending() {
+                return self.poll_before_waiting();
             }
             ready!(polled)?;
         }
         let count = self.waiting().len().min(out.remaining());
         out.put_slice(&self.waiting()[..count]);
         self.consume(count);
+        self.count(out.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
@@ -192,10 +240,16 @@ impl AsyncWrite for Transport {
         if self.unsent.room() < bytes.len() {
             ready!(self.poll_send_all(context))?;
         }
-        if self.unsent.is_empty() && bytes.len() >= DIRECT {
-            return self.poll_send(context, bytes);
+        // What is collected is sent before, so that a turn does not end with a small write.
+        if self.unsent.is_empty() {
+            ready!(self.poll_turn(context));
         }
-        Poll::Ready(Ok(self.unsent.put(bytes)))
+        let count = match self.unsent.is_empty() && bytes.len() >= DIRECT {
+            true => ready!(self.poll_send(context, bytes))?,
+            false => self.unsent.put(bytes),
+        };
+        self.count(count);
+        Poll::Ready(Ok(count))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -218,7 +272,8 @@ impl AsyncWrite for Transport {
 }
 
 async fn send_last_bytes(tcp: Arc<TcpStream>, rest: PooledBuffer) {
-    let mut transport = Transport { tcp, ahead: PooledBuffer::default(), unsent: rest, sent: 0 };
+    let mut transport =
+        Transport { tcp, ahead: PooledBuffer::default(), unsent: rest, sent: 0, transfers: None };
     let all = poll_fn(|context| transport.poll_send_all(context));
     if let Ok(Ok(())) = tokio::time::timeout(LAST_BYTES, all).await {
         let _ = SockRef::from(&*transport.tcp).shutdown(Shutdown::Write);
