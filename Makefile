@@ -167,8 +167,8 @@ compare-http3: build ## Compare HTTP/3 with Envoy
 overload: build ## Load this and other servers with four times their capacity
 	bench/compare.sh --overload 60 --keys rsa4096,rsa2048 $(ARGS)
 
-fair: build ## Measure a well-behaved client beside 25 kinds of misbehaving ones, for this and other servers
-	bench/compare.sh --fair 4 --servers quadrille,nginx,haproxy,envoy $(ARGS)
+fair: build ## Measure a well-behaved client beside 36 kinds of misbehaving ones, for this and other servers; an hour
+	bench/compare.sh --fair 2 --origin http1,http2 --filters off,on --servers quadrille,nginx,haproxy,envoy $(ARGS)
 
 docs: claim ## Build a searchable book of the pages, and the code reference
 	@scripts/install-packages.sh build

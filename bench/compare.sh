@@ -8,7 +8,7 @@
 #   bench/compare.sh --bulk                    downloads alone
 #   bench/compare.sh --provider                nginx and HAProxy with and without this project's OpenSSL provider
 #   bench/compare.sh --overload 60             four times each server's capacity, for 60 seconds each
-#   bench/compare.sh --fair 4                  a well-behaved client beside 25 kinds of misbehaving ones, for 4 seconds each
+#   bench/compare.sh --fair 4                  a well-behaved client beside 36 kinds of misbehaving ones, for 4 seconds each
 #   bench/compare.sh --http3                   HTTP/3: handshakes, requests and downloads compared with Envoy
 #   bench/compare.sh --one-queue               batch size of private-key operations with TCP and QUIC clients
 #   bench/compare.sh --cross-check             full handshakes, with h2load and our own generator

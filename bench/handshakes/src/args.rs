@@ -2,10 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use quadrille_bench_handshakes::{
     contestants::Contestant,
-    rival::Rival,
+    rival::{Protocol, Rival},
     rounds::Plan,
     scenario::{KeyKind, Resumption},
 };
@@ -51,6 +51,15 @@ pub(crate) struct Args {
     /// Measure a well-behaved client beside misbehaving ones instead, for this many seconds each.
     #[arg(long, value_name = "SECONDS", group = "what", value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(crate) fair: Option<u64>,
+
+    /// Protocols of the origin behind the servers, with --fair; servers that forward over HTTP/1.1 only are left out of
+    /// HTTP/2.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "http1")]
+    pub(crate) origin: Vec<Protocol>,
+
+    /// Servers without external authorization, retries, a mirror and compression, with these, or both; with --fair.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off")]
+    pub(crate) filters: Vec<Filters>,
 
     /// Misbehaving clients to measure, by a part of their name [default: all].
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -165,6 +174,13 @@ pub(crate) struct Args {
     /// Path of the JSON output.
     #[arg(long, default_value = "bench/out")]
     pub(crate) out: PathBuf,
+}
+
+/// Whether servers run with filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Filters {
+    Off,
+    On,
 }
 
 impl Args {

@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::{
     certificate::CertificateFiles,
-    rival::{Provider, Rival, Setup},
+    rival::{Behind, Provider, Rival, Setup},
     scenario::Scenario,
     server::{Server, free_address},
     upstream::Upstream,
@@ -51,6 +51,8 @@ pub struct Stage<'a> {
     pub all_pass_on: bool,
     /// Another server that all servers forward to.
     pub origin: Option<SocketAddr>,
+    /// Forwarding of requests to it.
+    pub behind: Behind,
     /// Number of worker processes, for servers that have workers.
     pub workers: usize,
     /// Whether servers serve HTTP/3 too.
@@ -62,7 +64,7 @@ pub struct Stage<'a> {
 impl Stage<'_> {
     /// Starts one server, and waits until it completes a handshake of `scenario`.
     pub fn start(&self, contestant: &Contestant, scenario: &Scenario) -> Result<Server> {
-        let Self { cores, certificate, connections, directory, workers, http3, provider, .. } = *self;
+        let Self { cores, certificate, connections, directory, behind, workers, http3, provider, .. } = *self;
         let behind_all =
             self.upstream.filter(|_| self.all_pass_on).map(|upstream| upstream.address).or(self.origin);
         let setup = Setup {
@@ -75,6 +77,7 @@ impl Stage<'_> {
             directory,
             resumption: scenario.resumption,
             upstream: behind_all.or_else(|| Upstream::for_job(self.upstream, contestant.rival)),
+            behind,
             workers,
             http3,
             provider,

@@ -17,7 +17,7 @@ use quadrille_bench_handshakes::{
     report::{
         self, CrossCheck, HandshakeRow, IdleRow, ProviderRows, latency_table, provider_rows, provider_table,
     },
-    rival::{Job, Provider, Rival},
+    rival::{Behind, Job, Provider, Rival},
     scenario::{KeyKind, Resumption, Scenario},
     upstream::Upstream,
 };
@@ -278,6 +278,7 @@ impl<'a> Laboratory<'a> {
             upstream: self.upstream.as_ref(),
             all_pass_on,
             origin: None,
+            behind: Behind::default(),
             workers: 1,
             http3: false,
             provider: None,

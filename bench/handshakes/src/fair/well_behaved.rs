@@ -1,4 +1,4 @@
-//! The well-behaved client: small requests at a fixed rate on kept connections.
+//! The well-behaved client: small requests on kept connections, at a fixed rate or a fixed number of them.
 
 use std::{
     io::{self, Read},
@@ -19,11 +19,22 @@ use super::{
 /// Requests per second on all connections together.
 const RATE: f64 = 200.0;
 const CONNECTIONS: u32 = 8;
-/// Time after which a request has failed.
+/// Time after which a request has failed, at the fixed rate.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Time after which a request has failed where requests are counted, on a busy machine.
+const LONG_PATIENCE: Duration = Duration::from_secs(120);
 /// Address in a network of its own.
 const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 10, 0, 1);
 const REQUEST: &[u8] = b"GET /well-behaved HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/// Number of requests of a run.
+#[derive(Clone, Copy)]
+pub(super) enum Amount {
+    /// Requests at the fixed rate for this time.
+    Time(Duration),
+    /// This number on each connection, one after another.
+    Requests(u32),
+}
 
 /// Client of one server, with its open connections.
 pub(super) struct WellBehaved {
@@ -51,16 +62,19 @@ impl WellBehaved {
         Ok(Self { connections: (0..CONNECTIONS).map(open).collect::<io::Result<_>>()? })
     }
 
-    /// Makes requests for `time`.
-    pub(super) fn run(&mut self, time: Duration) -> Result<Seen> {
+    /// Makes requests on all connections at once.
+    pub(super) fn run(&mut self, amount: Amount) -> Result<Seen> {
         let start = Instant::now();
         let parts = thread::scope(|scope| {
             let all: Vec<_> = (0..)
                 .zip(&mut self.connections)
                 .map(|(number, connection)| {
-                    scope.spawn(move || {
-                        raise_priority();
-                        connection.run(number, start, time)
+                    scope.spawn(move || match amount {
+                        Amount::Time(time) => {
+                            raise_priority();
+                            connection.run_for(number, start, time)
+                        }
+                        Amount::Requests(count) => connection.run_count(count),
                     })
                 })
                 .collect();
@@ -79,26 +93,41 @@ impl WellBehaved {
 
 impl Connection {
     /// Makes the requests of this connection, each when it is due or when the previous one has ended.
-    fn run(&mut self, number: u32, start: Instant, time: Duration) -> Result<Seen> {
+    fn run_for(&mut self, number: u32, start: Instant, time: Duration) -> Result<Seen> {
         let interval = Duration::from_secs_f64(f64::from(CONNECTIONS) / RATE);
         let mut due = start + interval * number / CONNECTIONS;
         let mut seen = Seen { latency_us: Histogram::new(3)?, failed: 0 };
         while due < start + time {
             thread::sleep(due.saturating_duration_since(Instant::now()));
-            match self.request() {
-                Ok(()) => seen.latency_us.record(due.elapsed().as_micros() as u64)?,
-                Err(_) => {
-                    self.open = None;
-                    seen.failed += 1;
-                }
-            }
+            self.record(due, PATIENCE, &mut seen)?;
             due += interval;
         }
         Ok(seen)
     }
 
-    fn request(&mut self) -> io::Result<()> {
-        let until = Until::after(PATIENCE);
+    /// Makes this number of requests, one after another.
+    fn run_count(&mut self, count: u32) -> Result<Seen> {
+        let mut seen = Seen { latency_us: Histogram::new(3)?, failed: 0 };
+        for _ in 0..count {
+            self.record(Instant::now(), LONG_PATIENCE, &mut seen)?;
+        }
+        Ok(seen)
+    }
+
+    /// Makes a request that was due at `due`, and records its latency or its failure.
+    fn record(&mut self, due: Instant, patience: Duration, seen: &mut Seen) -> Result<()> {
+        match self.request(patience) {
+            Ok(()) => seen.latency_us.record(due.elapsed().as_micros() as u64)?,
+            Err(_) => {
+                self.open = None;
+                seen.failed += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, patience: Duration) -> io::Result<()> {
+        let until = Until::after(patience);
         if self.open.is_none() {
             self.open = Some(connect(self.address)?);
         }

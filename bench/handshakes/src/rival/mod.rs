@@ -3,6 +3,7 @@
 //! Each server has one worker, the same key, no log, and otherwise its own defaults. The configuration files are in
 //! `bench/handshakes/rivals`.
 
+mod envoy;
 mod keyless;
 mod provider;
 mod quadrille;
@@ -22,7 +23,7 @@ use anyhow::{Result, ensure};
 use self::template::configuration;
 pub use self::{
     server::{Job, Rival},
-    setup::{Beside, Provider, Setup},
+    setup::{Behind, Beside, Filters, Protocol, Provider, Setup},
 };
 use crate::scenario::Resumption;
 
@@ -34,6 +35,7 @@ impl Rival {
             self.job() == Job::Answer || setup.upstream.is_some(),
             "it needs an upstream to forward bytes to"
         );
+        ensure!(self.forwards(&setup.behind), "it is not configured to forward like this");
         Ok(match self {
             Self::Nginx => {
                 let parameters = include_str!("../../rivals/ffdhe2048.pem");
@@ -50,12 +52,13 @@ impl Rival {
                 let file = configuration(self, setup, "hitch.conf", include_str!("../../rivals/hitch.conf"))?;
                 vec!["--config".into(), file]
             }
-            Self::Envoy => {
-                let file = configuration(self, setup, "envoy.yaml", include_str!("../../rivals/envoy.yaml"))?;
-                let mut arguments: Vec<OsString> = vec!["-c".into(), file];
-                let flags = ["--concurrency", "1", "--disable-hot-restart", "--log-level", "error"];
-                arguments.extend(flags.map(OsString::from));
-                arguments
+            Self::Envoy => envoy_arguments(self, setup)?,
+            // This project's gateway runs with Envoy's configuration file and arguments.
+            Self::Quadrille if setup.behind.filters.is_some() => envoy_arguments(self, setup)?,
+            Self::Quadrille if setup.behind.origin == Protocol::Http2 => {
+                let template = include_str!("../../rivals/quadrille.yaml");
+                let file = configuration(self, setup, "quadrille.yaml", template)?;
+                vec!["serve".into(), "--config".into(), file]
             }
             Self::Quadrille => quadrille::arguments(setup, "http", &[]),
             Self::QuadrilleTcp => quadrille::arguments(setup, "tcp", &[]),
@@ -110,4 +113,11 @@ impl Rival {
             Self::Quadrille | Self::QuadrilleTcp | Self::Keyless => "bin/quadrille".into(),
         }
     }
+}
+
+/// Returns Envoy's arguments for one worker. Writes its configuration file.
+fn envoy_arguments(rival: Rival, setup: &Setup<'_>) -> Result<Vec<OsString>> {
+    let file = configuration(rival, setup, "envoy.yaml", include_str!("../../rivals/envoy.yaml"))?;
+    let flags = ["--concurrency", "1", "--disable-hot-restart", "--log-level", "error"];
+    Ok(["-c".into(), file].into_iter().chain(flags.map(OsString::from)).collect())
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use clap::ValueEnum;
 
+use super::setup::{Behind, Protocol};
+
 /// A server that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Rival {
@@ -79,6 +81,17 @@ impl Rival {
     /// Returns whether it supports HTTP/3, in the build used here.
     pub fn has_http3(self) -> bool {
         matches!(self, Self::Envoy | Self::Quadrille)
+    }
+
+    /// Returns whether it is configured here to forward requests like this.
+    pub fn forwards(self, behind: &Behind) -> bool {
+        match (behind.origin, behind.filters) {
+            (Protocol::Http1, None) => true,
+            (_, Some(_)) => matches!(self, Self::Envoy | Self::Quadrille),
+            (Protocol::Http2, None) => {
+                matches!(self, Self::Haproxy | Self::HaproxyAwsLc | Self::Envoy | Self::Quadrille)
+            }
+        }
     }
 
     /// Returns its job.

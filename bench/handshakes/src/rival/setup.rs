@@ -2,9 +2,13 @@
 
 use std::{
     ffi::OsString,
+    fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
+
+use clap::ValueEnum;
+use serde::Serialize;
 
 use crate::{certificate::CertificateFiles, scenario::Resumption};
 use quadrille_profile::load::TlsVersion;
@@ -30,12 +34,52 @@ pub struct Setup<'a> {
     pub resumption: Resumption,
     /// The plain HTTP upstream; without one the server itself responds with `ok`.
     pub upstream: Option<SocketAddr>,
+    /// Forwarding of requests to the upstream.
+    pub behind: Behind,
     /// Number of worker processes, for servers that have workers.
     pub workers: usize,
     /// Whether it serves HTTP/3 too; for servers that support it.
     pub http3: bool,
     /// Provider that its OpenSSL loads, for servers on OpenSSL.
     pub provider: Option<&'a Provider>,
+}
+
+/// Forwarding of requests; by default over HTTP/1.1, without filters.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behind {
+    /// Protocol of the upstream.
+    pub origin: Protocol,
+    /// External authorization, retries, a mirror and compression.
+    pub filters: Option<Filters>,
+}
+
+/// Protocol of an upstream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2 with prior knowledge, in plain text.
+    Http2,
+}
+
+/// Servers that the filters need, over HTTP/1.1.
+#[derive(Clone, Copy, Debug)]
+pub struct Filters {
+    /// Authorization server.
+    pub authorization: SocketAddr,
+    /// Server that receives a copy of each request.
+    pub mirror: SocketAddr,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http1 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+        })
+    }
 }
 
 /// A second process that a server needs.

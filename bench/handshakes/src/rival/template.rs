@@ -11,9 +11,10 @@ use anyhow::{Context, Result};
 use nix::unistd::Uid;
 
 use super::{
+    envoy,
     provider::stand_in,
     server::{Job, Rival},
-    setup::Setup,
+    setup::{Protocol, Setup},
 };
 use crate::scenario::Resumption;
 
@@ -111,7 +112,10 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
                     // No buffering in a temporary file when the client is slower than the upstream.
                     "            proxy_pass http://upstream;\n            proxy_http_version 1.1;\n            \
                      proxy_set_header Connection \"\";\n            proxy_buffers 16 64k;\n            \
-                     proxy_busy_buffers_size 512k;\n            proxy_max_temp_file_size 0;",
+                     proxy_busy_buffers_size 512k;\n            proxy_max_temp_file_size 0;\n            \
+                     location /websocket {\n                proxy_pass http://upstream;\n                \
+                     proxy_http_version 1.1;\n                proxy_set_header Upgrade $http_upgrade;\n                \
+                     proxy_set_header Connection upgrade;\n            }",
                 ),
             ),
             (
@@ -143,34 +147,30 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
                     behind(&|port| {
                         // By default, the first request of each client gets a connection of its own.
                         let reuse = if http { "    http-reuse always\n" } else { "" };
-                        format!("\nbackend upstream\n{reuse}    server upstream 127.0.0.1:{port}\n")
+                        let protocol = if setup.behind.origin == Protocol::Http2 { " proto h2" } else { "" };
+                        format!("\nbackend upstream\n{reuse}    server upstream 127.0.0.1:{port}{protocol}\n")
                     }),
                 ),
             ]
         }
-        Rival::Envoy => vec![
-            // It has placeholders of its own.
-            (
-                "@http3@",
-                if setup.http3 { include_str!("../../rivals/envoy-http3.yaml") } else { "" }.to_owned(),
-            ),
-            ("@sessions@", (!resumes).to_string()),
-            (
-                "@answer@",
-                own(
-                    "direct_response: { status: 200, body: { inline_string: ok } }",
-                    // By default, a response is cut off after 15 seconds.
-                    "route: { cluster: upstream, timeout: 0s }",
-                ),
-            ),
-            ("@upstreams@", upstream.map_or_else(|| "[]".to_owned(), envoy_cluster)),
-        ],
+        Rival::Envoy => envoy::placeholders(setup),
+        // With filters it has Envoy's configuration file.
+        Rival::Quadrille => {
+            let mut all = envoy::placeholders(setup);
+            all.extend([
+                ("@resumption@", if resumes { "{}" } else { "{ tickets: off, cache: off }" }.to_owned()),
+                ("@http3_switch@", if setup.http3 { "on" } else { "off" }.to_owned()),
+                ("@upstream_port@", behind(&|port| port.to_string())),
+                ("@admin_port@", setup.beside.port().to_string()),
+            ]);
+            all
+        }
         Rival::Hitch => {
             // As root it requires an unprivileged user.
             let user = if Uid::effective().is_root() { "user = \"nobody\"" } else { "" };
             vec![("@user@", user.to_owned()), ("@upstream_port@", behind(&|port| port.to_string()))]
         }
-        Rival::Quadrille | Rival::QuadrilleTcp | Rival::Keyless => Vec::new(),
+        Rival::QuadrilleTcp | Rival::Keyless => Vec::new(),
     }
 }
 
@@ -179,18 +179,13 @@ pub(super) fn dh_parameters(setup: &Setup<'_>) -> PathBuf {
     setup.directory.join("ffdhe2048.pem")
 }
 
-fn envoy_cluster(port: u16) -> String {
-    format!(
-        "[{{ name: upstream, connect_timeout: 5s, load_assignment: {{ cluster_name: upstream, endpoints: [{{ \
-         lb_endpoints: [{{ endpoint: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: {port} \
-         }} }} }} }}] }}] }} }}]"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::CertificateFiles;
+    use crate::{
+        certificate::CertificateFiles,
+        rival::setup::{Behind, Filters},
+    };
     use quadrille_profile::load::TlsVersion;
 
     #[test]
@@ -202,35 +197,47 @@ mod tests {
             combined: "/d/combined.pem".into(),
         };
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        for resumption in [Resumption::Off, Resumption::On] {
-            for upstream in [None, Some(address(8080))] {
-                let setup = Setup {
-                    address: address(8443),
-                    beside: address(8444),
-                    version: TlsVersion::V1_2,
-                    groups: "X25519:P-256".into(),
-                    certificate: &certificate,
-                    connections: 32,
-                    directory: directory.path(),
-                    resumption,
-                    upstream,
-                    workers: 1,
-                    http3: resumption == Resumption::On,
-                    provider: None,
-                };
-                for (rival, template) in [
-                    (Rival::Nginx, include_str!("../../rivals/nginx.conf")),
-                    (Rival::Haproxy, include_str!("../../rivals/haproxy.cfg")),
-                    (Rival::HaproxyTcp, include_str!("../../rivals/haproxy.cfg")),
-                    (Rival::Envoy, include_str!("../../rivals/envoy.yaml")),
-                    (Rival::Hitch, include_str!("../../rivals/hitch.conf")),
-                ] {
-                    let file = configuration(rival, &setup, "conf", template).unwrap();
-                    let filled = fs::read_to_string(file).unwrap().replace("\"@type\"", "");
-                    assert!(!filled.contains('@'), "{filled}");
-                    assert!(filled.contains("8443"));
-                    assert_eq!(filled.contains("8080"), upstream.is_some(), "{filled}");
-                }
+        let http2 = Behind { origin: Protocol::Http2, filters: None };
+        let filters = Some(Filters { authorization: address(8081), mirror: address(8082) });
+        for (resumption, upstream, behind) in [
+            (Resumption::Off, None, Behind::default()),
+            (Resumption::On, None, Behind::default()),
+            (Resumption::Off, Some(address(8080)), Behind::default()),
+            (Resumption::On, Some(address(8080)), http2),
+            (Resumption::On, Some(address(8080)), Behind { filters, ..http2 }),
+        ] {
+            let setup = Setup {
+                address: address(8443),
+                beside: address(8444),
+                version: TlsVersion::V1_2,
+                groups: "X25519:P-256".into(),
+                certificate: &certificate,
+                connections: 32,
+                directory: directory.path(),
+                resumption,
+                upstream,
+                behind,
+                workers: 1,
+                http3: resumption == Resumption::On,
+                provider: None,
+            };
+            for (rival, template) in [
+                (Rival::Nginx, include_str!("../../rivals/nginx.conf")),
+                (Rival::Haproxy, include_str!("../../rivals/haproxy.cfg")),
+                (Rival::HaproxyTcp, include_str!("../../rivals/haproxy.cfg")),
+                (Rival::Envoy, include_str!("../../rivals/envoy.yaml")),
+                (Rival::Quadrille, include_str!("../../rivals/envoy.yaml")),
+                (Rival::Quadrille, include_str!("../../rivals/quadrille.yaml")),
+                (Rival::Hitch, include_str!("../../rivals/hitch.conf")),
+            ] {
+                let file = configuration(rival, &setup, "conf", template).unwrap();
+                let filled = fs::read_to_string(file).unwrap().replace("\"@type\"", "");
+                assert!(!filled.contains('@'), "{filled}");
+                assert!(filled.contains("8443"));
+                assert_eq!(filled.contains("8080"), upstream.is_some(), "{filled}");
+                let has_filters = filled.contains("8081") && filled.contains("8082");
+                let is_envoys = template.starts_with("# One worker (--concurrency 1)");
+                assert_eq!(has_filters, behind.filters.is_some() && is_envoys, "{filled}");
             }
         }
     }

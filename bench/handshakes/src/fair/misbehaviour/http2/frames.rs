@@ -1,4 +1,4 @@
-//! Frames of HTTP/2 (RFC 9113), written as bytes: a library would not send what misbehaving clients send.
+//! Frames of HTTP/2 (RFC 9113), written as bytes.
 
 /// Frame types (RFC 9113 section 6).
 pub(super) const DATA: u8 = 0;
@@ -44,6 +44,8 @@ pub(super) fn header_block(method: &str, path: &str) -> Vec<u8> {
         block.extend([index, value.len() as u8 & 0x7f]);
         block.extend(value.bytes());
     }
+    // `accept-encoding: gzip, deflate`: servers with compression compress the response.
+    block.push(0x90);
     block
 }
 
@@ -60,7 +62,7 @@ mod tests {
     fn frames_have_the_form_of_the_rfc() {
         assert_eq!(frame(PING, 0, 0, &[0; 8])[..9], [0, 0, 8, 6, 0, 0, 0, 0, 0]);
         let get = request(1, "GET", "/", END_STREAM);
-        assert_eq!(get[..9], [0, 0, 16, HEADERS, 5, 0, 0, 0, 1]);
+        assert_eq!(get[..9], [0, 0, 17, HEADERS, 5, 0, 0, 0, 1]);
         assert_eq!(get[9..14], [0x82, 0x87, 4, 1, b'/']);
         assert!(preface(0).starts_with(b"PRI * HTTP/2.0"));
     }
