@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Workspace};
 use crate::cpu::{Ceiling, UnknownTier};
 use crate::key::PrivateKey;
+use crate::lattice_signatures;
 #[cfg(target_arch = "x86_64")]
 use crate::{
     cpu::{HaveAvx2Fma, HaveAvx512, HaveIfma},
@@ -50,6 +51,7 @@ pub struct Lanes {
     /// Requires other instructions than the `ifma` tier's RSA, which are however present on all CPUs of that tier.
     #[cfg(target_arch = "x86_64")]
     ml_kem: Option<ml_kem::Pool<Avx512>>,
+    ml_dsa: lattice_signatures::Backend,
 }
 
 #[derive(Debug)]
@@ -79,6 +81,7 @@ impl Lanes {
             backend,
             #[cfg(target_arch = "x86_64")]
             ml_kem,
+            ml_dsa: lattice_signatures::Backend::up_to(ceiling),
         }
     }
 
@@ -89,6 +92,10 @@ impl Lanes {
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn ml_kem(&self) -> Option<&ml_kem::Pool<Avx512>> {
         self.ml_kem.as_ref()
+    }
+
+    pub(crate) fn ml_dsa(&self) -> &lattice_signatures::Backend {
+        &self.ml_dsa
     }
 
     /// Name of the tier: `portable`, `avx2` or `ifma`.

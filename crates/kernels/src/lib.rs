@@ -10,7 +10,8 @@
 //! | `avx2` | AVX2 and FMA3: Haswell, Zen and later | 4 | double-precision multiply-add, 46-bit signed digits |
 //! | `portable` | any | 1 | BoringSSL's |
 //!
-//! X25519 ([`Agreement`], [`Lanes::x25519_public_keys`]) has lanes in both vector tiers.
+//! X25519 ([`Agreement`], [`Lanes::x25519_public_keys`]) and ML-DSA ([`MlDsaSignature`], [`MlDsaVerification`]) have
+//! lanes in both vector tiers.
 //! P-256 (ECDSA: [`P256Signature`], ECDH: [`P256Agreement`]) and ML-KEM-768 ([`Encapsulation`]) have lanes in the `ifma`
 //! tier alone.
 //!
@@ -41,7 +42,8 @@
 //! # Files
 //!
 //! `codegen/` generates the assembly when the crate is built, and `x86_64` wraps it. `batch` holds the parts that
-//! all RSA tiers share; `x25519`, `p256` and `ml_kem` compute the other algorithms. `portable` is the oracle of all
+//! all RSA tiers share; `x25519`, `p256`, `ml_kem` and `ml_dsa` compute the
+//! other algorithms. `portable` is the oracle of all
 //! tests.
 
 #[cfg_attr(
@@ -51,9 +53,12 @@
 mod batch;
 mod cpu;
 mod encapsulation;
+mod keccak;
 mod key;
 mod key_exchange;
 mod lanes;
+mod lattice_signatures;
+mod ml_dsa;
 #[cfg_attr(
     not(target_arch = "x86_64"),
     expect(dead_code, unused_imports, reason = "no lanes for this architecture yet")
@@ -70,6 +75,7 @@ mod x86_64;
 pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
 pub use key::PrivateKey;
 pub use lanes::{Computed, Lanes};
+pub use ml_dsa::{MlDsa, MlDsaKey, MlDsaMessage, MlDsaPublicKey, MlDsaSignature, MlDsaVerification};
 pub use ml_kem::{Encapsulation, ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES, Outcome};
 pub use p256::{P256_BYTES, P256_POINT_BYTES, P256Agreement, P256Key, P256Signature};
 pub use quadrille_rsa_numbers::{

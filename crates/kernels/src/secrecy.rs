@@ -17,6 +17,22 @@ pub(crate) fn declassify<T>(value: T) -> T {
     value
 }
 
+/// Marks a value in memory as public, as [`declassify`] does.
+#[inline]
+pub(crate) fn declassify_in_place<T: ?Sized>(value: &mut T) {
+    #[cfg(all(test, target_arch = "x86_64"))]
+    if !*tests::LEAKS {
+        tests::mark(value, tests::Mark::Defined);
+    }
+    let _ = value;
+}
+
+/// Marks a value as secret, as undefined for memcheck.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) fn hide<T: ?Sized>(value: &mut T) {
+    tests::mark(value, tests::Mark::Undefined);
+}
+
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use std::process::Command;
@@ -77,7 +93,13 @@ mod tests {
         };
         let (code, log) = run("a_branch_on_a_secret", false);
         assert_eq!(code, Some(99), "valgrind must detect a known branch: {log}");
-        for operations in ["avx2_operations", "x25519_operations", "p256_operations", "ml_kem_operations"] {
+        for operations in [
+            "avx2_operations",
+            "x25519_operations",
+            "p256_operations",
+            "ml_kem_operations",
+            "ml_dsa_operations",
+        ] {
             let (code, log) = run(operations, false);
             assert_eq!(code, Some(0), "{log}");
             print!("{log}");
@@ -135,6 +157,13 @@ mod tests {
     fn ml_kem_operations() {
         crate::ml_kem::operate_on_undefined(|secret| mark(secret, Mark::Undefined));
         println!("ML-KEM-768: no branch and no address depends on a secret");
+    }
+
+    #[test]
+    #[ignore = "to be run by valgrind"]
+    fn ml_dsa_operations() {
+        crate::ml_dsa::operate_on_undefined();
+        println!("ML-DSA: no branch and no address depends on a secret");
     }
 
     /// Computes from the preparation of a key to the checked result, with key and input undefined for memcheck.

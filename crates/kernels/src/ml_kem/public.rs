@@ -8,6 +8,7 @@ use super::matrix::{self, BLOCK, BLOCKS, Stream};
 use super::vector::{LANES, VECTOR_BYTES, Vector};
 use super::workspace::{KEY_WORDS, RANK, Workspace};
 use super::{ML_KEM_PUBLIC_KEY_BYTES, PublicKey};
+use crate::keccak::StateWords;
 
 /// Length in bytes of one of the polynomials of t in a public key.
 const T_BYTES: usize = 384;

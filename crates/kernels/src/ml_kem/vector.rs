@@ -1,5 +1,7 @@
 //! Interface of a 512-bit register for the algorithm.
 
+use crate::keccak::StateWords;
+
 /// Number of operations computed at once: one in each 64-bit lane.
 pub(crate) const LANES: usize = 8;
 
@@ -11,10 +13,7 @@ pub(crate) const VECTOR_BYTES: usize = 64;
 ///
 /// No method branches on its data or uses it as an address, except [`store_reduced`](Self::store_reduced), which is
 /// for public data.
-pub(crate) trait Vector: Copy {
-    fn zero() -> Self;
-    /// Returns the same 64 bits in every lane.
-    fn lanes(lane: u64) -> Self;
+pub(crate) trait Vector: StateWords {
     /// Returns the same 16 bits in every word.
     fn words(word: i16) -> Self;
     fn load(bytes: &[u8; VECTOR_BYTES]) -> Self;
@@ -22,14 +21,7 @@ pub(crate) trait Vector: Copy {
 
     fn and(self, other: Self) -> Self;
     fn or(self, other: Self) -> Self;
-    fn xor(self, other: Self) -> Self;
-    /// `self ^ a ^ b`
-    fn xor3(self, a: Self, b: Self) -> Self;
-    /// `self ^ (!a & b)`, the step chi of Keccak.
-    fn chi(self, a: Self, b: Self) -> Self;
 
-    /// Rotates every lane to the left by N bits.
-    fn rotate<const N: i32>(self) -> Self;
     /// Shifts every lane to the left by `bits`, which is public.
     fn shift_lanes_left(self, bits: u32) -> Self;
     /// Copies the highest bit of every lane to all of its bits.

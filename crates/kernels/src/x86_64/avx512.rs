@@ -1,6 +1,7 @@
 //! Vectors of ML-KEM on AVX-512.
 
 use crate::cpu::HaveAvx512;
+use crate::keccak::StateWords;
 use crate::ml_kem::{
     Entry, Kernels, Polynomials, PublicKey, Q, Secrets, State, Stream, VECTOR_BYTES, Vector, Workspace,
     algorithm,
@@ -75,29 +76,34 @@ impl Kernels for Avx512 {
         }
         // SAFETY: `self` proves the instructions.
         unsafe { kernel(secrets) };
-        // SAFETY: `self` proves the instructions, and the registers are named as clobbered.
-        unsafe {
-            asm!(
-                "vzeroall",
-                "vpxorq zmm16, zmm16, zmm16", "vpxorq zmm17, zmm17, zmm17", "vpxorq zmm18, zmm18, zmm18",
-                "vpxorq zmm19, zmm19, zmm19", "vpxorq zmm20, zmm20, zmm20", "vpxorq zmm21, zmm21, zmm21",
-                "vpxorq zmm22, zmm22, zmm22", "vpxorq zmm23, zmm23, zmm23", "vpxorq zmm24, zmm24, zmm24",
-                "vpxorq zmm25, zmm25, zmm25", "vpxorq zmm26, zmm26, zmm26", "vpxorq zmm27, zmm27, zmm27",
-                "vpxorq zmm28, zmm28, zmm28", "vpxorq zmm29, zmm29, zmm29", "vpxorq zmm30, zmm30, zmm30",
-                "vpxorq zmm31, zmm31, zmm31",
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
-                out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
-                options(nomem, nostack, preserves_flags),
-            );
-        }
+        wipe_registers(self);
+    }
+}
+
+/// Clears the vector registers.
+pub(super) fn wipe_registers(_: Avx512) {
+    // SAFETY: the argument proves the instructions, and the registers are named as clobbered.
+    unsafe {
+        asm!(
+            "vzeroall",
+            "vpxorq zmm16, zmm16, zmm16", "vpxorq zmm17, zmm17, zmm17", "vpxorq zmm18, zmm18, zmm18",
+            "vpxorq zmm19, zmm19, zmm19", "vpxorq zmm20, zmm20, zmm20", "vpxorq zmm21, zmm21, zmm21",
+            "vpxorq zmm22, zmm22, zmm22", "vpxorq zmm23, zmm23, zmm23", "vpxorq zmm24, zmm24, zmm24",
+            "vpxorq zmm25, zmm25, zmm25", "vpxorq zmm26, zmm26, zmm26", "vpxorq zmm27, zmm27, zmm27",
+            "vpxorq zmm28, zmm28, zmm28", "vpxorq zmm29, zmm29, zmm29", "vpxorq zmm30, zmm30, zmm30",
+            "vpxorq zmm31, zmm31, zmm31",
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+            out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+            options(nomem, nostack, preserves_flags),
+        );
     }
 }
 
 /// Register. Only code called by an [`Avx512`] creates and uses one, so the instructions are available.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Zmm(__m512i);
+pub(crate) struct Zmm(pub(super) __m512i);
 
 /// Permutation of bytes to words: two for each number of 12 bits, one of them shared with the neighbour.
 const TWO_BYTES_EACH: [u8; VECTOR_BYTES] = {
@@ -135,7 +141,7 @@ macro_rules! register {
     };
 }
 
-impl Vector for Zmm {
+impl StateWords for Zmm {
     #[inline(always)]
     fn zero() -> Self {
         register!(_mm512_setzero_si512())
@@ -146,6 +152,28 @@ impl Vector for Zmm {
         register!(_mm512_set1_epi64(lane as i64))
     }
 
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        register!(_mm512_xor_si512(self.0, other.0))
+    }
+
+    #[inline(always)]
+    fn xor3(self, a: Self, b: Self) -> Self {
+        register!(_mm512_ternarylogic_epi64::<XOR3>(self.0, a.0, b.0))
+    }
+
+    #[inline(always)]
+    fn chi(self, a: Self, b: Self) -> Self {
+        register!(_mm512_ternarylogic_epi64::<CHI>(self.0, a.0, b.0))
+    }
+
+    #[inline(always)]
+    fn rotate<const N: i32>(self) -> Self {
+        register!(_mm512_rol_epi64::<N>(self.0))
+    }
+}
+
+impl Vector for Zmm {
     #[inline(always)]
     fn words(word: i16) -> Self {
         register!(_mm512_set1_epi16(word))
@@ -170,26 +198,6 @@ impl Vector for Zmm {
     #[inline(always)]
     fn or(self, other: Self) -> Self {
         register!(_mm512_or_si512(self.0, other.0))
-    }
-
-    #[inline(always)]
-    fn xor(self, other: Self) -> Self {
-        register!(_mm512_xor_si512(self.0, other.0))
-    }
-
-    #[inline(always)]
-    fn xor3(self, a: Self, b: Self) -> Self {
-        register!(_mm512_ternarylogic_epi64::<XOR3>(self.0, a.0, b.0))
-    }
-
-    #[inline(always)]
-    fn chi(self, a: Self, b: Self) -> Self {
-        register!(_mm512_ternarylogic_epi64::<CHI>(self.0, a.0, b.0))
-    }
-
-    #[inline(always)]
-    fn rotate<const N: i32>(self) -> Self {
-        register!(_mm512_rol_epi64::<N>(self.0))
     }
 
     #[inline(always)]
@@ -304,7 +312,7 @@ impl Vector for Zmm {
 impl Zmm {
     /// Transposes the 4x4 pairs of lanes of four vectors.
     #[inline(always)]
-    fn transpose_quarters([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+    pub(super) fn transpose_quarters([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         let (ab, cd) = (a.even_quarters(b), c.even_quarters(d));
         let (ab_odd, cd_odd) = (a.odd_quarters(b), c.odd_quarters(d));
         [ab.even_quarters(cd), ab_odd.even_quarters(cd_odd), ab.odd_quarters(cd), ab_odd.odd_quarters(cd_odd)]

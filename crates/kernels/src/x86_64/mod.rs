@@ -3,6 +3,9 @@
 pub(crate) mod avx512;
 pub(crate) mod fma47;
 pub(crate) mod ifma;
+mod ml_dsa;
+pub(crate) mod ml_dsa_avx2;
+mod ml_dsa_avx512;
 pub(crate) mod p256;
 #[cfg(test)]
 mod reference;

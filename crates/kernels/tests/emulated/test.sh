@@ -30,7 +30,8 @@ short() {
     export TEST_OPERATIONS=8 TEST_FLIPS=2 TEST_ITERATIONS=2
     local failed=0
     timeout $limit "${kernels_test[@]}" --test suite -- bad_inputs &
-    timeout $limit "${kernels_test[@]}" --test ml_kem --test x25519 --test p256 --test p256_exchange -- fills || failed=1
+    timeout $limit "${kernels_test[@]}" --test ml_dsa --test ml_kem --test x25519 --test p256 \
+        --test p256_exchange -- fills || failed=1
     wait $! || failed=1
     return $failed
 }
@@ -44,6 +45,7 @@ whole() {
     timeout $limit "${kernels_test[@]}" --test p256 || failed=1
     timeout $limit "${kernels_test[@]}" --test p256_exchange -- vectors extreme invalid || failed=1
     timeout $limit "${kernels_test[@]}" --test ml_kem || failed=1
+    timeout $limit "${kernels_test[@]}" --test ml_dsa -- fills mixed refused random || failed=1
     wait $! || failed=1
     return $failed
 }

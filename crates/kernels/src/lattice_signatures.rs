@@ -1,0 +1,96 @@
+//! ML-DSA on the chosen tier.
+
+use crate::cpu::Ceiling;
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::{HaveAvx2Fma, HaveAvx512};
+use crate::lanes::Lanes;
+use crate::ml_dsa::{self, Pool, Portable};
+use crate::ml_dsa::{MlDsa, MlDsaKey, MlDsaPublicKey, MlDsaSignature, MlDsaVerification};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::{avx512::Avx512, ml_dsa_avx2::Avx2};
+
+/// Tier for ML-DSA. Its instructions differ from RSA's.
+#[derive(Debug)]
+pub(crate) enum Backend {
+    Portable(Pool<Portable>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Pool<Avx2>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Pool<Avx512>),
+}
+
+impl Backend {
+    pub(crate) fn up_to(ceiling: Ceiling) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if ceiling >= Ceiling::Ifma
+                && let Some(proof) = HaveAvx512::detect()
+            {
+                return Self::Avx512(Pool::new(Avx512::new(proof)));
+            }
+            if ceiling >= Ceiling::Avx2
+                && let Some(proof) = HaveAvx2Fma::detect()
+            {
+                return Self::Avx2(Pool::new(Avx2::new(proof)));
+            }
+        }
+        let _ = ceiling;
+        Self::Portable(Pool::new(Portable))
+    }
+}
+
+/// Evaluates an expression with the tier's pool.
+macro_rules! with_pool {
+    ($lanes:expr, $pool:ident => $value:expr) => {
+        match $lanes.ml_dsa() {
+            Backend::Portable($pool) => $value,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2($pool) => $value,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512($pool) => $value,
+        }
+    };
+}
+
+impl Lanes {
+    /// Number of operations of ML-DSA that are computed at once; 1 if there are no lanes. A batch of
+    /// [`sign_ml_dsa`](Self::sign_ml_dsa) is best several times as long: lanes then wait least for the operations that
+    /// take most attempts. Fewer operations use the lanes, too.
+    pub fn ml_dsa_width(&self) -> usize {
+        match self.ml_dsa() {
+            Backend::Portable(_) => 1,
+            #[cfg(target_arch = "x86_64")]
+            _ => ml_dsa::SLOTS,
+        }
+    }
+
+    /// Generates a private key from its seed xi (FIPS 204, algorithm 6). It can be used with all tiers.
+    pub fn ml_dsa_key(&self, set: MlDsa, seed: &[u8; 32]) -> MlDsaKey {
+        with_pool!(self, pool => pool.key(set, seed))
+    }
+
+    /// Parses a private key in the expanded form (FIPS 204, algorithm 25); `None` if it has another length, contains
+    /// invalid numbers, or if its parts contradict each other. It can be used with all tiers.
+    pub fn ml_dsa_expanded_key(&self, set: MlDsa, encoded: &[u8]) -> Option<MlDsaKey> {
+        with_pool!(self, pool => pool.expanded_key(set, encoded))
+    }
+
+    /// Parses a public key (FIPS 204, algorithm 23); `None` if it has another length. It can be used with all tiers.
+    pub fn ml_dsa_public_key(&self, set: MlDsa, encoded: &[u8]) -> Option<MlDsaPublicKey> {
+        with_pool!(self, pool => pool.public_key(set, encoded))
+    }
+
+    /// Signs, and checks each signature before it is written; one that fails a check stays unsigned. Time depends on
+    /// the number of attempts, which is public by design, and not on keys.
+    ///
+    /// Signatures are hedged (FIPS 204, section 3.4), with random bytes of BoringSSL's generator. On the tier without
+    /// lanes, libraries are faster.
+    pub fn sign_ml_dsa(&self, batch: &mut [MlDsaSignature<'_>]) {
+        with_pool!(self, pool => pool.sign(batch));
+    }
+
+    /// Verifies signatures. All data is considered public.
+    pub fn verify_ml_dsa(&self, batch: &mut [MlDsaVerification<'_>]) {
+        with_pool!(self, pool => pool.verify(batch));
+    }
+}
