@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Measures RSA private operations, every tier of ours at every fill, X25519, ML-KEM-768, and ECDSA on P-256,
-/// compared with OpenSSL, BoringSSL and AWS-LC; at the end a GPU, if available, compared with all cores.
+/// Measures RSA private operations, every tier of ours at every fill, X25519, ML-KEM-768, ML-DSA, and ECDSA on
+/// P-256, compared with OpenSSL, BoringSSL and AWS-LC; at the end a GPU, if available, compared with all cores.
 ///
 /// The contenders alternate in one process on one core; figures are medians over the rounds. Time is the thread's CPU
 /// time, so that other programs disturb little. Ours includes the check of every result with the public key; the
@@ -24,6 +24,7 @@ Examples:
   make bench-kernels ARGS='--sizes 2048 --rounds 101'      RSA-2048 alone, more carefully
   make bench-kernels ARGS=--x25519                         X25519 alone
   make bench-kernels ARGS=--ml-kem                         ML-KEM-768 alone
+  make bench-kernels ARGS=--ml-dsa                         ML-DSA alone
   make bench-kernels ARGS=--p256                           ECDSA and ECDH on P-256 alone
   make bench-kernels ARGS='--leak 6000'                    does time depend on inputs? (dudect's method)
 
@@ -45,8 +46,11 @@ pub(crate) struct Arguments {
     /// Measure ML-KEM-768 alone.
     #[arg(long, conflicts_with = "x25519")]
     pub(crate) ml_kem: bool,
-    /// Measure ECDSA and ECDH on P-256 alone.
+    /// Measure ML-DSA alone.
     #[arg(long, conflicts_with_all = ["x25519", "ml_kem"])]
+    pub(crate) ml_dsa: bool,
+    /// Measure ECDSA and ECDH on P-256 alone.
+    #[arg(long, conflicts_with_all = ["x25519", "ml_kem", "ml_dsa"])]
     pub(crate) p256: bool,
     /// Seconds for each of four measurements of each size on a GPU, if there is one.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
@@ -72,6 +76,6 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Returns whether one operation other than RSA's is requested alone.
     pub(crate) fn one_operation(&self) -> bool {
-        self.x25519 || self.ml_kem || self.p256
+        self.x25519 || self.ml_kem || self.ml_dsa || self.p256
     }
 }

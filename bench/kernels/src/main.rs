@@ -1,5 +1,5 @@
-//! `make bench-kernels`: RSA private operations, X25519, ML-KEM-768, ECDSA and ECDH on P-256, compared with OpenSSL,
-//! BoringSSL and AWS-LC.
+//! `make bench-kernels`: RSA private operations, X25519, ML-KEM-768, ML-DSA, ECDSA and ECDH on P-256, compared with
+//! OpenSSL, BoringSSL and AWS-LC.
 //!
 //! Every contender takes its turn in every round, so that a noisy neighbour affects all alike; the figures are
 //! medians over the rounds, and ratios are taken within a round. One process and one core measure a [`Pass`]; on a
@@ -13,6 +13,7 @@ mod lanes;
 mod leak;
 mod machine;
 mod masked;
+mod ml_dsa;
 mod ml_kem;
 mod p256;
 mod p256_exchange;
@@ -93,6 +94,9 @@ fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>
     // Only our lanes use AVX-512 here, so there is nothing to mask.
     if matches!(pass, Pass::Native) && (all || arguments.ml_kem) {
         rows.extend(ml_kem::measure(pass, arguments));
+    }
+    if all || arguments.ml_dsa {
+        rows.extend(ml_dsa::measure(pass, arguments));
     }
     if all || arguments.p256 {
         rows.extend(p256::measure(pass, arguments)?);

@@ -18,6 +18,7 @@ pub(crate) fn in_a_child(arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Erro
         .args(["--masked-pass", "--rounds", &arguments.rounds.to_string()])
         .args(arguments.x25519.then_some("--x25519"))
         .args(arguments.ml_kem.then_some("--ml-kem"))
+        .args(arguments.ml_dsa.then_some("--ml-dsa"))
         .args(arguments.p256.then_some("--p256"))
         .args(["--turn-ms", &arguments.turn_ms.to_string(), "--sizes", &sizes.join(",")])
         .stderr(Stdio::inherit())

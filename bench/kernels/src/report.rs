@@ -23,8 +23,8 @@ Contenders alternate on one core; medians over the rounds, thread CPU time, rati
 /// Figures of one contender.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// `rsa2048_private` and so on, `x25519_secret`, `x25519_public`, `ml_kem_768_encapsulate`, `ecdsa_p256_sign`,
-    /// `ecdh_p256_secret`, `ecdh_p256_key_pair`.
+    /// `rsa2048_private` and so on, `x25519_secret`, `x25519_public`, `ml_kem_768_encapsulate`, `ml_dsa_44_sign`,
+    /// `ml_dsa_44_verify` and so on, `ecdsa_p256_sign`, `ecdh_p256_secret`, `ecdh_p256_key_pair`.
     operation: String,
     /// A library (`openssl`, `boringssl`, `aws-lc`; `openssl-avx2` and so on with AVX-512 masked) or one of our tiers
     /// (`portable`, `avx2`, `ifma`).
