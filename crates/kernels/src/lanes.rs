@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Workspace};
 use crate::cpu::{Ceiling, UnknownTier};
 use crate::key::PrivateKey;
-use crate::lattice_signatures;
+use crate::ml_dsa_tier;
 #[cfg(target_arch = "x86_64")]
 use crate::{
     cpu::{HaveAvx2Fma, HaveAvx512, HaveIfma},
@@ -51,7 +51,7 @@ pub struct Lanes {
     /// Requires other instructions than the `ifma` tier's RSA, which are however present on all CPUs of that tier.
     #[cfg(target_arch = "x86_64")]
     ml_kem: Option<ml_kem::Pool<Avx512>>,
-    ml_dsa: lattice_signatures::Backend,
+    ml_dsa: ml_dsa_tier::Tier,
 }
 
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Lanes {
             backend,
             #[cfg(target_arch = "x86_64")]
             ml_kem,
-            ml_dsa: lattice_signatures::Backend::up_to(ceiling),
+            ml_dsa: ml_dsa_tier::Tier::up_to(ceiling),
         }
     }
 
@@ -94,7 +94,7 @@ impl Lanes {
         self.ml_kem.as_ref()
     }
 
-    pub(crate) fn ml_dsa(&self) -> &lattice_signatures::Backend {
+    pub(crate) fn ml_dsa(&self) -> &ml_dsa_tier::Tier {
         &self.ml_dsa
     }
 

@@ -1,53 +1,20 @@
 //! ML-DSA on the chosen tier.
 
-use crate::cpu::Ceiling;
-#[cfg(target_arch = "x86_64")]
-use crate::cpu::{HaveAvx2Fma, HaveAvx512};
 use crate::lanes::Lanes;
-use crate::ml_dsa::{self, Pool, Portable};
-use crate::ml_dsa::{MlDsa, MlDsaKey, MlDsaPublicKey, MlDsaSignature, MlDsaVerification};
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::{avx512::Avx512, ml_dsa_avx2::Avx2};
-
-/// Tier for ML-DSA. Its instructions differ from RSA's.
-#[derive(Debug)]
-pub(crate) enum Backend {
-    Portable(Pool<Portable>),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Pool<Avx2>),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Pool<Avx512>),
-}
-
-impl Backend {
-    pub(crate) fn up_to(ceiling: Ceiling) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if ceiling >= Ceiling::Ifma
-                && let Some(proof) = HaveAvx512::detect()
-            {
-                return Self::Avx512(Pool::new(Avx512::new(proof)));
-            }
-            if ceiling >= Ceiling::Avx2
-                && let Some(proof) = HaveAvx2Fma::detect()
-            {
-                return Self::Avx2(Pool::new(Avx2::new(proof)));
-            }
-        }
-        let _ = ceiling;
-        Self::Portable(Pool::new(Portable))
-    }
-}
+use crate::ml_dsa;
+use crate::ml_dsa::{MlDsa, MlDsaKey, MlDsaPublicKey, MlDsaSignature, MlDsaVerification};
+use crate::ml_dsa_tier::Tier;
 
 /// Evaluates an expression with the tier's pool.
 macro_rules! with_pool {
     ($lanes:expr, $pool:ident => $value:expr) => {
         match $lanes.ml_dsa() {
-            Backend::Portable($pool) => $value,
+            Tier::Portable($pool) => $value,
             #[cfg(target_arch = "x86_64")]
-            Backend::Avx2($pool) => $value,
+            Tier::Avx2($pool) => $value,
             #[cfg(target_arch = "x86_64")]
-            Backend::Avx512($pool) => $value,
+            Tier::Avx512($pool) => $value,
         }
     };
 }
@@ -58,7 +25,7 @@ impl Lanes {
     /// take most attempts. Fewer operations use the lanes, too.
     pub fn ml_dsa_width(&self) -> usize {
         match self.ml_dsa() {
-            Backend::Portable(_) => 1,
+            Tier::Portable(_) => 1,
             #[cfg(target_arch = "x86_64")]
             _ => ml_dsa::SLOTS,
         }

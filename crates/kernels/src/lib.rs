@@ -59,6 +59,7 @@ mod key_exchange;
 mod lanes;
 mod lattice_signatures;
 mod ml_dsa;
+mod ml_dsa_tier;
 #[cfg_attr(
     not(target_arch = "x86_64"),
     expect(dead_code, unused_imports, reason = "no lanes for this architecture yet")

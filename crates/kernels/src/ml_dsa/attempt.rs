@@ -5,11 +5,12 @@
 
 use super::kernels::Kernels;
 use super::masks;
+use super::operation::{Operation, Progress};
 use super::packing::{pack_high, pack_hints, pack_mask};
 use super::parameters::Parameters;
 use super::schedule::Attempt;
-use super::sign::{Operation, Progress};
-use super::sponge::{STATES, shake256};
+use super::shake::shake256;
+use super::vector::STATES;
 use super::verify::sample_challenges;
 use super::workspace::{Scratch, Slot, Workspace};
 use crate::secrecy::{declassify, declassify_in_place};

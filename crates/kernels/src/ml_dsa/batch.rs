@@ -2,9 +2,12 @@
 
 use super::kernels::Kernels;
 use super::key::{MlDsaKey, MlDsaPublicKey};
+use super::operation::{Operation, Progress};
 use super::parameters::MlDsa;
-use super::sign::{Operation, Progress, sign};
-use super::sponge::{Digest, NO_DIGEST, STATES, State, shake256};
+use super::shake::{Digest, NO_DIGEST, shake256};
+use super::sign::sign;
+use super::sponge::State;
+use super::vector::STATES;
 use super::verify::{Job, verify};
 use super::workspace::Workspace;
 use super::{MlDsaMessage, MlDsaSignature, MlDsaVerification};

@@ -7,7 +7,8 @@ use super::kernels::Kernels;
 use super::ntt::Matrix;
 use super::parameters::Parameters;
 use super::polynomial::{N, Polynomial, Q};
-use super::sponge::{RATE_128, RATE_256, STATES, State};
+use super::sponge::{RATE_128, RATE_256, State};
+use super::vector::STATES;
 use zeroize::Zeroize;
 
 /// Samples A from its seed, with a column of zeros to its right.

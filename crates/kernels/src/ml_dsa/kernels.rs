@@ -7,8 +7,8 @@ use super::packing::Packed;
 use super::parameters::Gamma2;
 use super::polynomial::Polynomial;
 use super::rounding::Bytes;
-use super::sponge::{STATES, State};
-use super::vector::{StateVector, Vector};
+use super::sponge::State;
+use super::vector::{STATES, StateVector, Vector};
 
 /// Input of `ExpandMask` for one polynomial (FIPS 204, algorithm 34): rho', and the counter.
 pub(crate) type MaskInput = [u8; 66];

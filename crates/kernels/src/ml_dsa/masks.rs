@@ -2,8 +2,8 @@
 
 use super::kernels::{Kernels, MaskInput};
 use super::packing::Packed;
-use super::sponge::{BLOCK_256, RATE_256, STATES, State};
-use super::vector::StateVector;
+use super::sponge::{BLOCK_256, RATE_256, State};
+use super::vector::{STATES, StateVector};
 use super::workspace::Scratch;
 
 /// Blocks of SHAKE256 for a polynomial: of 576 or 640 bytes.

@@ -24,12 +24,14 @@ mod key;
 mod masks;
 mod message;
 mod ntt;
+mod operation;
 mod packing;
 mod parameters;
 mod polynomial;
 mod portable;
 mod rounding;
 mod schedule;
+mod shake;
 mod sign;
 mod sponge;
 #[cfg(test)]
@@ -68,6 +70,6 @@ pub(crate) use {
     parameters::Gamma2,
     polynomial::{Block, Polynomial, Q},
     rounding::Bytes,
-    sponge::{STATES, State},
-    vector::{StateVector, Vector},
+    sponge::State,
+    vector::{STATES, StateVector, Vector},
 };

@@ -3,8 +3,7 @@
 use super::kernels::Kernels;
 use super::ntt::Q_INVERSE;
 use super::polynomial::{BLOCK, Block, Q};
-use super::sponge::STATES;
-use super::vector::{StateVector, Vector};
+use super::vector::{STATES, StateVector, Vector};
 use crate::keccak::StateWords;
 use std::array::from_fn;
 

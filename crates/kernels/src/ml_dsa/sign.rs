@@ -2,7 +2,7 @@
 
 use super::attempt;
 use super::kernels::Kernels;
-use super::key::MlDsaKey;
+use super::operation::{Operation, Progress};
 use super::parameters::MlDsa;
 use super::polynomial::Polynomial;
 use super::schedule::{SLOTS, Schedule};
@@ -10,26 +10,6 @@ use super::verify::{self, Job};
 use super::workspace::{Workspace, wipe};
 use crate::secrecy::declassify_in_place;
 use zeroize::Zeroize;
-
-/// Signature in progress.
-pub(super) struct Operation<'a> {
-    pub(super) key: &'a MlDsaKey,
-    /// Message representative.
-    pub(super) mu: [u8; 64],
-    /// Seed of the masks, rho'.
-    pub(super) rho: [u8; 64],
-    pub(super) progress: Progress,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// No attempt has been accepted yet.
-    Open,
-    /// An attempt has been accepted; its signature is not yet verified.
-    Accepted,
-    /// A check has failed.
-    Faulty,
-}
 
 /// Accepted signature that is not yet verified.
 struct Candidate {

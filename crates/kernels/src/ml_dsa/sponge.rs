@@ -1,20 +1,13 @@
-//! SHAKE128 and SHAKE256 (FIPS 202) of eight messages at once.
+//! States of SHAKE128 and SHAKE256 (FIPS 202), eight at once.
 
-use super::kernels::Kernels;
-use super::vector::StateVector;
+use super::vector::{STATES, StateVector};
 use crate::keccak;
 
-/// Number of states.
-pub(crate) const STATES: usize = 8;
 /// Words of a block of SHAKE128 and of SHAKE256.
 pub(crate) const RATE_128: usize = 21;
 pub(crate) const RATE_256: usize = 17;
 /// Bytes of a block of SHAKE256.
 pub(crate) const BLOCK_256: usize = 8 * RATE_256;
-
-/// Output of SHAKE256.
-pub(crate) type Digest = [u8; BLOCK_256];
-pub(crate) const NO_DIGEST: Digest = [0; BLOCK_256];
 
 /// Eight states, word by word; word x + 5 y is the standard's lane (x, y).
 #[derive(Clone, Copy)]
@@ -25,7 +18,7 @@ impl State {
     pub(crate) const ZERO: Self = Self([[0; STATES]; 25]);
 
     /// Adds the bytes of a block, or of its first part, to one of the states.
-    fn absorb(&mut self, state: usize, bytes: &[u8]) {
+    pub(super) fn absorb(&mut self, state: usize, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         for (word, bytes) in self.0.iter_mut().zip(words) {
             word[state] ^= u64::from_le_bytes(*bytes);
@@ -38,7 +31,7 @@ impl State {
     }
 
     /// Pads a block after `len` bytes, for an extendable-output function.
-    fn pad(&mut self, state: usize, len: usize, rate: usize) {
+    pub(super) fn pad(&mut self, state: usize, len: usize, rate: usize) {
         self.0[len / 8][state] ^= 0x1f << (8 * (len % 8));
         self.0[rate - 1][state] ^= 1 << 63;
     }
@@ -68,33 +61,6 @@ pub(crate) fn permute<V: StateVector>(states: &mut State) {
         keccak::keccak(&mut words);
         for (word, to) in words.into_iter().zip(&mut states.0) {
             word.store(to, first);
-        }
-    }
-}
-
-/// Computes SHAKE256 of up to eight messages, whose lengths are public: a block of output each. If all messages have
-/// the same number of blocks, the states can be squeezed further.
-pub(crate) fn shake256<K: Kernels>(
-    kernels: K,
-    states: &mut State,
-    messages: &[&[u8]],
-    digests: &mut [Digest],
-) {
-    *states = State::ZERO;
-    let last = messages.iter().map(|message| message.len() / BLOCK_256).max().unwrap_or(0);
-    for block in 0..=last {
-        for (state, message) in messages.iter().enumerate() {
-            let Some(bytes) = message.get(BLOCK_256 * block..) else { continue };
-            states.absorb(state, &bytes[..bytes.len().min(BLOCK_256)]);
-            if bytes.len() < BLOCK_256 {
-                states.pad(state, bytes.len(), RATE_256);
-            }
-        }
-        kernels.keccak(states);
-        for (state, (message, digest)) in messages.iter().zip(&mut *digests).enumerate() {
-            if message.len() / BLOCK_256 == block {
-                states.squeeze(state, digest);
-            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Interface of 16 coefficients in registers, and of Keccak states in lanes.
 
 use super::polynomial::Block;
-use super::sponge::STATES;
 use crate::keccak::StateWords;
+
+/// Number of Keccak states.
+pub(crate) const STATES: usize = 8;
 
 /// Sixteen *words* of 32 bits, signed.
 ///

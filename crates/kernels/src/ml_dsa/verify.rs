@@ -8,7 +8,8 @@ use super::packing::{Hints, pack_high};
 use super::parameters::Parameters;
 use super::polynomial::Polynomial;
 use super::rounding::{Bytes, use_hint};
-use super::sponge::{STATES, shake256};
+use super::shake::shake256;
+use super::vector::STATES;
 use super::workspace::{Scratch, Slot, Workspace};
 use crate::secrecy::declassify;
 

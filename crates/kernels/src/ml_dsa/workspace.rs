@@ -6,7 +6,9 @@ use super::packing::Packed;
 use super::parameters::{MAX_CHALLENGE, MAX_HIGH, MAX_K, MAX_L, MAX_SIGNATURE, Parameters};
 use super::polynomial::{N, Polynomial};
 use super::rounding::Bytes;
-use super::sponge::{Digest, NO_DIGEST, STATES, State};
+use super::shake::{Digest, NO_DIGEST};
+use super::sponge::State;
+use super::vector::STATES;
 use std::hint::black_box;
 
 /// Bytes of the stack that are wiped, more than the functions of this module use.
