@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::args::Arguments;
 use crate::clock::{Sample, median, quantile};
@@ -41,9 +41,15 @@ pub(crate) struct Row {
     /// The best rival in the same rounds, and operations per second relative to it and to OpenSSL.
     best_rival: String,
     ratio_to_best_rival: f64,
+    #[serde(deserialize_with = "number_or_nan")]
     ratio_to_openssl: f64,
     /// A batch's time relative to one operation of BoringSSL, whose code is scalar on every CPU.
     latency_in_scalar_operations: f64,
+}
+
+/// Reads a number that JSON has as null if it is not one: there is no OpenSSL to compare with.
+fn number_or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
 /// Measures an operation of these contenders in one pass.
