@@ -1,97 +1,206 @@
-//! HTTP/1.1 of the origin, a thread for each connection.
+//! HTTP/1.1 of the origin: one thread for the heads of requests and for small bodies, and one of ordinary priority for
+//! large bodies and WebSockets.
 
-use std::{
-    io::{self, BufRead, BufReader, Read, Write},
+use std::{io, net::TcpListener, pin::Pin, thread};
+
+use bytes::{Buf, BytesMut};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    runtime::{Builder, Handle, Runtime},
 };
 
-use super::responses::{Responses, WEBSOCKET_ACCEPT, is_measured};
-use crate::fair::priority::{lower_priority, raise_priority};
+use super::responses::{Responses, WEBSOCKET_ACCEPT};
+use crate::fair::priority::raise_priority;
 
-/// Serves a connection until its end.
-pub(super) fn serve(connection: &TcpStream, responses: &Responses) -> Option<()> {
-    let mut reader = BufReader::new(connection);
-    let mut has_priority = true;
+/// Length of a body, of a request or a response, from which it is transferred by the other thread.
+const LARGE: usize = 16 << 10;
+const READ: usize = 64 << 10;
+
+/// The event loops.
+#[derive(Clone)]
+struct EventLoops {
+    heads: Handle,
+    bodies: Handle,
+}
+
+/// Boxed, because it hands over to a future that hands back.
+type Serving = Pin<Box<dyn Future<Output = Option<()>> + Send>>;
+
+/// Starts the threads, which serve until the process ends.
+pub(super) fn start(listener: TcpListener, responses: Responses) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let (heads, bodies) = (event_loop()?, event_loop()?);
+    let event_loops = EventLoops { heads: heads.handle().clone(), bodies: bodies.handle().clone() };
+    thread::spawn(move || bodies.block_on(std::future::pending::<()>()));
+    thread::spawn(move || {
+        raise_priority();
+        heads.block_on(accept(listener, responses, event_loops))
+    });
+    Ok(())
+}
+
+fn event_loop() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_io().build()
+}
+
+async fn accept(listener: TcpListener, responses: Responses, event_loops: EventLoops) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
     loop {
-        let request = Request::read(&mut reader, |is_measured| {
-            if has_priority != is_measured {
-                has_priority = is_measured;
-                if is_measured { raise_priority() } else { lower_priority() }
-            }
-        })?;
-        if request.is_websocket {
-            return discard_messages(connection, &mut reader);
-        }
-        respond(connection, responses, responses.length(&request.path))?;
+        let (stream, _) = listener.accept().await?;
+        let _ = stream.set_nodelay(true);
+        let connection = Connection { stream, received: BytesMut::new() };
+        tokio::spawn(serve(connection, responses.clone(), event_loops.clone()));
     }
 }
 
-fn respond(connection: &TcpStream, responses: &Responses, length: usize) -> Option<()> {
-    let mut writer = io::BufWriter::new(connection);
-    write!(writer, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n").ok()?;
-    for piece in responses.body(length) {
-        writer.write_all(&piece).ok()?;
+/// Serves requests until the first with a large body, which it hands over.
+fn serve(mut connection: Connection, responses: Responses, event_loops: EventLoops) -> Serving {
+    Box::pin(async move {
+        loop {
+            let request = Request::read(&mut connection).await?;
+            let length = responses.length(&request.path);
+            if request.is_large() || length >= LARGE {
+                let bodies = event_loops.bodies.clone();
+                let (stream, received) = (connection.stream.into_std().ok()?, connection.received);
+                bodies.spawn(async move {
+                    let stream = TcpStream::from_std(stream).ok()?;
+                    serve_large(Connection { stream, received }, request, responses, event_loops).await
+                });
+                return None;
+            }
+            request.discard_body(&mut connection).await?;
+            respond(&mut connection, &responses, length).await?;
+        }
+    })
+}
+
+/// Serves one request with a large body, and hands the connection back.
+async fn serve_large(
+    mut connection: Connection,
+    request: Request,
+    responses: Responses,
+    event_loops: EventLoops,
+) -> Option<()> {
+    if request.is_websocket {
+        return discard_messages(connection).await;
     }
-    writer.flush().ok()
+    request.discard_body(&mut connection).await?;
+    respond(&mut connection, &responses, responses.length(&request.path)).await?;
+    let heads = event_loops.heads.clone();
+    let (stream, received) = (connection.stream.into_std().ok()?, connection.received);
+    heads.spawn(async move {
+        let stream = TcpStream::from_std(stream).ok()?;
+        serve(Connection { stream, received }, responses, event_loops).await
+    });
+    None
+}
+
+async fn respond(connection: &mut Connection, responses: &Responses, length: usize) -> Option<()> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n");
+    let mut pieces = responses.body(length);
+    // One segment for a small response.
+    let first = [head.as_bytes(), &pieces.next().unwrap_or_default()].concat();
+    connection.stream.write_all(&first).await.ok()?;
+    for piece in pieces {
+        connection.stream.write_all(&piece).await.ok()?;
+    }
+    Some(())
 }
 
 /// Accepts a WebSocket, and reads it to its end.
-fn discard_messages(mut connection: &TcpStream, reader: &mut impl Read) -> Option<()> {
+async fn discard_messages(mut connection: Connection) -> Option<()> {
     let response = format!(
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Accept: {WEBSOCKET_ACCEPT}\r\n\r\n"
     );
-    connection.write_all(response.as_bytes()).ok()?;
-    io::copy(reader, &mut io::sink()).ok().map(drop)
+    connection.stream.write_all(response.as_bytes()).await.ok()?;
+    loop {
+        connection.received.clear();
+        connection.receive().await?;
+    }
 }
 
+/// A connection, with the bytes that were received but not used.
+struct Connection<S = TcpStream> {
+    stream: S,
+    received: BytesMut,
+}
+
+impl<S: AsyncReadExt + Unpin> Connection<S> {
+    /// Receives more bytes; `None` when the connection has ended.
+    async fn receive(&mut self) -> Option<()> {
+        self.received.reserve(READ);
+        (self.stream.read_buf(&mut self.received).await.ok()? > 0).then_some(())
+    }
+
+    /// Reads a line without its end.
+    async fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+                let line = self.received.split_to(end + 1);
+                return Some(String::from_utf8_lossy(&line).trim_end().to_owned());
+            }
+            self.receive().await?;
+        }
+    }
+
+    async fn skip(&mut self, mut length: usize) -> Option<()> {
+        loop {
+            let present = length.min(self.received.len());
+            self.received.advance(present);
+            length -= present;
+            if length == 0 {
+                return Some(());
+            }
+            self.receive().await?;
+        }
+    }
+}
+
+/// Head of a request.
 struct Request {
     path: String,
+    length: usize,
+    is_chunked: bool,
     is_websocket: bool,
 }
 
 impl Request {
-    /// Reads a request with its body. Calls `begins` before the body, with whether it is the well-behaved client's.
-    fn read(reader: &mut impl BufRead, begins: impl FnOnce(bool)) -> Option<Self> {
-        let first = line(reader)?;
-        let path = first.split(' ').nth(1)?.to_owned();
-        begins(is_measured(&path));
-        let (mut length, mut is_chunked, mut is_websocket) = (0, false, false);
+    async fn read(connection: &mut Connection<impl AsyncReadExt + Unpin>) -> Option<Self> {
+        let path = connection.line().await?.split(' ').nth(1)?.to_owned();
+        let mut request = Self { path, length: 0, is_chunked: false, is_websocket: false };
         loop {
-            let field = line(reader)?.to_ascii_lowercase();
+            let field = connection.line().await?.to_ascii_lowercase();
             match field.split_once(':') {
-                None => break,
-                Some(("content-length", value)) => length = value.trim().parse().ok()?,
-                Some(("transfer-encoding", _)) => is_chunked = true,
-                Some(("upgrade", value)) => is_websocket = value.trim() == "websocket",
+                None => return Some(request),
+                Some(("content-length", value)) => request.length = value.trim().parse().ok()?,
+                Some(("transfer-encoding", _)) => request.is_chunked = true,
+                Some(("upgrade", value)) => request.is_websocket = value.trim() == "websocket",
                 Some(_) => {}
             }
         }
-        match is_chunked {
-            true => while chunk(reader)? > 0 {},
-            false => skip(reader, length)?,
-        }
-        Some(Self { path, is_websocket })
     }
-}
 
-/// Reads a chunk, and returns its length.
-fn chunk(reader: &mut impl BufRead) -> Option<u64> {
-    let length = u64::from_str_radix(line(reader)?.split(';').next()?.trim(), 16).ok()?;
-    skip(reader, length)?;
-    line(reader)?;
-    Some(length)
-}
+    /// Returns whether its body may be large.
+    fn is_large(&self) -> bool {
+        self.is_chunked || self.is_websocket || self.length >= LARGE
+    }
 
-fn skip(reader: &mut impl BufRead, length: u64) -> Option<()> {
-    let skipped = io::copy(&mut reader.take(length), &mut io::sink()).ok()?;
-    (skipped == length).then_some(())
-}
-
-/// Reads a line without its end; `None` when the connection has ended.
-fn line(reader: &mut impl BufRead) -> Option<String> {
-    let mut line = String::new();
-    (reader.read_line(&mut line).ok()? > 0).then(|| line.trim_end().to_owned())
+    async fn discard_body(&self, connection: &mut Connection<impl AsyncReadExt + Unpin>) -> Option<()> {
+        if !self.is_chunked {
+            return connection.skip(self.length).await;
+        }
+        loop {
+            let line = connection.line().await?;
+            let length = usize::from_str_radix(line.split(';').next()?.trim(), 16).ok()?;
+            connection.skip(length).await?;
+            connection.line().await?;
+            if length == 0 {
+                return Some(());
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -103,9 +212,14 @@ mod tests {
         let chunked = "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
         let sized = "GET /large HTTP/1.1\r\nContent-Length: 2\r\n\r\nxy";
         let both = [chunked, sized].concat();
-        let mut reader = both.as_bytes();
-        assert_eq!(Request::read(&mut reader, |_| ()).unwrap().path, "/a");
-        assert_eq!(Request::read(&mut reader, |_| ()).unwrap().path, "/large");
-        assert!(Request::read(&mut reader, |_| ()).is_none());
+        let mut connection = Connection { stream: both.as_bytes(), received: BytesMut::new() };
+        event_loop().unwrap().block_on(async {
+            for (path, is_large) in [("/a", true), ("/large", false)] {
+                let request = Request::read(&mut connection).await.unwrap();
+                assert_eq!((&request.path[..], request.is_large()), (path, is_large));
+                request.discard_body(&mut connection).await.unwrap();
+            }
+            assert!(Request::read(&mut connection).await.is_none());
+        });
     }
 }

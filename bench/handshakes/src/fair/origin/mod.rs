@@ -1,8 +1,8 @@
 //! The servers behind the measured one. Each reads a request to its end, and then responds: the origin with a small or
 //! a large body, the authorization server and the server of mirrored requests with none.
 //!
-//! Over HTTP/1.1 a thread serves a connection; for requests of the well-behaved client it runs at its priority. Over
-//! HTTP/2, where a connection has requests of all clients, one thread serves all at that priority.
+//! A thread at the priority of the well-behaved client serves all connections, which have requests of all clients. Over
+//! HTTP/1.1 it leaves large bodies to another thread, of ordinary priority.
 
 mod http1;
 mod http2;
@@ -11,15 +11,13 @@ mod responses;
 use std::{
     io,
     net::{SocketAddr, TcpListener},
-    sync::Arc,
-    thread,
 };
 
 use nix::sys::socket::{Backlog, listen, setsockopt, sockopt::SndBuf};
 
 use self::responses::Responses;
 pub(super) use self::responses::WEBSOCKET_ACCEPT;
-use super::{priority::raise_priority, tls::KERNEL_BUFFER};
+use super::tls::KERNEL_BUFFER;
 use crate::rival::Protocol;
 
 /// A running origin. It serves until the process ends.
@@ -34,7 +32,6 @@ const LARGE: usize = 64 << 20;
 const SMALL: usize = 1_400;
 /// Number of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
-const STACK: usize = 128 << 10;
 
 impl Origin {
     /// Starts an origin on a port that the kernel selects.
@@ -55,21 +52,9 @@ impl Origin {
         // Accepted sockets inherit it. The memory of these ends would be another machine's, and is limited here.
         setsockopt(&listener, SndBuf, &KERNEL_BUFFER)?;
         match protocol {
-            Protocol::Http1 => drop(thread::spawn(move || accept(&listener, &Arc::new(responses)))),
+            Protocol::Http1 => http1::start(listener, responses)?,
             Protocol::Http2 => http2::start(listener, responses)?,
         }
         Ok(Self { address })
-    }
-}
-
-/// Serves all connections over HTTP/1.1.
-fn accept(listener: &TcpListener, responses: &Arc<Responses>) {
-    // The threads of connections inherit it.
-    raise_priority();
-    for connection in listener.incoming().map_while(Result::ok) {
-        let responses = Arc::clone(responses);
-        let serve = move || http1::serve(&connection, &responses);
-        // Without a thread the connection is closed, which the server reports.
-        let _ = thread::Builder::new().stack_size(STACK).spawn(serve);
     }
 }
