@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::responses::{Responses, WEBSOCKET_ACCEPT};
-use crate::fair::priority::raise_priority;
+use crate::fair::priority::prefer;
 
 /// Length of a body, of a request or a response, from which it is transferred by the other thread.
 const LARGE: usize = 16 << 10;
@@ -34,7 +34,7 @@ pub(super) fn start(listener: TcpListener, responses: Responses) -> io::Result<(
     let event_loops = EventLoops { heads: heads.handle().clone(), bodies: bodies.handle().clone() };
     thread::spawn(move || bodies.block_on(std::future::pending::<()>()));
     thread::spawn(move || {
-        raise_priority();
+        prefer();
         heads.block_on(accept(listener, responses, event_loops))
     });
     Ok(())
