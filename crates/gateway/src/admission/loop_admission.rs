@@ -75,7 +75,7 @@ impl LoopAdmission {
             tokio::task::yield_now().await;
             let now = this.admission.now();
             let delay = now.saturating_sub(began);
-            this.busy.store(delay >= BUSY || !this.steps.has_no_handshakes(), Ordering::Relaxed);
+            this.busy.store(delay >= BUSY || this.steps.has_handshakes(), Ordering::Relaxed);
             this.admission.state().controller.ran(this.index, delay, now);
         }));
     }

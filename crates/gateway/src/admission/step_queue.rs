@@ -3,11 +3,10 @@
 
 use futures_util::task::AtomicWaker;
 use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker},
     time::Duration,
@@ -30,14 +29,19 @@ pub(super) struct StepQueue {
     compute_first: AtomicBool,
     /// Number of steps that transfers got.
     transferred: AtomicU64,
+    /// Number of transfers that wait.
+    waiting_transfers: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Queues {
     first: VecDeque<Waiting>,
     others: VecDeque<Waiting>,
-    /// The one whose last step was the longest ago is next.
-    transfers: BinaryHeap<Reverse<Transfer>>,
+    /// Transfers by the number of their last step, and then in order of arrival: the one whose last step was the longest
+    /// ago is next.
+    transfers: BTreeMap<(u64, u64), Arc<Place>>,
+    /// Number of transfers that have been queued.
+    arrivals: u64,
 }
 
 /// Precedence of a handshake among those that wait.
@@ -58,11 +62,6 @@ struct Waiting {
     place: Arc<Place>,
     /// Time since the epoch of `Admission`.
     since: Duration,
-}
-
-struct Transfer {
-    place: Arc<Place>,
-    last_step: u64,
 }
 
 /// A task's place in the queue. When the task is dropped, its place is skipped.
@@ -110,7 +109,12 @@ impl StepQueue {
     /// Queues the place of a connection whose last step had the number `last_step`.
     pub(super) fn wait_to_transfer(&self, place: &Arc<Place>, last_step: u64, waker: &Waker) {
         if place.begins_to_wait(waker) {
-            self.queues().transfers.push(Reverse(Transfer { place: Arc::clone(place), last_step }));
+            let mut queues = self.queues();
+            queues.arrivals += 1;
+            let arrival = queues.arrivals;
+            queues.transfers.insert((last_step, arrival), Arc::clone(place));
+            self.count_transfers(&queues);
+            drop(queues);
             self.giver.wake();
         }
     }
@@ -122,37 +126,37 @@ impl StepQueue {
 
     /// Returns the number of transfers that wait.
     pub(super) fn waiting_transfers(&self) -> usize {
-        self.queues().transfers.len()
+        self.waiting_transfers.load(Ordering::Relaxed)
     }
 
-    /// Returns whether no handshake waits.
-    pub(super) fn has_no_handshakes(&self) -> bool {
-        let queues = self.queues();
-        queues.first.is_empty() && queues.others.is_empty()
+    /// Returns whether a handshake waits.
+    pub(super) fn has_handshakes(&self) -> bool {
+        self.queues().has_handshakes()
     }
 
     /// Becomes ready when a task waits.
     pub(super) fn poll_waiting(&self, context: &mut Context<'_>) -> Poll<()> {
         self.giver.register(context.waker());
         let queues = self.queues();
-        let is_empty = queues.first.is_empty() && queues.others.is_empty() && queues.transfers.is_empty();
-        if is_empty { Poll::Pending } else { Poll::Ready(()) }
+        if queues.has_handshakes() || !queues.transfers.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Gives steps to [`TOGETHER`] handshakes, among them at least one without precedence, and to the next transfers.
-    pub(super) fn give(&self) -> Given {
+    /// Gives steps to [`TOGETHER`] handshakes, among them at least one without precedence, and to the next transfers:
+    /// `transfers`, or [`TRANSFERS_BESIDE_HANDSHAKES`].
+    pub(super) fn give(&self, transfers: usize) -> Given {
         let mut queues = self.queues();
         let (first, count) = give_to(&mut queues.first, TOGETHER);
         let (others, more) = give_to(&mut queues.others, (TOGETHER - count).max(1));
-        let mut transfers = if count + more > 0 { TRANSFERS_BESIDE_HANDSHAKES } else { 1 };
+        let mut transfers = if count + more > 0 { TRANSFERS_BESIDE_HANDSHAKES } else { transfers };
         while transfers > 0
-            && let Some(Reverse(Transfer { place, .. })) = queues.transfers.pop()
+            && let Some((_, place)) = queues.transfers.pop_first()
         {
             if place.give() {
                 transfers -= 1;
                 self.transferred.fetch_add(1, Ordering::Relaxed);
             }
         }
+        self.count_transfers(&queues);
         Given { first, others }
     }
 
@@ -169,8 +173,19 @@ impl StepQueue {
         }
     }
 
+    /// Makes the number of transfers readable without the lock.
+    fn count_transfers(&self, queues: &Queues) {
+        self.waiting_transfers.store(queues.transfers.len(), Ordering::Relaxed);
+    }
+
     fn queues(&self) -> MutexGuard<'_, Queues> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queues {
+    fn has_handshakes(&self) -> bool {
+        !self.first.is_empty() || !self.others.is_empty()
     }
 }
 
@@ -188,26 +203,6 @@ fn give_to(queue: &mut VecDeque<Waiting>, most: usize) -> (Option<Duration>, usi
     }
     (last, count)
 }
-
-impl Ord for Transfer {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.last_step.cmp(&other.last_step)
-    }
-}
-
-impl PartialOrd for Transfer {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Transfer {
-    fn eq(&self, other: &Self) -> bool {
-        self.last_step == other.last_step
-    }
-}
-
-impl Eq for Transfer {}
 
 #[cfg(test)]
 mod tests {
@@ -235,12 +230,12 @@ mod tests {
         // A task that is woken for another reason neither loses its place nor gets another.
         wait(&places[0], 50);
         for (last, from, to) in [(7, 0, 8), (15, 8, 16), (19, 16, 20)] {
-            assert_eq!(steps.give(), Given { first: None, others: Some(at(last)) });
+            assert_eq!(steps.give(1), Given { first: None, others: Some(at(last)) });
             assert_eq!((with_step(&places[from..to]), with_step(&places)), (to - from, 0));
         }
-        assert_eq!((steps.give(), steps.has_no_handshakes()), (Given::default(), true));
+        assert_eq!((steps.give(1), steps.has_handshakes()), (Given::default(), false));
         wait(&places[0], 60);
-        assert_eq!((steps.give().others, with_step(&places)), (Some(at(60)), 1));
+        assert_eq!((steps.give(1).others, with_step(&places)), (Some(at(60)), 1));
     }
 
     #[test]
@@ -250,9 +245,9 @@ mod tests {
             steps.wait(other, Precedence::Other, Waker::noop(), at(1));
             steps.wait(one, Precedence::First, Waker::noop(), at(2));
         }
-        assert_eq!(steps.give(), Given { first: Some(at(2)), others: Some(at(1)) });
+        assert_eq!(steps.give(1), Given { first: Some(at(2)), others: Some(at(1)) });
         assert_eq!((with_step(&first), with_step(&others)), (8, 1));
-        steps.give();
+        steps.give(1);
         assert_eq!((with_step(&first), with_step(&others)), (2, 6));
     }
 
@@ -266,7 +261,7 @@ mod tests {
         let places = places(2);
         steps.wait(&places[0], Precedence::Other, Waker::noop(), at(1));
         steps.wait_to_transfer(&places[1], 1, Waker::noop());
-        assert_eq!((steps.give().others, with_step(&places)), (Some(at(1)), 2));
+        assert_eq!((steps.give(1).others, with_step(&places)), (Some(at(1)), 2));
     }
 
     #[test]
@@ -276,7 +271,7 @@ mod tests {
             steps.wait_to_transfer(place, last_step, Waker::noop());
         }
         for (index, number) in [(1, 1), (2, 2), (0, 3)] {
-            steps.give();
+            steps.give(1);
             assert_eq!(
                 (places[index].take_step(), with_step(&places), steps.transferred()),
                 (true, 0, number)
@@ -293,9 +288,9 @@ mod tests {
         for place in &handshakes {
             steps.wait(place, Precedence::First, Waker::noop(), at(0));
         }
-        steps.give();
+        steps.give(1);
         assert_eq!((with_step(&transfers), with_step(&handshakes)), (4, 8));
-        steps.give();
+        steps.give(1);
         assert_eq!(with_step(&transfers), 1);
     }
 }

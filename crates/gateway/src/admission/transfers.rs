@@ -1,9 +1,11 @@
 //! Share of a connection in the transfers of its event loop.
 //!
-//! Tokio polls in FIFO order, and a task may transfer megabytes before it returns. Beside many downloads, a request on
-//! another connection would wait for all of them at each of its steps. A connection therefore transfers
-//! what a step allows, and then waits for the next: after all ready tasks, after the kernel was polled for more, and
-//! after the connections whose last step was longer ago. A connection with little data seldom waits.
+//! Tokio polls in FIFO order, and a task may transfer megabytes before it returns. Beside many downloads, or many
+//! requests, a request on another connection would wait for all of them at each of its steps. A connection therefore
+//! transfers what a step allows, and then waits for the next: after all ready tasks, after the kernel was polled for
+//! more, and after the connections whose last step was longer ago. A connection with little data seldom waits.
+//!
+//! Requests and pieces of their bodies count as the bytes that cost as much.
 
 use super::{loop_admission::LoopAdmission, step_queue::Place};
 use std::{
@@ -64,13 +66,25 @@ impl Transfers {
 
     /// Returns whether many connections wait, once.
     pub(crate) fn becomes_one_of_many(&mut self) -> bool {
-        let is_one_of_many = self.event_loop.steps().waiting_transfers() >= MANY;
-        is_one_of_many && !std::mem::replace(&mut self.was_one_of_many, true)
+        !self.was_one_of_many && {
+            self.was_one_of_many = self.event_loop.steps().waiting_transfers() >= MANY;
+            self.was_one_of_many
+        }
+    }
+
+    /// Returns how often work of this cost fits into the step: at least once, and at most `most` times.
+    pub(crate) fn fits(&self, cost: usize, most: usize) -> usize {
+        (self.left / cost).clamp(1, most)
     }
 
     /// Records a call that transferred this number of bytes.
     pub(crate) fn count(&mut self, bytes: usize) {
-        self.left = self.left.saturating_sub(bytes + CALL);
+        self.charge(bytes + CALL);
+    }
+
+    /// Records other work that costs as much as this number of bytes.
+    pub(crate) fn charge(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes);
     }
 }
 
@@ -118,5 +132,21 @@ mod tests {
             }
         }));
         assert_eq!(*ended.borrow(), [64 << 10, 16 << 10, 2 << 20, 4 << 20, 8 << 20]);
+    }
+
+    #[test]
+    fn other_work_ends_a_step_as_bytes_do() {
+        let event_loop = LoopAdmission::new(&Admission::new(1, 1), 0);
+        let mut transfers = Transfers::new(&event_loop);
+        let is_allowed = |transfers: &mut Transfers| {
+            transfers.poll_allowed(&mut Context::from_waker(std::task::Waker::noop())).is_ready()
+        };
+        assert_eq!((transfers.fits(SHORT_STEP / 4, 16), transfers.fits(SHORT_STEP / 4, 3)), (4, 3));
+        transfers.charge(SHORT_STEP - 1);
+        assert_eq!((transfers.fits(SHORT_STEP / 4, 16), is_allowed(&mut transfers)), (1, true));
+        transfers.charge(1);
+        assert!(!is_allowed(&mut transfers));
+        event_loop.steps().give(1);
+        assert!(is_allowed(&mut transfers));
     }
 }

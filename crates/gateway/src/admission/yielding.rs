@@ -13,6 +13,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 /// A handshake that yields to others where required.
@@ -45,13 +46,42 @@ impl<F: Future + Unpin> Future for Yielding<F> {
 
 /// Gives steps on the event loop that it is spawned on, as long as it runs.
 pub(crate) async fn run_yielding(event_loop: Arc<LoopAdmission>) {
-    let steps = event_loop.steps();
+    let (steps, mut pace) = (event_loop.steps(), Pace::default());
     loop {
         poll_fn(|context| steps.poll_waiting(context)).await;
+        let began = event_loop.now();
         // Runs after all ready tasks, and those that the kernel has events for.
         tokio::task::yield_now().await;
+        let turn = event_loop.now().saturating_sub(began);
         steps.yield_to_compute();
-        event_loop.ran(steps.give());
+        event_loop.ran(steps.give(pace.after(turn)));
+    }
+}
+
+/// Number of transfers that get a step in a turn of the event loop: as many as keep turns short, since a request on
+/// another connection waits for some of them. The more get one, the fewer turns there are, which cost CPU time.
+struct Pace(usize);
+
+impl Pace {
+    /// Duration below which more transfers get a step, and above which fewer do.
+    const SHORT: Duration = Duration::from_micros(500);
+    const LONG: Duration = Duration::from_millis(1);
+    const MOST: usize = 8;
+
+    /// Returns the number after a turn of this duration. It rises slowly: a step lasts several turns.
+    fn after(&mut self, turn: Duration) -> usize {
+        if turn < Self::SHORT {
+            self.0 = (self.0 + 1).min(Self::MOST);
+        } else if turn > Self::LONG {
+            self.0 = (self.0 / 2).max(1);
+        }
+        self.0
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self(1)
     }
 }
 
@@ -62,7 +92,7 @@ mod tests {
     use std::{
         net::{IpAddr, Ipv4Addr},
         sync::Mutex,
-        time::{Duration, Instant},
+        time::Instant,
     };
 
     const STEPS: usize = 4;
@@ -121,5 +151,14 @@ mod tests {
     #[test]
     fn otherwise_all_go_as_they_come() {
         assert_eq!(order(false), (0..100).chain([200]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn more_transfers_get_a_step_while_turns_are_short() {
+        let mut pace = Pace::default();
+        let [short, medium, long] = [100, 700, 5_000].map(Duration::from_micros);
+        let mut after = |turns: &[Duration]| turns.iter().map(|turn| pace.after(*turn)).collect::<Vec<_>>();
+        assert_eq!(after(&[short, short, short, medium, long, long, long]), [2, 3, 4, 4, 2, 1, 1]);
+        assert_eq!(after(&[short; 9]), [2, 3, 4, 5, 6, 7, 8, 8, 8]);
     }
 }

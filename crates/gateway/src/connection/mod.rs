@@ -1,15 +1,18 @@
 //! Properties of an accepted connection: plain data, passed along the connection's path and read by telemetry.
 //!
+//! - `charges`: work that its bytes do not show.
 //! - `client_certificate`: the client's certificate and its names.
 //! - `request_clock`, `stall_timer`, `lazy_timer`: timeouts.
 //! - `pooled_buffer`: buffers for data in transit.
 
+mod charges;
 mod client_certificate;
 mod lazy_timer;
 mod pooled_buffer;
 mod request_clock;
 mod stall_timer;
 
+pub(crate) use charges::{Charges, REQUEST};
 pub(crate) use client_certificate::{CertificateNames, ClientCertificate};
 pub(crate) use lazy_timer::Alarm;
 #[cfg(test)]
@@ -52,6 +55,7 @@ pub(crate) struct Connection {
     /// Whether the body of the last HTTP/1.1 request was not read entirely.
     pub(crate) left_unread: AtomicBool,
     pub(crate) clock: RequestClock,
+    pub(crate) charges: Charges,
     /// The client's address as a header value.
     pub(crate) client_ip: OnceLock<HeaderValue>,
     /// The `Alt-Svc` value that advertises HTTP/3 at the same port.
@@ -106,6 +110,7 @@ impl Connection {
             handshake_traced: AtomicBool::new(false),
             left_unread: AtomicBool::new(false),
             clock: RequestClock::new(timeouts),
+            charges: Charges::default(),
             client_ip: OnceLock::new(),
             http3_here: OnceLock::new(),
         }

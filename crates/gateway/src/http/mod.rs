@@ -41,19 +41,38 @@ pub(crate) use rate_limit::Limiters;
 pub(crate) use route::{own_headers::OwnHeaders, router::Router};
 pub(crate) use settings::{HttpConnection, HttpFilterChain, HttpSettings};
 
-use crate::{quic::Link, tls::ClientStream};
-use std::sync::Arc;
+use crate::{admission::Transfers, quic::Link, tls::ClientStream};
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::Arc,
+    task::ready,
+};
 
-/// Serves a connection until it ends.
-pub(crate) async fn serve(stream: ClientStream, http2: bool, connection: HttpConnection) {
+/// Serves a connection until it ends, in steps of the work that its bytes do not show; those of its bytes are counted
+/// where they are transferred.
+pub(crate) async fn serve(
+    stream: ClientStream,
+    http2: bool,
+    connection: HttpConnection,
+    mut steps: Transfers,
+) {
     let connection = Arc::new(connection);
-    match http2 {
-        true => Box::pin(client::http2::serve(stream, connection)).await,
-        false => Box::pin(client::http1::serve(stream, connection)).await,
-    }
+    let properties = Arc::clone(&connection.connection);
+    let mut serving: Pin<Box<dyn Future<Output = ()> + Send>> = match http2 {
+        true => Box::pin(client::http2::serve(stream, connection)),
+        false => Box::pin(client::http1::serve(stream, connection)),
+    };
+    poll_fn(|context| {
+        ready!(steps.poll_allowed(context));
+        let served = serving.as_mut().poll(context);
+        steps.charge(properties.charges.take());
+        served
+    })
+    .await;
 }
 
 /// Serves an HTTP/3 connection until it ends or has to be closed.
-pub(crate) async fn serve_http3(link: &Link, connection: HttpConnection) {
-    Box::pin(client::http3::serve(link, Arc::new(connection))).await;
+pub(crate) async fn serve_http3(link: &Link, connection: HttpConnection, transfers: Transfers) {
+    Box::pin(client::http3::serve(link, Arc::new(connection), transfers)).await;
 }

@@ -98,6 +98,7 @@ fn receive(
     settings: Option<&HttpSettings>,
     request: http::Request<ClientBody>,
 ) -> (Request, ClientBody, Box<Exchange>) {
+    http.connection.charges.request(request.headers().len());
     let trusted = settings.map(|settings| &settings.trusted_proxies);
     let sender = Sender::of(http.connection.client, trusted, request.headers());
     let early = http.connection.early.load(Ordering::Relaxed);

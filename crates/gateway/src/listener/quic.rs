@@ -10,7 +10,7 @@ use super::{
     serve::{self, Worker},
 };
 use crate::{
-    admission::{Holder, LoopAdmission, Place, Visit},
+    admission::{Holder, LoopAdmission, Place, Transfers, Visit},
     http::{self, HttpConnection},
     memory::{self, Stage},
     quic::{Closed, Code, Endpoint, Host, Link, Opening},
@@ -260,7 +260,8 @@ async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
             quic_closing: Some(closing),
         };
         let pool = Arc::clone(&worker.pool);
-        http::serve_http3(link, HttpConnection { connection, chain: Arc::new(chain), pool }).await;
+        let connection = HttpConnection { connection, chain: Arc::new(chain), pool };
+        http::serve_http3(link, connection, Transfers::new(&worker.admission)).await;
     }
     link.close(Code::NoError);
     drop(open);

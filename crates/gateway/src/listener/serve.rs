@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     access,
-    admission::LoopAdmission,
+    admission::{LoopAdmission, Transfers},
     connection::Connection,
     http::{self, HttpConnection},
     process::file_limits::Descriptors,
@@ -127,7 +127,8 @@ async fn serve_http(
 ) {
     let stream = ClientStream::new(inner, Arc::clone(&connection), http2);
     let pool = Arc::clone(&worker.pool);
-    http::serve(stream, http2, HttpConnection { connection, chain: Arc::new(chain), pool }).await;
+    let connection = HttpConnection { connection, chain: Arc::new(chain), pool };
+    http::serve(stream, http2, connection, Transfers::new(&worker.admission)).await;
 }
 
 /// Returns whether the access rules of the chain allow this client to connect.

@@ -157,6 +157,11 @@ impl Link {
         state.wake_driver();
     }
 
+    /// Returns the work of datagrams since the last call, in the bytes that cost as much.
+    pub(crate) fn take_work(&self) -> usize {
+        self.state().transmission.take_work()
+    }
+
     /// Takes the measurement of the completed handshake.
     pub(crate) fn take_marks(&self) -> Option<Marks> {
         self.state().marks.take()

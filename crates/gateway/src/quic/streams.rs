@@ -10,15 +10,20 @@ use super::{
 use bytes::Bytes;
 use quiche::{
     Shutdown,
-    h3::{Error, Header},
+    h3::{self, Error, Header},
 };
 use std::{
     cell::RefCell,
     task::{Context, Poll},
+    time::{Duration, Instant},
 };
 
-/// Size of a read.
+/// Size of a read, and of its parts.
 const PIECE: usize = 64 * 1024;
+const PART: usize = 4 * 1024;
+
+/// Time after which no further part is read. Bytes of large frames are all read by then.
+const LONGEST_READ: Duration = Duration::from_micros(200);
 
 thread_local! {
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; PIECE].into());
@@ -67,6 +72,25 @@ impl State {
     }
 }
 
+/// Reads in parts, until there is no more data, or for [`LONGEST_READ`]: a frame may have one byte.
+fn read_for_a_while(
+    scratch: &mut [u8],
+    mut read: impl FnMut(&mut [u8]) -> h3::Result<usize>,
+) -> h3::Result<usize> {
+    let (began, mut length) = (Instant::now(), 0);
+    while length < scratch.len() && (length == 0 || began.elapsed() < LONGEST_READ) {
+        let end = scratch.len().min(length + PART);
+        match read(&mut scratch[length..end]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if length == 0 => return Err(error),
+            // The next call returns the error.
+            Err(_) => break,
+        }
+    }
+    Ok(length)
+}
+
 impl RequestBytes {
     /// Returns the next piece; `None` at the end.
     pub(crate) fn poll_data(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, StreamError>>> {
@@ -79,7 +103,8 @@ impl RequestBytes {
             return Poll::Ready(None);
         }
         let read = SCRATCH.with_borrow_mut(|scratch| {
-            http.recv_body(quic, self.id, scratch).map(|count| Bytes::copy_from_slice(&scratch[..count]))
+            read_for_a_while(scratch, |part| http.recv_body(quic, self.id, part))
+                .map(|count| Bytes::copy_from_slice(&scratch[..count]))
         });
         let outcome = match read {
             Ok(data) => Poll::Ready(Some(Ok(data))),
@@ -222,5 +247,31 @@ impl Drop for ResponseStream {
             self.reset(Code::RequestCancelled);
         }
         self.link.state().let_go(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_read_follow_each_other() {
+        let mut scratch = vec![0; 3 * PART];
+        let mut number = 0;
+        let read = read_for_a_while(&mut scratch, |part| {
+            number += 1;
+            part[0] = number;
+            if number == 3 { Err(Error::Done) } else { Ok(1) }
+        });
+        // A slow machine reads the first part only.
+        assert!(matches!(read, Ok(1 | 2)), "{read:?}");
+        assert_eq!(scratch[0], 1);
+        assert_eq!(scratch[1], if read == Ok(2) { 2 } else { 0 });
+    }
+
+    #[test]
+    fn an_error_before_the_first_byte_is_returned() {
+        let read = read_for_a_while(&mut [0; 8], |_| Err(Error::Done));
+        assert_eq!(read, Err(Error::Done));
     }
 }

@@ -280,6 +280,9 @@ impl Body for ClientBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let frame = ready!(self.poll_in_time(context));
+        if let Some(Ok(frame)) = &frame {
+            self.connection.charges.piece(frame.data_ref().map_or(0, Bytes::len));
+        }
         self.ended |= frame.as_ref().is_none_or(|frame| frame.as_ref().is_ok_and(Frame::is_trailers));
         if let (Some(left), Some(Ok(frame))) = (&mut self.left, &frame)
             && let Some(data) = frame.data_ref()

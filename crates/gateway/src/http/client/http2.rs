@@ -172,7 +172,7 @@ impl Driver<'_> {
         {
             *budget -= 1;
             ran = true;
-            if self.resets.count(end.unwrap_or(StreamEnd::Answered)) {
+            if self.resets.count(end.unwrap_or(StreamEnd::Answered), &self.http.connection.charges) {
                 self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
             }
         }

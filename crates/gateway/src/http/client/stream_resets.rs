@@ -1,5 +1,6 @@
 //! Detection of clients that open streams only to reset them: each costs an upstream request with its connection.
 
+use crate::connection::Charges;
 use std::time::Duration;
 
 /// Lifetime below which a reset is premature. A stream that lived longer was wanted when it started.
@@ -24,9 +25,13 @@ pub(crate) enum StreamEnd {
 }
 
 impl StreamResets {
-    /// Counts the end of a stream. Returns true if most streams of the client are reset early.
-    pub(crate) fn count(&mut self, end: StreamEnd) -> bool {
+    /// Counts the end of a stream, and adds a reset to the connection's work. Returns true if most streams of the client
+    /// are reset early.
+    pub(crate) fn count(&mut self, end: StreamEnd, charges: &Charges) -> bool {
         self.ended = self.ended.saturating_add(1);
+        if matches!(end, StreamEnd::Reset(_)) {
+            charges.reset();
+        }
         if matches!(end, StreamEnd::Reset(lived) if lived < PREMATURE) {
             self.premature = self.premature.saturating_add(1);
         }
@@ -42,7 +47,7 @@ mod tests {
 
     fn ends_after(mut ends: impl Iterator<Item = StreamEnd>) -> Option<usize> {
         let mut resets = StreamResets::default();
-        ends.position(|end| resets.count(end))
+        ends.position(|end| resets.count(end, &Charges::default()))
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! HTTP/3 connections of clients (RFC 9114). One task runs a connection with all its streams, and each turn of it
-//! ends by sending the output of all streams together.
+//! ends by sending the output of all streams together. As TCP connections do, it takes steps with the others of its
+//! event loop.
 
 mod response;
 mod tunnel_bytes;
@@ -9,7 +10,8 @@ use super::{
     stream_resets::{StreamEnd, StreamResets},
 };
 use crate::{
-    connection::Alarm,
+    admission::Transfers,
+    connection::{self, Alarm},
     http::{
         HttpConnection,
         body::client_body::ClientBody,
@@ -27,7 +29,7 @@ use std::{
     future::{Future, poll_fn},
     pin::pin,
     sync::{Arc, atomic::Ordering},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 use tunnel_bytes::TunnelBytes;
@@ -36,7 +38,7 @@ use tunnel_bytes::TunnelBytes;
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Number of accepted requests and stream completions in one turn before other connections get theirs.
-const BUDGET: usize = 64;
+const BUDGET: usize = 16;
 
 /// Interval of PINGs while a client waits for a response, so that its idle timeout does not expire.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
@@ -45,12 +47,13 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 const MOST_RESETS: u32 = 10_000;
 
 /// Serves requests until the connection ends or has to be closed.
-pub(crate) async fn serve(link: &Link, http: Arc<HttpConnection>) {
+pub(crate) async fn serve(link: &Link, http: Arc<HttpConnection>, transfers: Transfers) {
     if !link.begin_http(request_size::decoded(http.header_limits().0)) {
         return;
     }
     let mut driver = Driver {
         link,
+        transfers,
         streams: FuturesUnordered::new(),
         resets: StreamResets::default(),
         reset: 0,
@@ -68,6 +71,7 @@ pub(crate) async fn serve(link: &Link, http: Arc<HttpConnection>) {
 
 struct Driver<'a> {
     link: &'a Link,
+    transfers: Transfers,
     streams: FuturesUnordered<Endable<StreamEnd>>,
     resets: StreamResets,
     reset: u32,
@@ -86,9 +90,10 @@ struct Driver<'a> {
 impl Driver<'_> {
     /// Runs one turn: accepts requests, runs streams and sends the output. Ready when the connection is over.
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        ready!(self.transfers.poll_allowed(context));
         self.link.begin_turn();
         self.note_completion();
-        let mut budget = BUDGET;
+        let mut budget = self.transfers.fits(connection::REQUEST, BUDGET);
         let mut over = false;
         while !over {
             over = self.poll_accept(&mut budget).is_ready();
@@ -103,7 +108,9 @@ impl Driver<'_> {
             }
         }
         self.tell_to_go(context);
-        if self.link.poll_drive(context).is_ready() || over {
+        let driven = self.link.poll_drive(context);
+        self.transfers.charge(self.link.take_work() + self.http.connection.charges.take());
+        if driven.is_ready() || over {
             return Poll::Ready(());
         }
         self.poll_idle(context)
@@ -151,7 +158,7 @@ impl Driver<'_> {
             ran = true;
             let end = end.unwrap_or(StreamEnd::Answered);
             self.reset += u32::from(matches!(end, StreamEnd::Reset(_)));
-            if self.resets.count(end) {
+            if self.resets.count(end, &self.http.connection.charges) {
                 self.link.close(Code::ExcessiveLoad);
             }
             if self.reset == MOST_RESETS {
