@@ -3,9 +3,10 @@
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the gateway uses the rest")]
 
-// The parts of BoringSSL and of the engine in use are replaced below: they are not linked.
+// The parts of BoringSSL, the engine and the kernels in use are replaced below: they are not linked.
 extern crate self as boring;
 extern crate self as quadrille_engine;
+extern crate self as quadrille_kernels;
 
 pub use key_type::KeyType;
 use libfuzzer_sys::fuzz_target;
@@ -214,4 +215,12 @@ pub enum SignatureScheme {
     EcdsaSha384,
     EcdsaSha512,
     Ed25519,
+    MlDsa(MlDsa),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MlDsa {
+    MlDsa44,
+    MlDsa65,
+    MlDsa87,
 }

@@ -60,8 +60,9 @@ impl Tls {
             for certificate in chain {
                 builder.add_extra_chain_cert(certificate).map_err(opaque)?;
             }
-            let key = Key::from_pem(&key.read()?).map_err(|error| invalid(key, &error))?;
-            builder.set_private_key(key.pkey()).map_err(opaque)?;
+            let unusable = |error| invalid(key, &error);
+            let own = Key::from_pem(&key.read()?).map_err(unusable)?;
+            builder.set_private_key(own.for_connections().map_err(unusable)?).map_err(opaque)?;
             builder.check_private_key().map_err(opaque)?;
         }
         Ok(builder.build())

@@ -15,7 +15,9 @@ pub enum KeyError {
     #[error("the private key is malformed, or its format is not supported")]
     Malformed,
     /// Key of an unsupported algorithm or curve.
-    #[error("unsupported private key type (supported: RSA, ECDSA on P-256, P-384, P-521, Ed25519)")]
+    #[error(
+        "unsupported private key type (supported: RSA, ECDSA on P-256, P-384, P-521, Ed25519, ML-DSA-44, -65 and -87)"
+    )]
     Unsupported,
     /// Key on an unsupported curve, which is named.
     #[error(
@@ -29,6 +31,37 @@ pub enum KeyError {
          or P-521, convert the key: openssl ec -in KEY -param_enc named_curve -out KEY.named"
     )]
     ExplicitParameters,
+    /// HashML-DSA, whose object identifier is not one of pure ML-DSA.
+    #[error(
+        "unsupported private key type: HashML-DSA, which certificates cannot have (RFC 9881 section 8.3); generate another \
+         key and certificate, for example with OpenSSL 3.5: openssl genpkey -algorithm ML-DSA-44"
+    )]
+    HashMlDsa,
+    /// ML-DSA key with algorithm parameters.
+    #[error(
+        "the {0} private key has algorithm parameters, which must be absent (RFC 9881 section 2); export it again with \
+         current software, or generate another key and certificate"
+    )]
+    MlDsaParameters(&'static str),
+    /// ML-DSA key that is not a seed, an expanded key, or both.
+    #[error(
+        "malformed {0} private key: it should contain a seed of 32 bytes, an expanded key of {1} bytes, or both (RFC 9881 \
+         section 6); restore it, or export it again"
+    )]
+    MlDsaForm(&'static str, usize),
+    /// ML-DSA key whose parts do not belong together.
+    #[error(
+        "inconsistent {0} private key: its parts contradict each other (seed and expanded key, or t0, tr and the secret \
+         vectors); the file is damaged, or was put together from two keys: restore it, or generate another key and \
+         certificate"
+    )]
+    MlDsaInconsistent(&'static str),
+    /// ML-DSA key without its seed, where BoringSSL itself has to sign.
+    #[error(
+        "the {0} private key contains no seed, but only the expanded key, which is supported for certificates of listeners \
+         and in key servers; use a key with its seed here (RFC 9881 section 6)"
+    )]
+    WithoutSeed(&'static str),
     /// RSA modulus outside the supported sizes.
     #[error("RSA keys of {0} bits are not supported (supported: 1024 to 8192, in TLS 2048 to 4096)")]
     RsaSize(u32),

@@ -1,6 +1,12 @@
 //! Private keys.
 
-use crate::{KeyType, PublicKey, error::KeyError, key_form, prepared::Prepared};
+use crate::{
+    KeyType, PublicKey,
+    error::KeyError,
+    key_form,
+    ml_dsa::{self, MlDsaPrivate},
+    prepared::Prepared,
+};
 use boring::{
     ec::{EcGroup, EcKey},
     error::{Error, ErrorStack},
@@ -31,10 +37,12 @@ pub(crate) enum Material {
     Rsa(Rsa<Private>),
     Ec(EcKey<Private>),
     Ed25519,
+    MlDsa(Box<MlDsaPrivate>),
 }
 
 impl Key {
-    /// Reads the first private key of a PEM text: PKCS#8 of version 1 or 2, PKCS#1 or SEC1, not encrypted. Blocks of other kinds, such as
+    /// Reads the first private key of a PEM text: PKCS#8 of version 1 or 2, PKCS#1 or SEC1, not
+    /// encrypted; ML-DSA with its seed, expanded, or both (RFC 9881 section 6). Blocks of other kinds, such as
     /// certificates, are ignored; beside a key, they may not be damaged.
     pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
         let damaged = |_| if contains(pem, END_OF_KEY) { KeyError::Malformed } else { KeyError::Missing };
@@ -43,6 +51,9 @@ impl Key {
         let block = blocks.iter().find(is_key).ok_or(KeyError::Missing)?;
         if block.encrypted || block.label == ENCRYPTED {
             return Err(KeyError::Encrypted);
+        }
+        if let Some(private) = ml_dsa::read(&block.contents) {
+            return Self::from_ml_dsa(private?);
         }
         let named = |error| key_form::unsupported_curve(&block.contents).unwrap_or(error);
         let pkey = match key_form::version_1(&block.contents) {
@@ -54,8 +65,17 @@ impl Key {
 
     /// Creates a key from a parsed `PKey`.
     pub fn from_pkey(pkey: PKey<Private>) -> Result<Self, KeyError> {
-        let public = PublicKey::from_public_half(&pkey)?;
         let material = material(&pkey)?;
+        Self::new(pkey, material)
+    }
+
+    fn from_ml_dsa(private: MlDsaPrivate) -> Result<Self, KeyError> {
+        let pkey = private.pkey().ok_or(KeyError::Malformed)?;
+        Self::new(pkey, Material::MlDsa(Box::new(private)))
+    }
+
+    fn new(pkey: PKey<Private>, material: Material) -> Result<Self, KeyError> {
+        let public = PublicKey::from_public_half(&pkey)?;
         let inner = Inner { public, pkey, material, prepared: Prepared::default() };
         Ok(Self { inner: Arc::new(inner), poll_delay: None })
     }
@@ -73,6 +93,9 @@ impl Key {
             KeyType::EcdsaP384 => on_curve(Nid::SECP384R1),
             KeyType::EcdsaP521 => on_curve(Nid::SECP521R1),
             KeyType::Ed25519 => return Err(KeyError::Unsupported),
+            KeyType::MlDsa(set) => {
+                return Self::from_ml_dsa(MlDsaPrivate::generate(set).ok_or(KeyError::Malformed)?);
+            }
         };
         Self::from_pkey(pkey.map_err(|_| KeyError::Malformed)?)
     }
@@ -99,9 +122,23 @@ impl Key {
         &self.inner.public
     }
 
-    /// BoringSSL's key, for checking that a certificate belongs to it.
+    /// BoringSSL's key, for checking that a certificate belongs to it. That of an ML-DSA key without its seed has only
+    /// the public half.
     pub fn pkey(&self) -> &PKeyRef<Private> {
         &self.inner.pkey
+    }
+
+    /// BoringSSL's key, for connections whose signatures the engine does not compute.
+    ///
+    /// # Errors
+    /// [`WithoutSeed`](KeyError::WithoutSeed) for an ML-DSA key without its seed.
+    pub fn for_connections(&self) -> Result<&PKeyRef<Private>, KeyError> {
+        match self.material() {
+            Material::MlDsa(private) if !private.has_seed() => {
+                Err(KeyError::WithoutSeed(ml_dsa::name(private.key().public_key().parameter_set())))
+            }
+            _ => Ok(self.pkey()),
+        }
     }
 
     /// Value of type `T` that a backend computes once from this key; the first caller's `prepare` makes it. It is
@@ -148,6 +185,10 @@ fn material(pkey: &PKeyRef<Private>) -> Result<Material, KeyError> {
     match pkey.id() {
         Id::RSA => pkey.rsa().map(Material::Rsa),
         Id::EC => pkey.ec_key().map(Material::Ec),
+        id if ml_dsa::parameter_set(id).is_some() => {
+            let private = MlDsaPrivate::from_pkey(pkey).ok_or(KeyError::Malformed)?;
+            return Ok(Material::MlDsa(Box::new(private)));
+        }
         _ => Ok(Material::Ed25519),
     }
     .map_err(|_| KeyError::Malformed)

@@ -96,7 +96,7 @@ fn name(id: &[u8]) -> Option<&'static str> {
 }
 
 /// Splits off an element of DER: its tag, its contents, and what follows.
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+pub(crate) fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;
     let (length, rest) = match first {

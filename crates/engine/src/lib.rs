@@ -19,6 +19,7 @@
 //! # Files
 //!
 //! - `engine`, `key`, `operation`, `completion`: the interface; `ticket`, `job`: an operation in progress.
+//! - `ml_dsa`: private keys of ML-DSA.
 //! - `shared`, `queue`, `compute`, `delivery`: from the queue to the result, which `verify` checks.
 //! - `policy`, `load`: when a batch starts, by queue length, CPU scarcity and arrival rate.
 //! - `backend`, `scalar_backend`, `lanes`: backends. `lanes` measures at start from which number of operations
@@ -49,6 +50,7 @@ mod key_type;
 mod lanes;
 mod load;
 mod lone_p256;
+mod ml_dsa;
 mod observer;
 mod operation;
 pub mod overflow;
@@ -92,6 +94,7 @@ pub use overflow::Overflow;
 pub use policy::Policy;
 pub use priority::Priority;
 pub use public::PublicKey;
+pub use quadrille_kernels::MlDsa;
 pub use quadrille_kernels_cuda::{Options as GpuOptions, Unavailable as GpuUnavailable};
 pub use scalar_backend::Scalar;
 pub use scheme::SignatureScheme;

@@ -17,11 +17,11 @@ use std::cmp::Ordering;
 /// Private-key operation, hashed but not yet padded.
 #[derive(Clone, Debug)]
 pub enum Operation {
-    /// A signature over a digest; over the message itself for Ed25519.
+    /// A signature over a digest; over the message itself for Ed25519 and ML-DSA.
     Sign {
         /// Padding and hash.
         scheme: SignatureScheme,
-        /// The digest, or for Ed25519 the message.
+        /// The digest, or for Ed25519 and ML-DSA the message.
         digest: Box<[u8]>,
     },
     /// Raw RSA private operation on a ciphertext of the modulus's length. The padding is kept: the caller must strip

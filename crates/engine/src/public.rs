@@ -1,6 +1,6 @@
 //! Public keys: validate operations and verify their results.
 
-use crate::{KeyError, KeyType};
+use crate::{KeyError, KeyType, ml_dsa};
 use boring::{
     ec::EcKey,
     nid::Nid,
@@ -25,6 +25,7 @@ pub(crate) enum PublicMaterial {
     Rsa(Rsa<Public>),
     Ec(EcKey<Public>),
     Ed25519,
+    MlDsa,
 }
 
 impl PublicKey {
@@ -86,6 +87,9 @@ fn classify(pkey: &PKeyRef<Public>) -> Result<(KeyType, PublicMaterial), KeyErro
             Ok((key_type, PublicMaterial::Ec(ec)))
         }
         Id::ED25519 => Ok((KeyType::Ed25519, PublicMaterial::Ed25519)),
-        _ => Err(KeyError::Unsupported),
+        id => match ml_dsa::parameter_set(id) {
+            Some(set) => Ok((KeyType::MlDsa(set), PublicMaterial::MlDsa)),
+            None => Err(KeyError::Unsupported),
+        },
     }
 }

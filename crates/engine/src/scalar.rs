@@ -1,6 +1,6 @@
-//! Scalar operations by the libraries: AWS-LC for ECDSA on P-256, BoringSSL for all others.
+//! Scalar operations by the libraries: AWS-LC for ECDSA on P-256 and for ML-DSA, BoringSSL for all others.
 
-use crate::{Key, KeyType, Operation, error::OperationError, key::Material, lone_p256, rsa_padding};
+use crate::{Key, KeyType, Operation, error::OperationError, key::Material, lone_p256, rsa_padding, verify};
 use boring::{ecdsa::EcdsaSig, rsa::Padding, sign::Signer};
 use zeroize::Zeroizing;
 
@@ -34,6 +34,11 @@ pub(crate) fn compute(key: &Key, operation: &Operation) -> Result<Zeroizing<Vec<
                 .map(Zeroizing::new)
                 .map_err(|_| OperationError::Failed)
         }
+        // AWS-LC does not verify its signatures, and one with a fault may reveal the key.
+        (Material::MlDsa(private), Operation::Sign { digest: message, .. }) => private
+            .sign(message)
+            .filter(|signature| verify::holds(key.public(), operation, signature))
+            .ok_or(OperationError::Failed),
         (_, Operation::Decrypt { .. }) => Err(OperationError::WrongKeyType),
     }
 }

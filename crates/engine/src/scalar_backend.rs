@@ -21,7 +21,8 @@ impl Backend for Scalar {
         }
     }
 
-    /// BoringSSL raises every RSA result to the public exponent before releasing it.
+    /// BoringSSL raises every RSA result to the public exponent before releasing it, and signatures of ML-DSA are
+    /// verified.
     fn verifies(&self) -> bool {
         true
     }

@@ -2,6 +2,7 @@
 
 use crate::KeyType;
 use boring::hash::MessageDigest;
+use quadrille_kernels::MlDsa;
 
 /// A TLS signature scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +33,8 @@ pub enum SignatureScheme {
     EcdsaSha512,
     /// Ed25519 (RFC 8032).
     Ed25519,
+    /// Pure ML-DSA with an empty context (FIPS 204), in TLS 1.3.
+    MlDsa(MlDsa),
 }
 
 /// MD5 and SHA-1 side by side.
@@ -63,6 +66,9 @@ impl SignatureScheme {
             0x0503 => S::EcdsaSha384,
             0x0603 => S::EcdsaSha512,
             0x0807 => S::Ed25519,
+            0x0904 => S::MlDsa(MlDsa::MlDsa44),
+            0x0905 => S::MlDsa(MlDsa::MlDsa65),
+            0x0906 => S::MlDsa(MlDsa::MlDsa87),
             _ => return None,
         })
     }
@@ -75,6 +81,7 @@ impl SignatureScheme {
                 matches!(self, S::EcdsaSha1 | S::EcdsaSha256 | S::EcdsaSha384 | S::EcdsaSha512)
             }
             KeyType::Ed25519 => self == S::Ed25519,
+            KeyType::MlDsa(set) => self == S::MlDsa(set),
         }
     }
 
@@ -90,11 +97,11 @@ impl SignatureScheme {
         }
     }
 
-    /// Hash that is applied to the message; Ed25519 signs the message itself, and the MD5 and SHA-1 pair is two
-    /// hashes.
+    /// Hash that is applied to the message; Ed25519 and ML-DSA sign the message itself, and the MD5 and SHA-1 pair is
+    /// two hashes.
     pub(crate) fn hash(self) -> Option<MessageDigest> {
         match self {
-            S::RsaPkcs1Md5Sha1 | S::Ed25519 => None,
+            S::RsaPkcs1Md5Sha1 | S::Ed25519 | S::MlDsa(_) => None,
             S::RsaPkcs1Sha1 | S::EcdsaSha1 => Some(MessageDigest::sha1()),
             S::RsaPkcs1Sha256 | S::RsaPssSha256 | S::EcdsaSha256 => Some(MessageDigest::sha256()),
             S::RsaPkcs1Sha384 | S::RsaPssSha384 | S::EcdsaSha384 => Some(MessageDigest::sha384()),
@@ -102,7 +109,7 @@ impl SignatureScheme {
         }
     }
 
-    /// Length of the digest; Ed25519 accepts messages of any length.
+    /// Length of the digest; Ed25519 and ML-DSA accept messages of any length.
     pub(crate) fn digest_len(self) -> Option<usize> {
         match self {
             S::RsaPkcs1Md5Sha1 => Some(MD5_SHA1_LEN),

@@ -31,7 +31,7 @@ pub(crate) fn holds(key: &PublicKey, operation: &Operation, result: &[u8]) -> bo
         (PublicMaterial::Ec(ec), Operation::Sign { digest, .. }) => {
             EcdsaSig::from_der(result).and_then(|signature| signature.verify(digest, ec)).unwrap_or(false)
         }
-        (PublicMaterial::Ed25519, Operation::Sign { digest: message, .. }) => {
+        (PublicMaterial::Ed25519 | PublicMaterial::MlDsa, Operation::Sign { digest: message, .. }) => {
             Verifier::new_without_digest(key.pkey())
                 .and_then(|mut verifier| verifier.verify_oneshot(result, message))
                 .unwrap_or(false)

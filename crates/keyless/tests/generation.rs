@@ -1,6 +1,6 @@
 //! Generation and removal of keys over a connection, as a policy allows.
 
-use quadrille_engine::{Engine, Key, KeyType, Operation, Scalar, SignatureScheme, Unobserved};
+use quadrille_engine::{Engine, Key, KeyType, MlDsa, Operation, Scalar, SignatureScheme, Unobserved};
 use quadrille_keyless::{
     Address,
     client::{Client, KeyChangeError, Origin, Refusal, RemoteKey, Settings},
@@ -133,4 +133,21 @@ async fn a_reload_at_the_same_time_loses_no_key() {
     }
     reloading.join().expect("reloads");
     assert_eq!(all.server.keys().iter().count(), 20);
+}
+
+#[tokio::test]
+async fn keys_of_ml_dsa_are_made() {
+    let all = KeyServer::start();
+    all.server.load_keys(&all.keys()).expect("keys");
+    all.allow("a*", true, 8);
+    let client = all.client();
+    for set in MlDsa::ALL {
+        let key = client.generate(KeyType::MlDsa(set), "a").await.expect("a key");
+        for when in ["at once", "read again"] {
+            let operation = Operation::sign(SignatureScheme::MlDsa(set), b"anything").expect("an operation");
+            let signed = client.submit(&key, operation, Origin::default(), false).expect("a place").await;
+            assert!(signed.is_ok(), "{set:?} {when}");
+            all.server.load_keys(&all.keys()).expect("keys");
+        }
+    }
 }

@@ -27,7 +27,7 @@ impl Family {
         match key {
             KeyType::Rsa { .. } => Some(Self::Rsa),
             KeyType::EcdsaP256 | KeyType::EcdsaP384 | KeyType::EcdsaP521 => Some(Self::Ec),
-            KeyType::Ed25519 => None,
+            KeyType::Ed25519 | KeyType::MlDsa(_) => None,
         }
     }
 
@@ -175,7 +175,7 @@ fn group_name(key: KeyType) -> Result<&'static CStr, Failure> {
         KeyType::EcdsaP256 => Ok(c"prime256v1"),
         KeyType::EcdsaP384 => Ok(c"secp384r1"),
         KeyType::EcdsaP521 => Ok(c"secp521r1"),
-        KeyType::Rsa { .. } | KeyType::Ed25519 => Err(Reason::UnsupportedKey.into()),
+        KeyType::Rsa { .. } | KeyType::Ed25519 | KeyType::MlDsa(_) => Err(Reason::UnsupportedKey.into()),
     }
 }
 

@@ -47,7 +47,7 @@ impl ProviderKey {
 
     pub(crate) fn local(pkey: PKey<Private>) -> Result<Self, Failure> {
         let public = Key::from_pkey(pkey.clone())?.public().clone();
-        if public.key_type() == KeyType::Ed25519 {
+        if matches!(public.key_type(), KeyType::Ed25519 | KeyType::MlDsa(_)) {
             return Err(Failure::new(Reason::UnsupportedKey, "it is neither RSA nor ECDSA"));
         }
         Ok(Self::new(public, PrivateHalf::Local(LocalKey::new(&pkey)?)))

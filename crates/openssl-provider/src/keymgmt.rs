@@ -249,6 +249,7 @@ fn sizes(key: KeyType) -> Sizes {
             (bits as usize, security, (bits as usize).div_ceil(8))
         }
         KeyType::EcdsaP256 | KeyType::Ed25519 => (256, 128, 72),
+        KeyType::MlDsa(set) => (8 * set.public_key_bytes(), 128, set.signature_bytes()),
         KeyType::EcdsaP384 => (384, 192, 104),
         KeyType::EcdsaP521 => (521, 256, 139),
     };

@@ -95,6 +95,9 @@ pub(crate) struct Bench {
 enum KeyType {
     Rsa,
     Ecdsa,
+    Mldsa44,
+    Mldsa65,
+    Mldsa87,
 }
 
 impl Bench {
@@ -131,6 +134,9 @@ impl Bench {
         let key = self.key_type.map(|key_type| match key_type {
             KeyType::Rsa => KeyChoice::Rsa,
             KeyType::Ecdsa => KeyChoice::Ecdsa,
+            KeyType::Mldsa44 => KeyChoice::MlDsa44,
+            KeyType::Mldsa65 => KeyChoice::MlDsa65,
+            KeyType::Mldsa87 => KeyChoice::MlDsa87,
         });
         let at_once = if self.rate.is_some() { 1024 } else { 16 };
         Ok(Load {

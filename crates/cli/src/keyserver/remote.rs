@@ -41,7 +41,8 @@ impl Remote {
         let tls = match (&self.ca, &self.cert, &self.key) {
             (Some(ca), Some(cert), Some(key)) => {
                 let key = Key::from_pem(&read(key)?).map_err(|error| vec![format!("--key: {error}")])?;
-                let credentials = Credentials { chain: certificates(cert)?, key: key.pkey().to_owned() };
+                let key = key.for_connections().map_err(|error| vec![format!("--key: {error}")])?;
+                let credentials = Credentials { chain: certificates(cert)?, key: key.to_owned() };
                 Some((credentials, Trust(certificates(ca)?)))
             }
             _ if self.server.iter().any(|server| matches!(server, Address::Tcp { .. })) => {
@@ -70,6 +71,7 @@ pub(super) fn usual_scheme(key_type: KeyType) -> SignatureScheme {
         KeyType::EcdsaP384 => SignatureScheme::EcdsaSha384,
         KeyType::EcdsaP521 => SignatureScheme::EcdsaSha512,
         KeyType::Ed25519 => SignatureScheme::Ed25519,
+        KeyType::MlDsa(set) => SignatureScheme::MlDsa(set),
     }
 }
 

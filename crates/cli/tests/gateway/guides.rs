@@ -1,6 +1,7 @@
 //! Configurations on the pages of the guide: `quadrille check` accepts each of them.
 
 use crate::support::{Certificates, Pair, output, quadrille};
+use quadrille_engine::MlDsa;
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -47,13 +48,17 @@ fn after<'a>(text: &'a str, word: &str) -> BTreeSet<&'a str> {
 }
 
 /// Creates the files that a configuration names in this directory.
-fn furnish(directory: &Path, text: &str, [ecdsa, rsa]: &[Pair; 2], ca: &Path) {
+fn furnish(directory: &Path, text: &str, [ecdsa, rsa, ml_dsa]: &[Pair; 3], ca: &Path) {
     let copy = |name: &str, from: &Path| {
         let to = directory.join(name);
         std::fs::create_dir_all(to.parent().expect("a directory")).expect("a directory");
         std::fs::copy(from, to).expect("copying");
     };
-    let pair = |name: &str| if name.contains("rsa") { rsa } else { ecdsa };
+    let pair = |name: &str| match name {
+        name if name.contains("rsa") => rsa,
+        name if name.contains("mldsa") => ml_dsa,
+        _ => ecdsa,
+    };
     let is_key = |name: &&&str| name.ends_with(".pem") || name.ends_with(".key");
     after(text, "certificate: ").iter().filter(is_key).for_each(|name| copy(name, &pair(name).chain));
     after(text, "chain: ").iter().for_each(|name| copy(name, &pair(name).chain));
@@ -69,7 +74,9 @@ fn furnish(directory: &Path, text: &str, [ecdsa, rsa]: &[Pair; 2], ca: &Path) {
 #[test]
 fn every_configuration_of_the_guide_is_taken() {
     let certificates = Certificates::new();
-    let pairs = [certificates.ecdsa("P-256", &["example.com"]), certificates.rsa(2048, &["example.com"])];
+    let names = &["example.com"];
+    let ml_dsa = certificates.ml_dsa(MlDsa::MlDsa44, names);
+    let pairs = [certificates.ecdsa("P-256", names), certificates.rsa(2048, names), ml_dsa];
     let all = configurations();
     assert!(all.len() >= 15, "{} configurations", all.len());
     let mut refused = Vec::new();

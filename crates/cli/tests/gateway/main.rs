@@ -40,6 +40,7 @@ mod memory;
 mod messages;
 mod metrics_reference;
 mod mirror;
+mod ml_dsa;
 mod names;
 mod neighbours;
 mod observability;

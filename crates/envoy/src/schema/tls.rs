@@ -110,7 +110,10 @@ pub(crate) const TLS_CERTIFICATE: Schema = Schema {
     name: "envoy.extensions.transport_sockets.tls.v3.TlsCertificate",
     fields: &[
         ("certificate_chain", Read("PEM, leaf first")),
-        ("private_key", Read("PEM, not encrypted; RSA of 2048 bits and more, P-256, P-384, P-521, Ed25519")),
+        (
+            "private_key",
+            Read("PEM, not encrypted; RSA of 2048 bits and more, P-256, P-384, P-521, Ed25519, ML-DSA"),
+        ),
         ("private_key_provider", Read("`cryptomb` and `qat`")),
         ("ocsp_staple", Read("DER")),
         ("watched_directory", Accepted("files are always watched, including renamed directories")),

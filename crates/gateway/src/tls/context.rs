@@ -205,7 +205,8 @@ impl<'a> Settings<'a> {
             let session_binding = self.session_binding(&certificate.names).map_err(refused)?;
             let key_type = certificate.key.key_type();
             let queued = is_queued(certificate, engine);
-            let entry = Entry { key_type, queued, context, session_binding, staple: staple.clone() };
+            let (in_chain, staple) = (certificate.in_chain, staple.clone());
+            let entry = Entry { key_type, in_chain, queued, context, session_binding, staple };
             selection.add(&certificate.names, entry);
         }
         identities.awaited.iter().for_each(|name| selection.expect(name));

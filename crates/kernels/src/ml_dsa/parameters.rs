@@ -1,7 +1,7 @@
 //! Parameter sets (FIPS 204, table 1), and lengths (table 2).
 
 /// Parameter set of ML-DSA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MlDsa {
     /// ML-DSA-44, of security category 2.
     MlDsa44,

@@ -67,7 +67,7 @@ pub struct Request<'a> {
     pub key: KeyName,
     /// Opcode: see [`opcode`](super::opcode).
     pub opcode: u8,
-    /// The digest, for Ed25519 the message, or the ciphertext.
+    /// The digest, for Ed25519 and ML-DSA the message, or the ciphertext.
     pub payload: &'a [u8],
     /// Information by which some servers choose keys; compatible mode only.
     pub hints: Hints<'a>,

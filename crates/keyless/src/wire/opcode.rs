@@ -3,7 +3,7 @@
 //! MD5 with SHA-1 for ECDSA, and SHA-224, have opcodes too, but are not used by the TLS versions that the engine supports.
 
 use super::ErrorCode;
-use quadrille_engine::{KeyType, Operation, SignatureScheme};
+use quadrille_engine::{KeyType, MlDsa, Operation, SignatureScheme};
 
 /// Raw RSA decryption; the padding is kept.
 pub const RSA_DECRYPT: u8 = 0x01;
@@ -24,7 +24,7 @@ pub const WITHDRAW: u8 = 0xe0;
 
 use SignatureScheme as S;
 
-const SIGNATURES: [(SignatureScheme, u8); 13] = [
+const SIGNATURES: [(SignatureScheme, u8); 16] = [
     (S::RsaPkcs1Md5Sha1, 0x02),
     (S::RsaPkcs1Sha1, 0x03),
     (S::RsaPkcs1Sha256, 0x05),
@@ -38,15 +38,21 @@ const SIGNATURES: [(SignatureScheme, u8); 13] = [
     (S::EcdsaSha384, 0x16),
     (S::EcdsaSha512, 0x17),
     (S::Ed25519, 0x18),
+    (S::MlDsa(MlDsa::MlDsa44), 0xe4),
+    (S::MlDsa(MlDsa::MlDsa65), 0xe5),
+    (S::MlDsa(MlDsa::MlDsa87), 0xe6),
 ];
 
 /// Types of keys that can be generated, by the first byte of the payload.
-const KINDS: [(u8, KeyType); 5] = [
+const KINDS: [(u8, KeyType); 8] = [
     (0x01, KeyType::EcdsaP256),
     (0x02, KeyType::EcdsaP384),
     (0x03, KeyType::Rsa { bits: 2048 }),
     (0x04, KeyType::Rsa { bits: 3072 }),
     (0x05, KeyType::Rsa { bits: 4096 }),
+    (0x06, KeyType::MlDsa(MlDsa::MlDsa44)),
+    (0x07, KeyType::MlDsa(MlDsa::MlDsa65)),
+    (0x08, KeyType::MlDsa(MlDsa::MlDsa87)),
 ];
 
 /// Maximum length of the reference of a generated key, in bytes.
@@ -128,7 +134,7 @@ mod tests {
             let payload = [&[1], reference.as_bytes()].concat();
             assert_eq!(read_generation(&payload), Err(ErrorCode::Format), "{reference:?}");
         }
-        for payload in [&b""[..], b"\x00a", b"\x06a", b"\x01\xff"] {
+        for payload in [&b""[..], b"\x00a", b"\x09a", b"\x01\xff"] {
             assert_eq!(read_generation(payload), Err(ErrorCode::Format));
         }
     }

@@ -3,6 +3,7 @@
 mod bulk;
 mod case;
 mod exchange;
+mod ml_dsa;
 mod signature;
 
 use crate::clock::median;
@@ -55,7 +56,8 @@ impl Default for Effort {
 /// # Errors
 /// If BoringSSL fails for lack of memory.
 pub fn measure(effort: Effort, progress: impl FnMut(usize)) -> Result<Vec<Rate>, ErrorStack> {
-    let cases = [signature::cases()?, exchange::cases()?, bulk::cases()?].into_iter().flatten().collect();
+    let cases = [signature::cases()?, ml_dsa::cases()?, exchange::cases()?, bulk::cases()?];
+    let cases = cases.into_iter().flatten().collect();
     Ok(rates(cases, effort, progress))
 }
 

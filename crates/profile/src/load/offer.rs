@@ -24,6 +24,12 @@ pub enum KeyChoice {
     Rsa,
     /// ECDSA on the NIST curves.
     Ecdsa,
+    /// ML-DSA-44, in TLS 1.3.
+    MlDsa44,
+    /// ML-DSA-65, in TLS 1.3.
+    MlDsa65,
+    /// ML-DSA-87, in TLS 1.3.
+    MlDsa87,
 }
 
 /// Parameters that the client offers.
@@ -138,6 +144,7 @@ impl KeyChoice {
         match self {
             Self::Rsa => "ALL:!aECDSA:!PSK",
             Self::Ecdsa => "ALL:!aRSA:!kRSA:!PSK",
+            Self::MlDsa44 | Self::MlDsa65 | Self::MlDsa87 => "ALL:!PSK",
         }
     }
 
@@ -156,6 +163,9 @@ impl KeyChoice {
                 SslSignatureAlgorithm::ECDSA_SECP384R1_SHA384,
                 SslSignatureAlgorithm::ECDSA_SECP521R1_SHA512,
             ],
+            Self::MlDsa44 => &[SslSignatureAlgorithm::ML_DSA_44],
+            Self::MlDsa65 => &[SslSignatureAlgorithm::ML_DSA_65],
+            Self::MlDsa87 => &[SslSignatureAlgorithm::ML_DSA_87],
         }
     }
 }

@@ -7,7 +7,7 @@ use boring::{
     rsa::{Padding, Rsa},
     x509::X509,
 };
-use quadrille_engine::{Key, Operation, PublicKey, SignatureScheme};
+use quadrille_engine::{Key, MlDsa, Operation, PublicKey, SignatureScheme};
 use quadrille_keyless::{
     Address, Credentials, Trust,
     client::{Client, Failure, Origin, Protocol, RemoteKey, Settings},
@@ -67,13 +67,16 @@ const ECDSA: [SignatureScheme; 4] = [S::EcdsaSha1, S::EcdsaSha256, S::EcdsaSha38
 fn every_signature_and_raw_decryption() {
     let site = Site::new();
     let made = &site.certificates;
-    let keys: [(&str, crate::support::Pair, &[SignatureScheme]); 6] = [
+    let keys: [(&str, crate::support::Pair, &[SignatureScheme]); 9] = [
         ("rsa2048", made.rsa(2048, &["a"]), &RSA),
         ("rsa4096", made.rsa(4096, &["a"]), &RSA),
         ("p256", made.ecdsa("P-256", &["a"]), &ECDSA),
         ("p384", made.ecdsa("P-384", &["a"]), &ECDSA),
         ("p521", made.ecdsa("P-521", &["a"]), &ECDSA),
         ("ed25519", made.ed25519(&["a"]), &[S::Ed25519]),
+        ("mldsa44", made.ml_dsa(MlDsa::MlDsa44, &["a"]), &[S::MlDsa(MlDsa::MlDsa44)]),
+        ("mldsa65", made.ml_dsa(MlDsa::MlDsa65, &["a"]), &[S::MlDsa(MlDsa::MlDsa65)]),
+        ("mldsa87", made.ml_dsa(MlDsa::MlDsa87, &["a"]), &[S::MlDsa(MlDsa::MlDsa87)]),
     ];
     let keys = keys.map(|(name, pair, schemes)| (site.give_away(&pair, name), schemes));
     let policy = Configuration::new("clients: [{client: gateway.example, operations: [sign, decrypt]}]");

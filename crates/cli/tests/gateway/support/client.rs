@@ -1,7 +1,10 @@
 //! A small HTTP/1.1 client over TLS with control over what curl hides: single connections and their end.
 
 use super::{Certificates, PATIENCE, Pair, Uninterrupted};
-use boring::ssl::{SslConnector, SslFiletype, SslMethod, SslStream};
+use boring::{
+    pkey::Id,
+    ssl::{SslConnector, SslFiletype, SslMethod, SslSignatureAlgorithm, SslStream},
+};
 use std::{
     io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
@@ -33,6 +36,14 @@ impl Connector {
     pub fn trusting(ca: &Path) -> Self {
         let mut builder = SslConnector::builder(SslMethod::tls()).expect("a TLS client");
         builder.set_ca_file(ca).expect("the CA");
+        Self(builder.build())
+    }
+
+    /// Returns a connector that can verify these signatures only.
+    pub fn offering(ca: &Path, algorithms: &[SslSignatureAlgorithm]) -> Self {
+        let mut builder = SslConnector::builder(SslMethod::tls()).expect("a TLS client");
+        builder.set_ca_file(ca).expect("the CA");
+        builder.set_verify_algorithm_prefs(algorithms).expect("algorithms");
         Self(builder.build())
     }
 
@@ -138,6 +149,12 @@ impl Client {
         let serial =
             certificate.serial_number().to_bn().expect("a number").to_hex_str().expect("hexadecimal");
         serial.to_string()
+    }
+
+    /// Returns the type of the key of the gateway's certificate.
+    pub fn key_type(&self) -> Id {
+        let certificate = self.stream.get_ref().ssl().peer_certificate().expect("a certificate");
+        certificate.public_key().expect("a key").id()
     }
 
     /// Reads until the gateway closes; returns true if nothing arrived before that.

@@ -2,7 +2,7 @@
 //! uses quiche, as the gateway does; other implementations have their own tests.
 
 use super::{Certificates, PATIENCE};
-use boring::ssl::{SslContextBuilder, SslMethod, SslVerifyMode};
+use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm, SslVerifyMode};
 use quiche::{
     ConnectionId, RecvInfo,
     h3::{self, Event, Header, NameValue},
@@ -66,8 +66,19 @@ impl Http3Client {
 
     /// Returns a client with key shares of these groups; those of `X25519MLKEM768` fill a second datagram.
     pub fn with_groups(certificates: &Certificates, groups: &str) -> Self {
+        Self::build(certificates, |context| context.set_curves_list(groups).expect("groups"))
+    }
+
+    /// Returns a client that can verify these signatures only.
+    pub fn offering(certificates: &Certificates, algorithms: &[SslSignatureAlgorithm]) -> Self {
+        Self::build(certificates, |context| {
+            context.set_verify_algorithm_prefs(algorithms).expect("algorithms");
+        })
+    }
+
+    fn build(certificates: &Certificates, configure: impl FnOnce(&mut SslContextBuilder)) -> Self {
         let mut context = SslContextBuilder::new(SslMethod::tls()).expect("a context");
-        context.set_curves_list(groups).expect("groups");
+        configure(&mut context);
         context.set_ca_file(certificates.ca()).expect("the CA");
         context.set_verify(SslVerifyMode::PEER);
         context.enable_ocsp_stapling();

@@ -20,6 +20,7 @@ pub mod http3;
 mod key_server;
 mod load;
 pub mod logs;
+pub mod ml_dsa;
 mod nginx;
 mod openssl;
 pub mod ports;

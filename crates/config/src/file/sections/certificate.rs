@@ -30,8 +30,9 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
             Preset::Means("required without `acme`"),
             "The private key in PEM (PKCS#8, PKCS#1 or SEC1), not encrypted. Prefer a path: a key in the \
                     configuration is as readable as the configuration. An ECDSA P-256 key costs a small fraction of \
-                    an RSA key; give both kinds, and each client receives the one that it can verify. A mapping means \
-                    that the key is on another machine.",
+                    an RSA key; give both kinds, and each client receives the one that it can verify. ML-DSA keys \
+                    come before both, for clients of TLS 1.3 that can verify them. A mapping means that the key is on \
+                    another machine.",
             |field, draft| draft.key = field.placed(keyless::key),
             |certificate| if_file(certificate, || keyless::show(&certificate.key)),
         ),

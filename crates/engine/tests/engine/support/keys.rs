@@ -6,7 +6,7 @@ use boring::{
     pkey::PKey,
     rsa::Rsa,
 };
-use quadrille_engine::{Key, KeyType, SignatureScheme as S};
+use quadrille_engine::{Key, KeyType, MlDsa, SignatureScheme as S};
 use std::sync::LazyLock;
 
 static RSA: [LazyLock<Key>; 4] = [
@@ -42,8 +42,14 @@ pub(crate) fn ed25519() -> Key {
     key(PKey::private_key_from_der(&der).unwrap())
 }
 
+/// Generates a key.
+pub(crate) fn ml_dsa(set: MlDsa) -> Key {
+    Key::generate(KeyType::MlDsa(set)).unwrap()
+}
+
 pub(crate) fn all_keys() -> Vec<Key> {
-    RSA.iter().map(|key| (**key).clone()).chain(EC.iter().cloned()).chain([ed25519()]).collect()
+    let classical = RSA.iter().map(|key| (**key).clone()).chain(EC.iter().cloned()).chain([ed25519()]);
+    classical.chain(MlDsa::ALL.map(ml_dsa)).collect()
 }
 
 /// Returns every scheme that a key of this type and size supports.
@@ -52,6 +58,9 @@ pub(crate) fn schemes_of(key: &Key) -> &'static [S] {
         KeyType::Rsa { bits: 1024 } => &RSA_SCHEMES[..7],
         KeyType::Rsa { .. } => &RSA_SCHEMES,
         KeyType::Ed25519 => &[S::Ed25519],
+        KeyType::MlDsa(MlDsa::MlDsa44) => &[S::MlDsa(MlDsa::MlDsa44)],
+        KeyType::MlDsa(MlDsa::MlDsa65) => &[S::MlDsa(MlDsa::MlDsa65)],
+        KeyType::MlDsa(MlDsa::MlDsa87) => &[S::MlDsa(MlDsa::MlDsa87)],
         _ => &[S::EcdsaSha256, S::EcdsaSha1, S::EcdsaSha384, S::EcdsaSha512],
     }
 }

@@ -8,7 +8,7 @@ mod verify;
 
 pub(crate) use asleep::{eventually, until_asleep};
 pub(crate) use gate::Gate;
-pub(crate) use keys::{all_keys, ec_p256, ec_p384, ed25519, rsa1024, rsa2048, schemes_of};
+pub(crate) use keys::{all_keys, ec_p256, ec_p384, ed25519, ml_dsa, rsa1024, rsa2048, schemes_of};
 pub(crate) use recorder::Recorder;
 pub(crate) use verify::verifies;
 

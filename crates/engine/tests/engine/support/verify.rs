@@ -11,7 +11,7 @@ use quadrille_engine::{Key, SignatureScheme as S};
 pub(crate) fn verifies(key: &Key, scheme: S, message: &[u8], signature: &[u8]) -> bool {
     match scheme {
         S::RsaPkcs1Md5Sha1 => md5_sha1(key, message, signature),
-        S::Ed25519 => Verifier::new_without_digest(key.pkey())
+        S::Ed25519 | S::MlDsa(_) => Verifier::new_without_digest(key.pkey())
             .unwrap()
             .verify_oneshot(signature, message)
             .unwrap_or(false),

@@ -389,13 +389,7 @@ fn keep<K: Eq + Hash, V: Clone, E>(
 
 /// Loads the client certificate for an upstream's endpoints.
 fn client_certificate(tls: &UpstreamTls) -> Result<Option<Certificate>, Diagnostic> {
-    // The endpoints decide whether the key is strong enough.
-    let load = |source: &Arc<CertificateSource>| {
-        Certificate::load(source, true, &mut |_, place| {
-            Err(Diagnostic::new(place, "the key of a client certificate must be on this machine"))
-        })
-    };
-    tls.certificate.as_ref().map(load).transpose()
+    tls.certificate.as_deref().map(Certificate::load_for_client).transpose()
 }
 
 impl ArtifactCache {

@@ -3,8 +3,9 @@
 use crate::tls::certificate::{files::Certificate, selection::shadowed};
 use quadrille_config::{
     Diagnostic,
-    model::{CertificateSource, Gateway, Problem, Tls},
+    model::{CertificateSource, Gateway, Problem, Tls, Version},
 };
+use quadrille_engine::KeyType;
 use quadrille_ocsp::Staple;
 use std::sync::Arc;
 
@@ -40,11 +41,25 @@ pub(super) fn granted(model: &Gateway) -> Vec<Arc<CertificateSource>> {
 }
 
 /// Rejects a certificate that no client would receive: an operator would assume that it is in use.
-pub(super) fn refuse_shadowed(
+pub(super) fn refuse_unused(
+    tls: Option<&Tls>,
     sources: &[Arc<CertificateSource>],
     certificates: &[Arc<Certificate>],
 ) -> Result<(), Vec<Diagnostic>> {
-    let problems: Vec<_> = shadowed(certificates)
+    let has_tls13 = tls.is_none_or(|tls| tls.policy.max >= Version::Tls13);
+    let too_new = sources
+        .iter()
+        .zip(certificates)
+        .filter(|(_, certificate)| !has_tls13 && matches!(certificate.key.key_type(), KeyType::MlDsa(_)));
+    let too_new = too_new.map(|(source, _)| {
+        let message =
+            format!("no client would get {}: certificates with ML-DSA keys need TLS 1.3", source.chain);
+        Diagnostic::new(
+            &source.chain_place,
+            Problem::new(message, "set the maximum version to 1.3, or remove it"),
+        )
+    });
+    let shadowed = shadowed(certificates)
         .into_iter()
         .map(|(index, before)| {
             let (source, other) = (&sources[index], &sources[before]);
@@ -58,7 +73,7 @@ pub(super) fn refuse_shadowed(
             );
             let remedy = "remove one of the two, or give it a key of another type";
             Diagnostic::new(&source.chain_place, Problem::new(message, remedy))
-        })
-        .collect();
+        });
+    let problems: Vec<_> = too_new.chain(shadowed).collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }

@@ -26,7 +26,7 @@ use crate::{
     traces::{TraceRules, Tracer},
     upstream::{Names, WeightedUpstreams},
 };
-use certificates::{OwnCertificates, granted, orders, refuse_shadowed};
+use certificates::{OwnCertificates, granted, orders, refuse_unused};
 use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
@@ -244,7 +244,7 @@ impl<'a> SnapshotBuilder<'a> {
         let (engine, resumption) = (self.engine, self.resumption);
         let own = chain.tls.as_ref().map(|tls| self.certificates(tls)).transpose()?.unwrap_or_default();
         let OwnCertificates { sources, certificates, staples, awaited } = own;
-        refuse_shadowed(&sources, &certificates)?;
+        refuse_unused(chain.tls.as_deref(), &sources, &certificates)?;
         let answers = self.answers;
         let is_on_demand = self.model.acme.as_ref().is_some_and(|acme| acme.on_demand.is_some());
         let on_demand = chain.tls.as_ref().filter(|tls| is_on_demand && orders(tls)).map(|_| self.on_demand);

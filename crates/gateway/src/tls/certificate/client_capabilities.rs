@@ -1,12 +1,15 @@
 //! Signature algorithms that a client can verify, according to its ClientHello (RFC 8446 section 4.2.3, RFC 8422).
 
+use super::ml_dsa_sets::MlDsaSets;
 use boring::ssl::{ClientHello, ExtensionType};
-use quadrille_engine::KeyType;
+use quadrille_engine::{KeyType, MlDsa};
 
 /// Signature algorithms that a client can verify.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClientCapabilities {
     signatures: Signatures,
+    /// Parameter sets of ML-DSA in signatures of certificates.
+    in_chains: MlDsaSets,
     groups: Groups,
     /// Whether any suite with ECDSA authentication is offered, for TLS 1.2 and below. TLS 1.3 suites do not name one.
     ecdsa_suite: bool,
@@ -21,6 +24,7 @@ struct Signatures {
     p384: bool,
     p521: bool,
     ed25519: bool,
+    ml_dsa: MlDsaSets,
 }
 
 /// Curves on which the client can verify ECDSA in TLS 1.2 and below (RFC 8422 section 5.1). BoringSSL reads a missing
@@ -38,11 +42,13 @@ impl ClientCapabilities {
         let signatures = match hello.get_extension(ExtensionType::SIGNATURE_ALGORITHMS) {
             Some(list) => Signatures::listed(list),
             // A client older than TLS 1.2 supports RSA and, if its suites include it, ECDSA.
-            None => Signatures { rsa: true, p256: true, p384: true, p521: true, ed25519: false },
+            None => Signatures { rsa: true, p256: true, p384: true, p521: true, ..Signatures::default() },
         };
+        let in_chains = hello.get_extension(ExtensionType::SIGNATURE_ALGORITHMS_CERT).map(Signatures::listed);
         let suites = || hello.ciphers().chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
         Self {
             signatures,
+            in_chains: in_chains.unwrap_or(signatures).ml_dsa,
             groups: hello
                 .get_extension(ExtensionType::SUPPORTED_GROUPS)
                 .map(Groups::listed)
@@ -63,8 +69,15 @@ impl ClientCapabilities {
             KeyType::EcdsaP384 => (self.signatures.p384, self.ecdsa_suite && self.groups.p384),
             KeyType::EcdsaP521 => (self.signatures.p521, self.ecdsa_suite && self.groups.p521),
             KeyType::Ed25519 => (self.signatures.ed25519, self.ecdsa_suite),
+            // TLS 1.2 has no such signatures.
+            KeyType::MlDsa(set) => (self.signatures.ml_dsa.has(set), false),
         };
         signature && (tls13 || suite)
+    }
+
+    /// Returns whether the client can verify the signatures of a chain with these parameter sets.
+    pub(crate) fn can_verify_chain(self, sets: MlDsaSets) -> bool {
+        sets.are_in(self.in_chains)
     }
 }
 
@@ -85,6 +98,9 @@ impl Signatures {
                 0x0503 => able.p384 = true,
                 0x0603 => able.p521 = true,
                 0x0807 => able.ed25519 = true,
+                0x0904 => able.ml_dsa.add(MlDsa::MlDsa44),
+                0x0905 => able.ml_dsa.add(MlDsa::MlDsa65),
+                0x0906 => able.ml_dsa.add(MlDsa::MlDsa87),
                 _ => {}
             }
         }

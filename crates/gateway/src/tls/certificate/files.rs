@@ -1,5 +1,6 @@
 //! Certificates with their keys, loaded and checked before use.
 
+use super::ml_dsa_sets::MlDsaSets;
 use crate::tls::{key::remote_key::Remote, pem};
 use boring::{
     asn1::Asn1Time,
@@ -18,6 +19,8 @@ use quadrille_keyless::client::Client;
 pub(crate) struct Certificate {
     /// Certificate chain, leaf first.
     pub(crate) chain: Vec<X509>,
+    /// Parameter sets of ML-DSA in the chain's signatures.
+    pub(crate) in_chain: MlDsaSets,
     /// The leaf's private key.
     pub(crate) key: PrivateKey,
     /// The OCSP response to staple, in DER.
@@ -92,6 +95,7 @@ impl Certificate {
             (None, _) => None,
         };
         Ok(Self {
+            in_chain: MlDsaSets::of_chain(&chain),
             names: dns_names(leaf),
             must_be_stapled: quadrille_ocsp::must_be_stapled(leaf),
             has_responder: leaf.ocsp_responders().is_ok_and(|responders| !responders.is_empty()),
@@ -102,6 +106,23 @@ impl Certificate {
             key,
             ocsp,
         })
+    }
+}
+
+impl Certificate {
+    /// Loads the certificate of a TLS client. The endpoints decide whether its key is strong enough.
+    ///
+    /// # Errors
+    /// Errors of [`load`](Self::load), and one for a key with which BoringSSL cannot sign.
+    pub(crate) fn load_for_client(source: &CertificateSource) -> Result<Self, Diagnostic> {
+        let loaded = Self::load(source, true, &mut |_, place| {
+            Err(Diagnostic::new(place, "the key of a client certificate must be on this machine"))
+        })?;
+        if let PrivateKey::Local(key) = &loaded.key {
+            let unusable = |error| Diagnostic::new(&source.key_place, format!("{}: {error}", source.key));
+            key.for_connections().map_err(unusable)?;
+        }
+        Ok(loaded)
     }
 }
 

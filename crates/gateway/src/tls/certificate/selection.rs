@@ -1,6 +1,6 @@
 //! Certificate selection: by SNI (RFC 6066 section 3), then by the signatures that the client can verify.
 
-use super::{client_capabilities::ClientCapabilities, files::Certificate};
+use super::{client_capabilities::ClientCapabilities, files::Certificate, ml_dsa_sets::MlDsaSets};
 use crate::host_map::HostMap;
 use boring::ssl::SslContext;
 use quadrille_acme::OnDemand;
@@ -27,6 +27,8 @@ pub(crate) struct CertificateSelector {
 #[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) key_type: KeyType,
+    /// Parameter sets of ML-DSA in the signatures of its chain.
+    pub(crate) in_chain: MlDsaSets,
     /// Whether its private-key operations are queued for a compute thread of this process.
     pub(crate) queued: bool,
     pub(crate) context: SslContext,
@@ -85,14 +87,22 @@ impl CertificateSelector {
         }
         let default = named.peek().is_none().then_some(("", &self.default));
         let all = named.chain(default);
-        let mut all = all.flat_map(|(name, list)| list.iter().map(move |entry| Selected { entry, name }));
-        let first = all.next()?;
-        let is_able = |selected: &Selected<'_>| client.can_verify(selected.entry.key_type, self.max_tls13);
-        if is_able(&first) {
-            return Some(first);
-        }
+        let all = all.flat_map(|(name, list)| list.iter().map(move |entry| Selected { entry, name }));
         // A client that can verify no certificate fails in any case: BoringSSL then reports why.
-        Some(all.find(is_able).unwrap_or(first))
+        let mut last_resort = None;
+        for selected in all {
+            let Entry { key_type, in_chain, .. } = *selected.entry;
+            if client.can_verify(key_type, self.max_tls13) && client.can_verify_chain(in_chain) {
+                return Some(selected);
+            }
+            let is_better = last_resort.as_ref().is_none_or(|last: &Selected<'_>| {
+                is_post_quantum(last.entry.key_type) && !is_post_quantum(key_type)
+            });
+            if is_better {
+                last_resort = Some(selected);
+            }
+        }
+        last_resort
     }
 
     /// Returns whether a certificate for the name may be available soon, because it is ordered on demand.
@@ -129,17 +139,23 @@ pub(crate) fn shadowed(certificates: &[Arc<Certificate>]) -> Vec<(usize, usize)>
     shadowed
 }
 
-/// Adds an entry. There is one per key type, and the first one is kept; cheaper signatures come first.
+/// Adds an entry. There is one per key type, and the first one is kept. Post-quantum signatures come first, in the
+/// order of the configuration, then the cheaper ones.
 fn insert(list: &mut Vec<Entry>, entry: Entry) {
     if list.iter().any(|known| known.key_type == entry.key_type) {
         return;
     }
     list.push(entry);
     list.sort_by_key(|entry| match entry.key_type {
-        KeyType::EcdsaP256 => 0,
-        KeyType::Ed25519 => 1,
-        KeyType::EcdsaP384 => 2,
-        KeyType::EcdsaP521 => 3,
+        KeyType::MlDsa(_) => 0,
+        KeyType::EcdsaP256 => 1,
+        KeyType::Ed25519 => 2,
+        KeyType::EcdsaP384 => 3,
+        KeyType::EcdsaP521 => 4,
         KeyType::Rsa { bits } => bits,
     });
+}
+
+fn is_post_quantum(key_type: KeyType) -> bool {
+    matches!(key_type, KeyType::MlDsa(_))
 }

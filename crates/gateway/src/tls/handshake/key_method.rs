@@ -262,7 +262,7 @@ fn hand_over(
 
 /// Returns the TLS code point of BoringSSL's type, which does not expose it.
 fn code_point(algorithm: SslSignatureAlgorithm) -> Option<u16> {
-    const KNOWN: [(SslSignatureAlgorithm, u16); 13] = [
+    const KNOWN: [(SslSignatureAlgorithm, u16); 16] = [
         (SslSignatureAlgorithm::RSA_PKCS1_MD5_SHA1, 0xff01),
         (SslSignatureAlgorithm::RSA_PKCS1_SHA1, 0x0201),
         (SslSignatureAlgorithm::RSA_PKCS1_SHA256, 0x0401),
@@ -276,6 +276,9 @@ fn code_point(algorithm: SslSignatureAlgorithm) -> Option<u16> {
         (SslSignatureAlgorithm::ECDSA_SECP384R1_SHA384, 0x0503),
         (SslSignatureAlgorithm::ECDSA_SECP521R1_SHA512, 0x0603),
         (SslSignatureAlgorithm::ED25519, 0x0807),
+        (SslSignatureAlgorithm::ML_DSA_44, 0x0904),
+        (SslSignatureAlgorithm::ML_DSA_65, 0x0905),
+        (SslSignatureAlgorithm::ML_DSA_87, 0x0906),
     ];
     KNOWN.iter().find(|(known, _)| *known == algorithm).map(|&(_, code)| code)
 }

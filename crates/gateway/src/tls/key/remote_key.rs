@@ -85,5 +85,7 @@ pub(crate) fn read_credentials(
         return Err(Diagnostic::new(&key.1, message));
     }
     let trust = Trust(read_chain(&ca.0, &ca.1)?);
-    Ok((Credentials { chain, key: own.pkey().to_owned() }, trust))
+    let unusable = |error| Diagnostic::new(&key.1, format!("{}: {error}", key.0));
+    let key = own.for_connections().map_err(unusable)?.to_owned();
+    Ok((Credentials { chain, key }, trust))
 }
