@@ -13,6 +13,7 @@ readonly repository target
 readonly short=(
     '*-Curve-*' '*KeyShare*' '*HelloRetryRequest*' '*MLKEM*' '*X25519*' 'TLS13-*-Server*' 'Resume-Server-*' '*EarlyData*-Server*'
     'EarlyCallback*' 'Basic-Server-*' '*SupportedGroups*' 'CurveTest-*' 'UnknownCurve*' 'NoCommonCurves*' '*SecondServerFlight*'
+    '*CertCompression*'
 )
 
 main() {

@@ -74,6 +74,8 @@ pub struct TlsPolicy {
     pub allow_weak_keys: bool,
     /// The certificates for which OCSP responses are fetched.
     pub ocsp_stapling: OcspStapling,
+    /// Whether certificates are compressed for clients that support it (RFC 8879).
+    pub certificate_compression: bool,
     /// Whether clients present certificates.
     pub client_auth: ClientAuth,
 }
@@ -228,6 +230,7 @@ impl Default for TlsPolicy {
             static_rsa: false,
             allow_weak_keys: false,
             ocsp_stapling: OcspStapling::default(),
+            certificate_compression: true,
             client_auth: ClientAuth::Off,
         }
     }

@@ -1,12 +1,13 @@
 //! BoringSSL contexts of a filter chain: one that connections start with, and one for each certificate.
 //!
 //! Pitfalls: a panic in a callback aborts the process; version limits, verify mode and the resumption callbacks
-//! remain those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP response and
-//! client CAs follow the new one. All contexts of a chain are therefore built by the same function; the context of an
+//! remain those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP response,
+//! certificate compression and client CAs follow the new one. All contexts of a chain are therefore built by the same function; the context of an
 //! ACME validation, which is not, has the resumption callbacks too.
 
 use super::{
     certificate::{
+        compression,
         files::Certificate,
         selection::{CertificateSelector, Entry},
     },
@@ -276,6 +277,9 @@ impl<'a> Settings<'a> {
             .set_async_private_key_method(EngineKey { key: certificate.key.clone(), engine: engine.clone() });
         if let Some(response) = &certificate.ocsp {
             set_ocsp_response(&mut builder, response)?;
+        }
+        if self.policy.certificate_compression {
+            compression::install(&mut builder, &certificate.chain, &certificate.compressed)?;
         }
         Ok(builder.build())
     }

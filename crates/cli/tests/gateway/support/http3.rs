@@ -66,17 +66,16 @@ impl Http3Client {
 
     /// Returns a client with key shares of these groups; those of `X25519MLKEM768` fill a second datagram.
     pub fn with_groups(certificates: &Certificates, groups: &str) -> Self {
-        Self::build(certificates, |context| context.set_curves_list(groups).expect("groups"))
+        Self::configured(certificates, |context| context.set_curves_list(groups).expect("groups"))
     }
 
     /// Returns a client that can verify these signatures only.
     pub fn offering(certificates: &Certificates, algorithms: &[SslSignatureAlgorithm]) -> Self {
-        Self::build(certificates, |context| {
-            context.set_verify_algorithm_prefs(algorithms).expect("algorithms");
-        })
+        Self::configured(certificates, |tls| tls.set_verify_algorithm_prefs(algorithms).expect("algorithms"))
     }
 
-    fn build(certificates: &Certificates, configure: impl FnOnce(&mut SslContextBuilder)) -> Self {
+    /// Returns a client whose TLS context is configured.
+    pub fn configured(certificates: &Certificates, configure: impl FnOnce(&mut SslContextBuilder)) -> Self {
         let mut context = SslContextBuilder::new(SslMethod::tls()).expect("a context");
         configure(&mut context);
         context.set_ca_file(certificates.ca()).expect("the CA");

@@ -107,6 +107,16 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             |policy| name(policy.ocsp_stapling).into(),
         ),
         Key::new(
+            "certificate_compression",
+            "`on` or `off`",
+            Preset::Is("on"),
+            "Compress the certificate chain in full TLS 1.3 handshakes, over TCP and QUIC, by Brotli, zstd or zlib, the \
+                    first of these that the client supports (RFC 8879). Each chain is compressed once and kept. A \
+                    chain that hardly becomes shorter is sent uncompressed.",
+            |field, draft| field.set(&mut draft.policy.certificate_compression, switch),
+            |policy| policy.certificate_compression.into(),
+        ),
+        Key::new(
             "client_auth",
             "mapping, or `off`",
             Preset::Is("off"),

@@ -84,7 +84,7 @@ fn every_setting_reaches_the_model() {
     certificates: [{chain: c, key: k, ocsp: o}]
     respond: hi
     tls: {min: 1.0, max: 1.2, groups: [P-521], alpn: [http/1.1], cbc: on, static_rsa: on, allow_weak_keys: on,
-          ocsp_stapling: on, client_auth: {mode: required, ca: ca.pem, crl: crl.pem}}
+          ocsp_stapling: on, certificate_compression: off, client_auth: {mode: required, ca: ca.pem, crl: crl.pem}}
     paths: {normalize: off, merge_slashes: off, escaped_slashes: keep, parameters: keep, send: received}
     rate_limits: [{rate: 60/m, burst: 7, by: header X-Key, keys: 8}, {rate: 9/s, ipv4_prefix: 10, ipv6_prefix: 11}]
     proxy_protocol: required
@@ -144,6 +144,7 @@ tracing: {endpoint: 'https://c:30', protocol: http, tls: {ca: tracing.pem}, head
             "tls": {
                 "min": "1.0", "max": "1.2", "groups": ["P-521"], "alpn": ["http/1.1"],
                 "cbc": true, "static_rsa": true, "allow_weak_keys": true, "ocsp_stapling": "on",
+                "certificate_compression": false,
                 "client_auth": {"mode": "required", "ca": "etc/ca.pem", "crl": "etc/crl.pem"},
             },
             "routes": [{

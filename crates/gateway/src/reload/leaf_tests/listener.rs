@@ -194,6 +194,7 @@ fn tls(model: &mut Tls, leaves: &mut Leaves) {
         static_rsa,
         allow_weak_keys,
         ocsp_stapling,
+        certificate_compression,
         client_auth,
     } = policy;
     leaves.rebuild(TLS_CONTEXT);
@@ -205,6 +206,7 @@ fn tls(model: &mut Tls, leaves: &mut Leaves) {
     leaves.flip("tls.cbc", cbc);
     leaves.flip("tls.static_rsa", static_rsa);
     leaves.set("tls.ocsp_stapling", ocsp_stapling, OcspStapling::On);
+    leaves.flip("tls.certificate_compression", certificate_compression);
     if let ClientAuth::Optional(check) | ClientAuth::Required(check) = client_auth {
         client_check(check, leaves);
         leaves.set("tls.client_auth", client_auth, ClientAuth::Off);

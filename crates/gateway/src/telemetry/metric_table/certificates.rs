@@ -15,6 +15,12 @@ pub(super) const GROUP: Group = Group {
             &["listener", "name", "key_type"],
             "start of the certificate's validity in seconds since the Unix epoch",
         ),
+        counter(
+            "quadrille_certificate_compression_bytes_total",
+            &["algorithm", "side"],
+            "bytes of certificate messages `before` and `after` compression (RFC 8879), in handshakes that compress \
+             them; the difference is what it saves",
+        ),
         gauge(
             "quadrille_acme_certificates",
             &["state"],

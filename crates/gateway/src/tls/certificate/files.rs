@@ -1,6 +1,6 @@
 //! Certificates with their keys, loaded and checked before use.
 
-use super::ml_dsa_sets::MlDsaSets;
+use super::{compression::CompressedMessages, ml_dsa_sets::MlDsaSets};
 use crate::tls::{key::remote_key::Remote, pem};
 use boring::{
     asn1::Asn1Time,
@@ -13,6 +13,7 @@ use quadrille_config::{
 };
 use quadrille_engine::{Engine, Key, KeyType, PublicKey};
 use quadrille_keyless::client::Client;
+use std::sync::Arc;
 
 /// A certificate with its private key.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Certificate {
     pub(crate) key: PrivateKey,
     /// The OCSP response to staple, in DER.
     pub(crate) ocsp: Option<Vec<u8>>,
+    /// Compressed Certificate messages (RFC 8879).
+    pub(crate) compressed: Arc<CompressedMessages>,
     /// Whether clients reject it without an OCSP response (RFC 7633).
     pub(crate) must_be_stapled: bool,
     /// Whether it names an OCSP responder.
@@ -105,6 +108,7 @@ impl Certificate {
             chain,
             key,
             ocsp,
+            compressed: Arc::default(),
         })
     }
 }

@@ -1,12 +1,14 @@
-//! Certificates: their files, selection by SNI and client capabilities, names, and OCSP stapling.
+//! Certificates: their files, selection by SNI and client capabilities, names, compression, and OCSP stapling.
 //!
 //! - `files`: certificates with their keys, loaded and checked.
 //! - `selection`: the choice by SNI, then by `client_capabilities`.
 //! - `ml_dsa_sets`: the parameter sets of ML-DSA in a chain, or that a client can verify.
+//! - `compression`: compressed Certificate messages.
 //! - `alt_names`: matching of the peer's names; `stapling`: certificates whose OCSP responses are fetched.
 
 pub(crate) mod alt_names;
 pub(super) mod client_capabilities;
+pub(super) mod compression;
 pub(crate) mod files;
 mod ml_dsa_sets;
 pub(crate) mod selection;
