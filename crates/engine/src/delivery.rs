@@ -17,8 +17,10 @@ pub(crate) struct Delivery {
     delivered: Cell<usize>,
     backend_verifies: bool,
     pub(crate) began: Instant,
-    /// Start on the compute thread's CPU clock.
+    /// Start on the compute thread's CPU clock. Reading the clock is a system call.
     began_cpu: Duration,
+    /// CPU time when the first result of the last pass was delivered.
+    passed: Cell<Duration>,
     pub(crate) recomputed: Cell<usize>,
     pub(crate) failed: Cell<usize>,
 }
@@ -34,13 +36,18 @@ impl Delivery {
             backend_verifies,
             began: Instant::now(),
             began_cpu: thread_time(),
+            passed: Cell::new(Duration::ZERO),
             recomputed: Cell::new(0),
             failed: Cell::new(0),
         }
     }
 
-    /// CPU time of the compute thread since the batch began.
+    /// CPU time of the batch, after the delivery of its last result.
     pub(crate) fn cpu(&self) -> Duration {
+        if self.offered == 1 { self.passed.get() } else { self.elapsed_cpu() }
+    }
+
+    fn elapsed_cpu(&self) -> Duration {
         thread_time().saturating_sub(self.began_cpu)
     }
 
@@ -69,7 +76,10 @@ impl Delivery {
         let delivered = self.delivered.get() + 1;
         self.delivered.set(delivered);
         let computed = delivered.next_multiple_of(self.width).min(self.offered.max(delivered));
-        self.cpu() / u32::try_from(computed).unwrap_or(u32::MAX)
+        if (delivered - 1).is_multiple_of(self.width) {
+            self.passed.set(self.elapsed_cpu());
+        }
+        self.passed.get() / u32::try_from(computed).unwrap_or(u32::MAX)
     }
 
     fn checked(&self, ticket: &Ticket, result: Result) -> Result {

@@ -32,6 +32,12 @@ pub fn unfollow(ssl: &mut SslRef) {
     }
 }
 
+/// Returns whether [`follow`] is in force for this connection.
+pub fn is_followed(ssl: &SslRef) -> bool {
+    // SAFETY: the connection is live.
+    unsafe { ffi::SSL_get_info_callback(ssl.as_ptr()) }.is_some()
+}
+
 /// Called when the handshake has entered another state. It must not panic.
 unsafe extern "C" fn state_changed(ssl: *const ffi::SSL, kind: c_int, _value: c_int) {
     if kind != ffi::SSL_CB_ACCEPT_LOOP as c_int && kind != ffi::SSL_CB_CONNECT_LOOP as c_int {

@@ -19,6 +19,6 @@ mod marks;
 mod message;
 
 pub use clock::{process_time, reading_cost, thread_time};
-pub use follow::{follow, unfollow};
+pub use follow::{follow, is_followed, unfollow};
 pub use marks::{Marks, Spent, key_exchange, key_operation, verification};
 pub use message::Message;

@@ -68,6 +68,7 @@ mod sidecar;
 mod silent_clients;
 mod smoke;
 mod support;
+mod system_calls;
 mod takeover;
 mod tcp;
 mod tiers;

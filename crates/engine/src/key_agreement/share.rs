@@ -128,7 +128,7 @@ pub struct ServerShare {
     pub computed: Duration,
     /// Number of shares in the batch.
     pub batch: usize,
-    /// CPU time attributed to this share: its part of the batch.
+    /// CPU time attributed to this share: its part of the batch. Zero if no exchange of the batch is measured.
     pub cpu: Duration,
 }
 

@@ -21,7 +21,8 @@ use zeroize::Zeroizing;
 
 /// Responds to all shares that have not been withdrawn.
 pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
-    let (began, began_cpu) = (Instant::now(), thread_time());
+    let began = Instant::now();
+    let began_cpu = waiting.iter().any(|pending| pending.is_measured).then(thread_time);
     let mut jobs: Vec<Job<'_>> =
         waiting.iter().filter(|pending| pending.is_wanted()).map(|pending| Job::new(pending)).collect();
     let Some(oldest) = jobs.iter().map(|job| job.pending.submitted).min() else { return };
@@ -33,7 +34,8 @@ pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
         p256::agree(shared, &mut jobs, waited);
     }));
     let batch = jobs.iter().filter(|job| !job.is_declined()).count();
-    let cpu = thread_time().saturating_sub(began_cpu) / u32::try_from(batch).unwrap_or(u32::MAX).max(1);
+    let cpu = began_cpu.map_or(Duration::ZERO, |began| thread_time().saturating_sub(began));
+    let cpu = cpu / u32::try_from(batch).unwrap_or(u32::MAX).max(1);
     let took = Took { began, computed: began.elapsed(), batch, cpu };
     for job in jobs {
         if let Some(waker) = job.pending.finish(job.answer(&took)) {

@@ -20,6 +20,8 @@ pub struct Exchange(Arc<Pending>);
 pub(super) struct Pending {
     pub(super) share: ClientShare,
     pub(super) submitted: Instant,
+    /// Whether the CPU time of its batch is measured, which takes two system calls.
+    pub(super) is_measured: bool,
     state: Mutex<State>,
 }
 
@@ -62,8 +64,8 @@ impl Drop for Exchange {
 }
 
 impl Pending {
-    pub(super) fn new(share: ClientShare) -> Self {
-        Self { share, submitted: Instant::now(), state: Mutex::new(State::Waiting(None)) }
+    pub(super) fn new(share: ClientShare, is_measured: bool) -> Self {
+        Self { share, submitted: Instant::now(), is_measured, state: Mutex::new(State::Waiting(None)) }
     }
 
     /// Returns whether the response is still wanted.

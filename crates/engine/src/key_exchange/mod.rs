@@ -59,7 +59,16 @@ impl Engine {
     /// The result is [`InvalidShare`](ExchangeError::InvalidShare) for an invalid share, and
     /// [`Declined`](ExchangeError::Declined) for a P-256 share in a batch that is too small.
     pub fn exchange(&self, share: ClientShare) -> Exchange {
-        let pending = Arc::new(Pending::new(share));
+        self.begin_exchange(Pending::new(share, false))
+    }
+
+    /// Computes a response as [`exchange`](Self::exchange) does, and measures its CPU time.
+    pub fn measured_exchange(&self, share: ClientShare) -> Exchange {
+        self.begin_exchange(Pending::new(share, true))
+    }
+
+    fn begin_exchange(&self, pending: Pending) -> Exchange {
+        let pending = Arc::new(pending);
         turn::push(self, Arc::clone(&pending));
         Exchange::new(pending)
     }
@@ -67,7 +76,7 @@ impl Engine {
     /// Computes the responses to several clients' key shares together and immediately, for an event loop that forms
     /// its own batches. The results are in the order of the shares, as defined for [`exchange`](Self::exchange).
     pub fn answer(&self, shares: Vec<ClientShare>) -> Vec<Result<ServerShare, ExchangeError>> {
-        let pending: Vec<_> = shares.into_iter().map(|share| Arc::new(Pending::new(share))).collect();
+        let pending: Vec<_> = shares.into_iter().map(|share| Arc::new(Pending::new(share, false))).collect();
         batch::compute(self.shared(), &pending);
         pending.iter().map(|pending| pending.take()).collect()
     }

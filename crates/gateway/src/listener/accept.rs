@@ -2,7 +2,7 @@
 //! accepted it.
 
 use super::{
-    acceptor::Acceptor,
+    acceptor::{self, Acceptor},
     connection_error::ConnectionError,
     eviction::{self, Occupant, OccupiedPlace},
     filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
@@ -68,7 +68,7 @@ pub(crate) async fn accept_all(active: Arc<ActiveListener>, mut acceptor: Accept
     }
     // Accepts directly: tokio only knows of connections reported before this turn of its loop.
     let socket = acceptor.into_inner();
-    while let Ok((tcp, peer)) = socket.accept() {
+    while let Ok((tcp, peer)) = acceptor::accept(&socket) {
         take(tcp, peer, &active, &worker, None).await;
     }
 }
@@ -83,14 +83,11 @@ async fn take(
     closing: Option<&mut watch::Receiver<bool>>,
 ) {
     worker.admission.measure();
-    let kept = tcp.set_nonblocking(true).and_then(|()| {
-        if is_turned_away(&tcp, peer, active, worker) {
-            // Resets the connection at once, so that the kernel keeps no state that waits for the client.
-            SockRef::from(&tcp).set_linger(Some(Duration::ZERO))?;
-            return Ok(None);
-        }
-        TcpStream::from_std(tcp).map(Some)
-    });
+    let kept = match is_turned_away(&tcp, peer, active, worker) {
+        // Resets the connection at once, so that the kernel keeps no state that waits for the client.
+        true => SockRef::from(&tcp).set_linger(Some(Duration::ZERO)).map(|()| None),
+        false => TcpStream::from_std(tcp).map(Some),
+    };
     let tcp = match kept {
         Ok(Some(tcp)) => tcp,
         Ok(None) => return metrics::handshake_failed("refused"),

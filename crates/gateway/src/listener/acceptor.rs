@@ -3,9 +3,10 @@
 
 use super::{filter_chain::ActiveListener, packet_filter};
 use crate::admission::LoopAdmission;
+use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::SockRef;
 use std::{
-    io,
+    io::{self, ErrorKind},
     net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     sync::Arc,
     time::{Duration, Instant},
@@ -38,14 +39,14 @@ impl Acceptor {
         Ok(Self { socket, admission, dropped: Vec::new(), version, reviewed: Instant::now() })
     }
 
-    /// Returns the next connection, in blocking mode. Cancel safe.
+    /// Returns the next connection, in non-blocking mode. Cancel safe.
     ///
     /// # Errors
     /// Returns the errors of accept(2).
     pub(super) async fn accept(&mut self, listener: &ActiveListener) -> io::Result<(TcpStream, SocketAddr)> {
         loop {
             self.review(listener);
-            let accepted = self.socket.async_io(Interest::READABLE, TcpListener::accept);
+            let accepted = self.socket.async_io(Interest::READABLE, accept);
             if self.dropped.is_empty() {
                 return accepted.await;
             }
@@ -87,4 +88,15 @@ impl Acceptor {
             Err(error) => tracing::debug!(%error, "the kernel rejects the packet filter"),
         }
     }
+}
+
+/// Accepts a connection in non-blocking mode with one system call, where [`TcpListener::accept`] needs two.
+///
+/// # Errors
+/// Returns the errors of accept(2).
+pub(super) fn accept(socket: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (descriptor, peer) = rustix::io::retry_on_intr(|| acceptfrom_with(socket, flags))?;
+    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok()).ok_or(ErrorKind::NotConnected)?;
+    Ok((descriptor.into(), peer))
 }

@@ -219,6 +219,9 @@ async fn pass(tunnel: Tunnel, mut stream: ClientStream, read: Bytes) {
 
 /// Closes the connection gracefully.
 async fn close(mut stream: ClientStream, interrupted: bool) {
+    if !interrupted {
+        stream.closes_after_shutdown();
+    }
     let closing = async {
         if let Err(error) = stream.shutdown().await {
             tracing::debug!(%error, "close_notify was not sent");

@@ -52,7 +52,8 @@ const BUDGET: usize = 64;
 type Connection = server::Connection<Metered<SharedStream>, Bytes>;
 
 /// Serves requests until the connection ends.
-pub(crate) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
+pub(crate) async fn serve(mut stream: ClientStream, http: Arc<HttpConnection>) {
+    stream.closes_after_shutdown();
     let (shared, intake) = (SharedStream::new(stream), Intake::default());
     let windows = Windows::of(MOST_STREAMS);
     let mut builder = server::Builder::new();

@@ -27,7 +27,10 @@ impl KeyExchange {
         let extension = |code: u16| hello.get_extension(ExtensionType::from(code));
         let awaits = |group| self.engine.awaits(group);
         let share = quadrille_key_share::predict(extension, &self.groups, awaits)?;
-        Some(self.engine.exchange(share))
+        Some(match quadrille_handshake_timing::is_followed(hello.ssl()) {
+            true => self.engine.measured_exchange(share),
+            false => self.engine.exchange(share),
+        })
     }
 }
 

@@ -116,6 +116,24 @@ impl ClientStream {
         !self.is_stalled && self.written.has_room_for(count)
     }
 
+    /// Announces that the stream is dropped after its shutdown, so that nothing is read between them. With TLS, the
+    /// close_notify ends the data, and the close of the socket may send the FIN. Without TLS, the FIN ends the data, and
+    /// must precede a reset for bytes of the client that were not read.
+    pub(crate) fn closes_after_shutdown(&mut self) {
+        if let Inner::Tls(tls) = &mut self.inner {
+            tls.get_mut().closes_after_shutdown();
+        }
+    }
+
+    /// Ready once the close_notify can be written: everything before it was sent, or will be sent with it at once.
+    fn poll_before_close_notify(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.written.poll_drain(&mut self.inner, context))?;
+        match self.inner.transport().sends_at_once(context) {
+            true => Poll::Ready(Ok(())),
+            false => Pin::new(&mut self.inner).poll_flush(context),
+        }
+    }
+
     /// Records received bytes.
     fn received(&mut self, count: usize) -> io::Result<()> {
         if count > 0 && self.connection.early.load(Ordering::Relaxed) {
@@ -213,9 +231,10 @@ impl AsyncWrite for ClientStream {
         this.poll_stalled(context, outcome)
     }
 
+    /// Shuts down. A small rest of what was written leaves together with the close_notify.
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let outcome = match this.written.poll_flush(&mut this.inner, context) {
+        let outcome = match this.poll_before_close_notify(context) {
             Poll::Ready(Ok(())) => Pin::new(&mut this.inner).poll_shutdown(context),
             other => other,
         };

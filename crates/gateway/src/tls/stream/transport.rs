@@ -5,7 +5,8 @@
 //! writes are collected until they are flushed or the buffer is full.
 //!
 //! BoringSSL flushes after each flight of a handshake and after a fatal alert. Tickets and responses to a KeyUpdate
-//! are sent with the following flight or application data; close_notify is followed by a shutdown.
+//! are sent with the following flight or application data; close_notify is followed by a shutdown, which sends it
+//! together with the data before it.
 
 use crate::{admission::Transfers, connection::PooledBuffer};
 use socket2::SockRef;
@@ -47,6 +48,8 @@ pub(crate) struct Transport {
     sent: u64,
     /// Share in the transfers of the event loop; `None` for connections to servers, whose data goes to clients.
     transfers: Option<Transfers>,
+    /// Whether the socket is closed after the shutdown.
+    closes: bool,
 }
 
 impl Transport {
@@ -57,6 +60,7 @@ impl Transport {
             unsent: PooledBuffer::default(),
             sent: 0,
             transfers: None,
+            closes: false,
         }
     }
 
@@ -67,6 +71,12 @@ impl Transport {
 
     pub(crate) fn tcp(&self) -> &Arc<TcpStream> {
         &self.tcp
+    }
+
+    /// Announces that the socket is closed after the shutdown: the close sends the FIN, and the system call for it is
+    /// saved.
+    pub(crate) fn closes_after_shutdown(&mut self) {
+        self.closes = true;
     }
 
     /// Returns the bytes read ahead.
@@ -89,6 +99,11 @@ impl Transport {
             0 => Err(ErrorKind::UnexpectedEof.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether the kernel is expected to accept everything that is unsent at once.
+    pub(crate) fn sends_at_once(&self, context: &mut Context<'_>) -> bool {
+        self.unsent.bytes().len() < DIRECT && self.tcp.poll_write_ready(context).is_ready()
     }
 
     /// Drops bytes that were processed.
@@ -260,6 +275,7 @@ impl AsyncWrite for Transport {
     /// application data as an error. Bytes that the kernel does not accept at once are sent by a separate task.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.poll_send_all(context) {
+            Poll::Ready(Ok(())) if self.closes => Poll::Ready(Ok(())),
             Poll::Ready(Ok(())) => Poll::Ready(SockRef::from(&*self.tcp).shutdown(Shutdown::Write)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             Poll::Pending => {
@@ -272,8 +288,8 @@ impl AsyncWrite for Transport {
 }
 
 async fn send_last_bytes(tcp: Arc<TcpStream>, rest: PooledBuffer) {
-    let mut transport =
-        Transport { tcp, ahead: PooledBuffer::default(), unsent: rest, sent: 0, transfers: None };
+    let ahead = PooledBuffer::default();
+    let mut transport = Transport { tcp, ahead, unsent: rest, sent: 0, transfers: None, closes: false };
     let all = poll_fn(|context| transport.poll_send_all(context));
     if let Ok(Ok(())) = tokio::time::timeout(LAST_BYTES, all).await {
         let _ = SockRef::from(&*transport.tcp).shutdown(Shutdown::Write);

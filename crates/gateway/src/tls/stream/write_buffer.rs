@@ -78,8 +78,8 @@ impl WriteBuffer {
         Pin::new(inner).poll_flush(context)
     }
 
-    /// Passes on everything that is buffered.
-    fn poll_drain(
+    /// Passes on everything that is buffered, without a flush.
+    pub(crate) fn poll_drain(
         &mut self,
         inner: &mut (impl AsyncWrite + Unpin),
         context: &mut Context<'_>,
