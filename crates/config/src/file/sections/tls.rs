@@ -110,7 +110,7 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             "certificate_compression",
             "`on` or `off`",
             Preset::Is("on"),
-            "Compress the certificate chain in full TLS 1.3 handshakes, over TCP and QUIC, by Brotli, zstd or zlib, the \
+            "Compress the certificate chain in full TLS 1.3 handshakes, over TCP and QUIC, by zstd, Brotli or zlib, the \
                     first of these that the client supports (RFC 8879). Each chain is compressed once and kept. A \
                     chain that hardly becomes shorter is sent uncompressed.",
             |field, draft| field.set(&mut draft.policy.certificate_compression, switch),
