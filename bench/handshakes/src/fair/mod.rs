@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each pair of a server and a misbehaviour starts with a fresh process. The clients and the origin share the clients'
-//! core; the well-behaved client and the origin run at a higher priority.
+//! core; the well-behaved client and its part of the origin run at a higher priority.
 
 mod misbehaviour;
 mod origin;

@@ -1,5 +1,5 @@
-//! HTTP/1.1 of the origin: one thread for the heads of requests and for small bodies, and one of ordinary priority for
-//! large bodies and WebSockets.
+//! HTTP/1.1 of the origin: one thread for the heads of requests and for those of the well-behaved client, and one of
+//! ordinary priority for the others.
 
 use std::{io, net::TcpListener, pin::Pin, thread};
 
@@ -10,18 +10,16 @@ use tokio::{
     runtime::{Builder, Handle, Runtime},
 };
 
-use super::responses::{Responses, WEBSOCKET_ACCEPT};
-use crate::fair::priority::prefer;
+use super::responses::{Responses, WEBSOCKET_ACCEPT, is_measured};
+use crate::fair::priority::raise_priority;
 
-/// Length of a body, of a request or a response, from which it is transferred by the other thread.
-const LARGE: usize = 16 << 10;
 const READ: usize = 64 << 10;
 
 /// The event loops.
 #[derive(Clone)]
 struct EventLoops {
-    heads: Handle,
-    bodies: Handle,
+    measured: Handle,
+    others: Handle,
 }
 
 /// Boxed, because it hands over to a future that hands back.
@@ -30,12 +28,12 @@ type Serving = Pin<Box<dyn Future<Output = Option<()>> + Send>>;
 /// Starts the threads, which serve until the process ends.
 pub(super) fn start(listener: TcpListener, responses: Responses) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    let (heads, bodies) = (event_loop()?, event_loop()?);
-    let event_loops = EventLoops { heads: heads.handle().clone(), bodies: bodies.handle().clone() };
-    thread::spawn(move || bodies.block_on(std::future::pending::<()>()));
+    let (measured, others) = (event_loop()?, event_loop()?);
+    let event_loops = EventLoops { measured: measured.handle().clone(), others: others.handle().clone() };
+    thread::spawn(move || others.block_on(std::future::pending::<()>()));
     thread::spawn(move || {
-        prefer();
-        heads.block_on(accept(listener, responses, event_loops))
+        raise_priority();
+        measured.block_on(accept(listener, responses, event_loops))
     });
     Ok(())
 }
@@ -54,29 +52,28 @@ async fn accept(listener: TcpListener, responses: Responses, event_loops: EventL
     }
 }
 
-/// Serves requests until the first with a large body, which it hands over.
+/// Serves requests of the well-behaved client until the first of another, which it hands over.
 fn serve(mut connection: Connection, responses: Responses, event_loops: EventLoops) -> Serving {
     Box::pin(async move {
         loop {
             let request = Request::read(&mut connection).await?;
-            let length = responses.length(&request.path);
-            if request.is_large() || length >= LARGE {
-                let bodies = event_loops.bodies.clone();
+            if !is_measured(&request.path) {
+                let others = event_loops.others.clone();
                 let (stream, received) = (connection.stream.into_std().ok()?, connection.received);
-                bodies.spawn(async move {
+                others.spawn(async move {
                     let stream = TcpStream::from_std(stream).ok()?;
-                    serve_large(Connection { stream, received }, request, responses, event_loops).await
+                    serve_other(Connection { stream, received }, request, responses, event_loops).await
                 });
                 return None;
             }
             request.discard_body(&mut connection).await?;
-            respond(&mut connection, &responses, length).await?;
+            respond(&mut connection, &responses, responses.length(&request.path)).await?;
         }
     })
 }
 
-/// Serves one request with a large body, and hands the connection back.
-async fn serve_large(
+/// Serves one request, and hands the connection back.
+async fn serve_other(
     mut connection: Connection,
     request: Request,
     responses: Responses,
@@ -87,9 +84,9 @@ async fn serve_large(
     }
     request.discard_body(&mut connection).await?;
     respond(&mut connection, &responses, responses.length(&request.path)).await?;
-    let heads = event_loops.heads.clone();
+    let measured = event_loops.measured.clone();
     let (stream, received) = (connection.stream.into_std().ok()?, connection.received);
-    heads.spawn(async move {
+    measured.spawn(async move {
         let stream = TcpStream::from_std(stream).ok()?;
         serve(Connection { stream, received }, responses, event_loops).await
     });
@@ -182,11 +179,6 @@ impl Request {
         }
     }
 
-    /// Returns whether its body may be large.
-    fn is_large(&self) -> bool {
-        self.is_chunked || self.is_websocket || self.length >= LARGE
-    }
-
     async fn discard_body(&self, connection: &mut Connection<impl AsyncReadExt + Unpin>) -> Option<()> {
         if !self.is_chunked {
             return connection.skip(self.length).await;
@@ -214,9 +206,9 @@ mod tests {
         let both = [chunked, sized].concat();
         let mut connection = Connection { stream: both.as_bytes(), received: BytesMut::new() };
         event_loop().unwrap().block_on(async {
-            for (path, is_large) in [("/a", true), ("/large", false)] {
+            for path in ["/a", "/large"] {
                 let request = Request::read(&mut connection).await.unwrap();
-                assert_eq!((&request.path[..], request.is_large()), (path, is_large));
+                assert_eq!(request.path, path);
                 request.discard_body(&mut connection).await.unwrap();
             }
             assert!(Request::read(&mut connection).await.is_none());

@@ -7,7 +7,7 @@ use h2::{RecvStream, SendStream, server::SendResponse};
 use http::{Request, Response};
 
 use super::responses::Responses;
-use crate::fair::priority::prefer;
+use crate::fair::priority::raise_priority;
 
 /// Windows of streams and of connections.
 const WINDOW: u32 = 1 << 20;
@@ -17,7 +17,7 @@ pub(super) fn start(listener: TcpListener, responses: Responses) -> io::Result<(
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     thread::spawn(move || {
-        prefer();
+        raise_priority();
         runtime.block_on(accept(listener, responses))
     });
     Ok(())

@@ -1,8 +1,9 @@
 //! The servers behind the measured one. Each reads a request to its end, and then responds: the origin with a small or
 //! a large body, the authorization server and the server of mirrored requests with none.
 //!
-//! A thread that is preferred to the misbehaving clients serves all connections, which have requests of all clients. Over
-//! HTTP/1.1 it leaves large bodies to another thread, of ordinary priority.
+//! A thread at the priority of the well-behaved client serves all connections, which have requests of all clients. Over
+//! HTTP/1.1 it leaves the requests of misbehaving clients to another thread, of ordinary priority, once it has their
+//! head.
 
 mod http1;
 mod http2;

@@ -19,6 +19,11 @@ pub(in crate::fair) const WEBSOCKET_ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=
 /// Length of a piece of a body.
 const PIECE: usize = 64 << 10;
 
+/// Returns whether a request is that of the well-behaved client.
+pub(super) fn is_measured(path: &str) -> bool {
+    path.starts_with("/well-behaved")
+}
+
 impl Responses {
     /// Makes bodies of these lengths.
     pub(super) fn new(small: usize, large: usize) -> io::Result<Self> {
