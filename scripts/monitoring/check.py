@@ -25,6 +25,7 @@ NEEDS_AN_EVENT = {
     "quadrille_keyless_hedges_total": "a slow key server",
     "quadrille_keyless_fallbacks_total": "a fallback key",
     "quadrille_keyserver_refused_connections_total": "a client without a certificate",
+    "quadrille_crl_next_update_seconds": "a certificate revocation list",
     "quadrille_xds_updates_total": "a control plane",
     "quadrille_xds_connected": "a control plane",
     "quadrille_quic_handshakes_total": "HTTP/3",
@@ -87,8 +88,9 @@ def alerts_are_evaluated(prometheus: str, alerts: list[dict]) -> None:
     if sorted(healthy) != sorted(rule["alert"] for rule in alerts):
         complain(f"Prometheus evaluates {healthy} only")
     firing = [rule["name"] for group in groups for rule in group["rules"] if rule["state"] == "firing"]
-    # The test's certificates are valid for two days, and one of its endpoints is down.
-    if set(firing) - {"QuadrilleCertificateExpiresSoon", "QuadrilleUpstreamServerDown"}:
+    # The test's certificates, with the CA, are valid for two days, and one of its endpoints is down.
+    expected = {"QuadrilleCertificateExpiresSoon", "QuadrilleCaExpiresSoon", "QuadrilleUpstreamServerDown"}
+    if set(firing) - expected:
         complain(f"these alerts fire: {firing}")
 
 
