@@ -48,6 +48,15 @@ pub(super) enum Home {
     Unknown,
 }
 
+impl Home {
+    /// Returns whether a datagram with this ID is left to the successor process: the sockets are being handed over, and
+    /// a stateless reset would end a connection there. A new client chooses an ID itself, by chance such a one, and
+    /// repeats it in every attempt.
+    pub(super) fn may_be_served_by_successor(self, is_of_new_client: bool) -> bool {
+        self == Self::Successor && !is_of_new_client
+    }
+}
+
 impl Lineage {
     /// Creates the identity of a first process. Returns `None` if there are no random bytes.
     pub(crate) fn new() -> Option<Self> {
@@ -148,5 +157,14 @@ mod tests {
         assert_eq!(homes[3..60], [Home::Unknown; 57]);
         assert_eq!(homes[60..63], [Home::Successor; 3]);
         assert_eq!((homes[63], lineage), (Home::EventLoop(3), first), "numbers wrap around");
+    }
+
+    #[test]
+    fn a_new_client_may_choose_an_id_of_the_successor() {
+        let successor = ConnectionIds::new(Lineage { mask: [7; 16], generation: 1 });
+        let home = ConnectionIds::new(Lineage { mask: [7; 16], generation: 0 }).home(&successor.make(0), 1);
+        assert_eq!(home, Home::Successor);
+        assert_eq!([true, false].map(|is_new| home.may_be_served_by_successor(is_new)), [false, true]);
+        assert!(!Home::Unknown.may_be_served_by_successor(false));
     }
 }

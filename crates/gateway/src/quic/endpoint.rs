@@ -181,9 +181,9 @@ impl End {
                     metrics::datagram_dropped("too_many");
                 }
             }
-            // The sockets are being handed over: a stateless reset would end a connection that another process
-            // serves.
-            Home::Successor => metrics::datagram_dropped("unknown_connection"),
+            home if home.may_be_served_by_successor(header.ty == Type::Initial && open) => {
+                metrics::datagram_dropped("unknown_connection");
+            }
             Home::Predecessor if self.is_forwarded(datagram, ends) => {}
             _ => self.take_unknown(&header, datagram, ends, open, host),
         }
