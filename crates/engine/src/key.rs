@@ -41,9 +41,9 @@ pub(crate) enum Material {
 }
 
 impl Key {
-    /// Reads the first private key of a PEM text: PKCS#8 of version 1 or 2, PKCS#1 or SEC1, not
-    /// encrypted; ML-DSA with its seed, expanded, or both (RFC 9881 section 6). Blocks of other kinds, such as
-    /// certificates, are ignored; beside a key, they may not be damaged.
+    /// Reads the first private key of a PEM text: PKCS#8 of version 1 or 2, PKCS#1 or SEC1, not encrypted; ML-DSA with
+    /// its seed, expanded, or both (RFC 9881 section 6). Blocks of other kinds, such as certificates, are ignored; beside
+    /// a key, they may not be damaged.
     pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
         let damaged = |_| if contains(pem, END_OF_KEY) { KeyError::Malformed } else { KeyError::Missing };
         let blocks = quadrille_pem::blocks(pem).map_err(damaged)?;

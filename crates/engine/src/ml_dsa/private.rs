@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 /// Private key with the values that lanes use. Its memory is cleared on drop.
 pub(crate) struct MlDsaPrivate {
     key: MlDsaKey,
-    /// The seed, or the expanded key if there is no seed.
+    /// Seed of the key, or the expanded key where the file has only that.
     encoded: Zeroizing<Vec<u8>>,
     library: OnceLock<Option<LibraryKey>>,
 }

@@ -72,7 +72,8 @@ impl State {
     }
 }
 
-/// Reads in parts, until there is no more data, or for [`LONGEST_READ`]: a frame may have one byte.
+/// Reads data in parts until there is no more, and starts no part after [`LONGEST_READ`], because each byte may be a
+/// frame of its own.
 fn read_for_a_while(
     scratch: &mut [u8],
     mut read: impl FnMut(&mut [u8]) -> h3::Result<usize>,

@@ -2,8 +2,8 @@
 //!
 //! Pitfalls: a panic in a callback aborts the process; version limits, verify mode and the resumption callbacks
 //! remain those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP response,
-//! certificate compression and client CAs follow the new one. All contexts of a chain are therefore built by the same function; the context of an
-//! ACME validation, which is not, has the resumption callbacks too.
+//! certificate compression and client CAs follow the new one. All contexts of a chain are therefore built by the same
+//! function; the context of an ACME validation, which is not, has the resumption callbacks too.
 
 use super::{
     certificate::{
