@@ -8,7 +8,8 @@ use std::{
 };
 
 /// Flushes the engine at the end of each turn of an event loop in which operations were [enqueued](Engine::enqueue),
-/// and computes this thread's own work: cheap signatures, and responses to [key shares](Engine::exchange). The future
+/// and computes this thread's own work: cheap signatures, responses to [key shares](Engine::exchange), and an RSA-2048
+/// operation that is alone while no compute thread is busy, because two changes of thread cost more. The future
 /// never completes. Spawn one on each event-loop thread; the scheduler must be first come, first served, as Tokio's
 /// current-thread scheduler is. The first operation of a turn wakes the flusher, which then runs after all
 /// connections that were ready with that operation.
@@ -35,9 +36,16 @@ impl Future for BatchFlusher {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if turn_end::arrive(context.waker().clone()) {
-            // Flushing comes first: compute threads then work in parallel with this thread.
-            self.0.flush();
-            turn_end::compute(self.0.shared());
+            let shared = self.0.shared();
+            let lone = shared.take_lone();
+            if lone.is_none() {
+                // Flushing comes first: compute threads then work in parallel with this thread.
+                self.0.flush();
+            }
+            turn_end::compute(shared);
+            if let Some(lone) = lone {
+                shared.compute(&lone);
+            }
         }
         Poll::Pending
     }

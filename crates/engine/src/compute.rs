@@ -129,6 +129,24 @@ impl Shared {
         }
     }
 
+    /// Takes an operation that a compute thread would compute at once and alone, while all of them are idle: if the
+    /// calling thread computes it, two changes of thread are saved. Only a short one, because other connections of the
+    /// calling event loop wait for it.
+    pub(crate) fn take_lone(&self) -> Option<Batch> {
+        let mut state = self.state();
+        if state.queues.live() != 1 || state.idle < self.settings.threads.get() || state.stopped {
+            return None;
+        }
+        let now = Instant::now();
+        state.load.observe(now, process_time);
+        match self.decide(&state, now) {
+            Decision::Take { key_type: key_type @ KeyType::Rsa { bits: ..=2048 }, count: 1 } => {
+                Some(self.take(&mut state, key_type, 1))
+            }
+            _ => None,
+        }
+    }
+
     fn take(&self, state: &mut State, key_type: KeyType, count: usize) -> Batch {
         let tickets = state.queues.take(key_type, count);
         let scalar =

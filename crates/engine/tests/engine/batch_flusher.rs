@@ -1,15 +1,16 @@
 //! One wake-up of the engine for each turn of an event loop.
 
-use crate::support::{Gate, rsa1024, settings, sign, start};
-use quadrille_engine::{BatchFlusher, Unobserved};
+use crate::support::{Gate, rsa1024, rsa2048, settings, sign, start, until_asleep};
+use quadrille_engine::{BatchFlusher, BatchReport, Observer, Scalar, Unobserved};
 use std::{
     future::Future,
     pin::{Pin, pin},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    task::{Context, Wake},
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, ThreadId},
 };
 
 /// Event loop that counts the wake-ups of the flusher.
@@ -70,4 +71,46 @@ fn without_an_event_loop_an_operation_goes_at_once() {
     open.entered(1);
     assert_eq!(event_loop.0.load(Ordering::SeqCst), 0, "an event loop that has ended is not woken");
     drop(open);
+}
+
+/// Records the threads that compute.
+#[derive(Clone, Default)]
+struct ComputedBy(Arc<Mutex<Vec<ThreadId>>>);
+
+impl Observer for ComputedBy {
+    fn batch(&self, _: &BatchReport) {
+        self.0.lock().unwrap().push(thread::current().id());
+    }
+}
+
+#[test]
+fn a_lone_operation_is_computed_by_the_event_loop_and_several_are_not() {
+    let by = ComputedBy::default();
+    let engine = start(settings(1, 8), Scalar, by.clone());
+    let (key, event_loop) = (rsa2048(), Arc::<EventLoop>::default());
+    let mut flusher = pin!(BatchFlusher::new(engine.clone()));
+    end_turn(flusher.as_mut(), &event_loop);
+    let turn = |operations: usize| {
+        let submit = |_| {
+            let completion = engine.enqueue(&key, sign(&key)).unwrap();
+            BatchFlusher::schedule(&engine);
+            completion
+        };
+        (0..operations).map(submit).collect::<Vec<_>>()
+    };
+    until_asleep(1);
+    let mut lone = turn(1);
+    end_turn(flusher.as_mut(), &event_loop);
+    assert_eq!(*by.0.lock().unwrap(), [thread::current().id()]);
+    let done = pin!(lone.remove(0)).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(done, Poll::Ready(Ok(_))), "it is ready when the turn has ended");
+
+    let several = turn(3);
+    end_turn(flusher.as_mut(), &event_loop);
+    for completion in several {
+        completion.wait().unwrap();
+    }
+    let by = by.0.lock().unwrap();
+    let me = thread::current().id();
+    assert!(by.len() > 1 && by[1..].iter().all(|thread| *thread != me), "{by:?}");
 }
