@@ -4,7 +4,7 @@ use super::{
     Admission, Cost, PendingOperation, Refusal,
     controller::{Admitted, Arrival, Door, Work},
     network,
-    step_queue::{Given, Precedence, StepQueue},
+    step_queue::{ClientNumber, Given, Precedence, StepQueue},
 };
 use quadrille_engine::{KeyType, Priority};
 use std::{
@@ -160,6 +160,11 @@ impl LoopAdmission {
 
     pub(super) fn now(&self) -> Duration {
         self.admission.now()
+    }
+
+    /// Returns the number of the client with this address among those that share the steps of transfers.
+    pub(super) fn client_number(&self, address: IpAddr) -> ClientNumber {
+        ClientNumber::of_hash(self.admission.client(address))
     }
 }
 

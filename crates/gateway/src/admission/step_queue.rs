@@ -19,6 +19,9 @@ const TOGETHER: usize = 8;
 /// Number of transfers that get a step together with handshakes, so that these do not take most of the CPU time.
 const TRANSFERS_BESIDE_HANDSHAKES: usize = 4;
 
+/// Number of client networks that are distinguished. Two with the same number share their steps.
+const CLIENTS: usize = 1024;
+
 /// Tasks waiting for a step on one event loop.
 #[derive(Default)]
 pub(super) struct StepQueue {
@@ -37,11 +40,34 @@ pub(super) struct StepQueue {
 struct Queues {
     first: VecDeque<Waiting>,
     others: VecDeque<Waiting>,
-    /// Transfers by the number of their last step, and then in order of arrival: the one whose last step was the longest
-    /// ago is next.
-    transfers: BTreeMap<(u64, u64), Arc<Place>>,
+    transfers: TransferQueue,
+}
+
+/// Transfers that wait. The client whose last step was the longest ago is next, and of its connections again the one
+/// whose last step was the longest ago: many connections do not get more steps than one.
+#[derive(Default)]
+struct TransferQueue {
+    /// Queue of each client, in the order of its last step and its number.
+    clients: BTreeMap<(u64, u16), BTreeMap<Turn, Arc<Place>>>,
+    /// Number of the last step of each client; empty before the first.
+    last_steps: Vec<u64>,
     /// Number of transfers that have been queued.
     arrivals: u64,
+    waiting: usize,
+}
+
+/// Order of a client's connections: number of the last step, then number of the arrival.
+type Turn = (u64, u64);
+
+/// A client's network, as one of [`CLIENTS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ClientNumber(u16);
+
+impl ClientNumber {
+    /// Returns the number of the client with this hash.
+    pub(super) fn of_hash(hash: u64) -> Self {
+        Self((hash % CLIENTS as u64) as u16)
+    }
 }
 
 /// Precedence of a handshake among those that wait.
@@ -106,13 +132,17 @@ impl StepQueue {
         }
     }
 
-    /// Queues the place of a connection whose last step had the number `last_step`.
-    pub(super) fn wait_to_transfer(&self, place: &Arc<Place>, last_step: u64, waker: &Waker) {
+    /// Queues the place of a client's connection whose last step had the number `last_step`.
+    pub(super) fn wait_to_transfer(
+        &self,
+        place: &Arc<Place>,
+        client: ClientNumber,
+        last_step: u64,
+        waker: &Waker,
+    ) {
         if place.begins_to_wait(waker) {
             let mut queues = self.queues();
-            queues.arrivals += 1;
-            let arrival = queues.arrivals;
-            queues.transfers.insert((last_step, arrival), Arc::clone(place));
+            queues.transfers.push(client, last_step, Arc::clone(place));
             self.count_transfers(&queues);
             drop(queues);
             self.giver.wake();
@@ -138,7 +168,7 @@ impl StepQueue {
     pub(super) fn poll_waiting(&self, context: &mut Context<'_>) -> Poll<()> {
         self.giver.register(context.waker());
         let queues = self.queues();
-        if queues.has_handshakes() || !queues.transfers.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        if queues.has_handshakes() || queues.transfers.waiting > 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Gives steps to [`TOGETHER`] handshakes, among them at least one without precedence, and to the next transfers:
@@ -148,13 +178,9 @@ impl StepQueue {
         let (first, count) = give_to(&mut queues.first, TOGETHER);
         let (others, more) = give_to(&mut queues.others, (TOGETHER - count).max(1));
         let mut transfers = if count + more > 0 { TRANSFERS_BESIDE_HANDSHAKES } else { transfers };
-        while transfers > 0
-            && let Some((_, place)) = queues.transfers.pop_first()
-        {
-            if place.give() {
-                transfers -= 1;
-                self.transferred.fetch_add(1, Ordering::Relaxed);
-            }
+        while transfers > 0 && queues.transfers.give_next(self.transferred() + 1) {
+            transfers -= 1;
+            self.transferred.fetch_add(1, Ordering::Relaxed);
         }
         self.count_transfers(&queues);
         Given { first, others }
@@ -175,11 +201,41 @@ impl StepQueue {
 
     /// Makes the number of transfers readable without the lock.
     fn count_transfers(&self, queues: &Queues) {
-        self.waiting_transfers.store(queues.transfers.len(), Ordering::Relaxed);
+        self.waiting_transfers.store(queues.transfers.waiting, Ordering::Relaxed);
     }
 
     fn queues(&self) -> MutexGuard<'_, Queues> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TransferQueue {
+    fn push(&mut self, client: ClientNumber, last_step: u64, place: Arc<Place>) {
+        self.arrivals += 1;
+        self.waiting += 1;
+        let of_client = self.last_steps.get(usize::from(client.0)).copied().unwrap_or_default();
+        let places = self.clients.entry((of_client, client.0)).or_default();
+        places.insert((last_step, self.arrivals), place);
+    }
+
+    /// Gives the step with this number to the next connection; returns false if none waits.
+    fn give_next(&mut self, step: u64) -> bool {
+        while let Some(((of_client, client), mut places)) = self.clients.pop_first() {
+            let next = places.pop_first();
+            let given = next.is_some_and(|(_, place)| place.give());
+            self.waiting -= 1;
+            if given {
+                self.last_steps.resize(CLIENTS, 0);
+                self.last_steps[usize::from(client)] = step;
+            }
+            if !places.is_empty() {
+                self.clients.insert((if given { step } else { of_client }, client), places);
+            }
+            if given {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -256,11 +312,11 @@ mod tests {
         let steps = StepQueue::default();
         for _ in 0..100 {
             steps.wait(&Arc::default(), Precedence::Other, Waker::noop(), at(0));
-            steps.wait_to_transfer(&Arc::default(), 0, Waker::noop());
+            steps.wait_to_transfer(&Arc::default(), ClientNumber(0), 0, Waker::noop());
         }
         let places = places(2);
         steps.wait(&places[0], Precedence::Other, Waker::noop(), at(1));
-        steps.wait_to_transfer(&places[1], 1, Waker::noop());
+        steps.wait_to_transfer(&places[1], ClientNumber(0), 1, Waker::noop());
         assert_eq!((steps.give(1).others, with_step(&places)), (Some(at(1)), 2));
     }
 
@@ -268,7 +324,7 @@ mod tests {
     fn the_transfer_whose_last_step_was_the_longest_ago_is_next() {
         let (steps, places) = (StepQueue::default(), places(3));
         for (place, last_step) in places.iter().zip([7, 3, 5]) {
-            steps.wait_to_transfer(place, last_step, Waker::noop());
+            steps.wait_to_transfer(place, ClientNumber(0), last_step, Waker::noop());
         }
         for (index, number) in [(1, 1), (2, 2), (0, 3)] {
             steps.give(1);
@@ -280,10 +336,32 @@ mod tests {
     }
 
     #[test]
+    fn a_client_with_many_connections_gets_no_more_steps_than_one_with_one() {
+        let (steps, many, one) = (StepQueue::default(), places(32), places(1));
+        let (crowd, lone) = (ClientNumber::of_hash(7), ClientNumber::of_hash(8));
+        let mut taken = [0, 0];
+        for place in &many {
+            steps.wait_to_transfer(place, crowd, 0, Waker::noop());
+        }
+        for _ in 0..100 {
+            // Every connection waits again as soon as it had its step.
+            steps.wait_to_transfer(&one[0], lone, steps.transferred(), Waker::noop());
+            steps.give(1);
+            taken[1] += with_step(&one);
+            for place in many.iter().filter(|place| place.take_step()) {
+                taken[0] += 1;
+                steps.wait_to_transfer(place, crowd, steps.transferred(), Waker::noop());
+            }
+            assert!(steps.waiting_transfers() >= many.len());
+        }
+        assert_eq!(taken, [50, 50]);
+    }
+
+    #[test]
     fn handshakes_do_not_take_most_of_the_steps() {
         let (steps, transfers, handshakes) = (StepQueue::default(), places(6), places(8));
         for place in &transfers {
-            steps.wait_to_transfer(place, 0, Waker::noop());
+            steps.wait_to_transfer(place, ClientNumber(0), 0, Waker::noop());
         }
         for place in &handshakes {
             steps.wait(place, Precedence::First, Waker::noop(), at(0));

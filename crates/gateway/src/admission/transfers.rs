@@ -3,13 +3,18 @@
 //! Tokio polls in FIFO order, and a task may transfer megabytes before it returns. Beside many downloads, or many
 //! requests, a request on another connection would wait for all of them at each of its steps. A connection therefore
 //! transfers what a step allows, and then waits for the next: after all ready tasks, after the kernel was polled for
-//! more, and after the connections whose last step was longer ago. A connection with little data seldom waits.
+//! more, and after the clients whose last step was longer ago: those with many connections get no more steps than those
+//! with one. A connection with little data seldom waits.
 //!
 //! Requests and pieces of their bodies count as the bytes that cost as much.
 
-use super::{loop_admission::LoopAdmission, step_queue::Place};
+use super::{
+    loop_admission::LoopAdmission,
+    step_queue::{ClientNumber, Place},
+};
 use std::{
     fmt,
+    net::IpAddr,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -28,6 +33,7 @@ const CALL: usize = 4 * 1024;
 /// A connection's share.
 pub(crate) struct Transfers {
     event_loop: Arc<LoopAdmission>,
+    client: ClientNumber,
     left: usize,
     /// Number of the last step.
     last_step: u64,
@@ -37,15 +43,22 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    pub(crate) fn new(event_loop: &Arc<LoopAdmission>) -> Self {
+    /// Creates the share of a connection of the client with this address.
+    pub(crate) fn new(event_loop: &Arc<LoopAdmission>, client: IpAddr) -> Self {
         let last_step = event_loop.steps().transferred();
         Self {
             event_loop: Arc::clone(event_loop),
+            client: event_loop.client_number(client),
             left: SHORT_STEP,
             last_step,
             place: None,
             was_one_of_many: false,
         }
+    }
+
+    /// Records that a proxy has announced another client.
+    pub(crate) fn belongs_to(&mut self, client: IpAddr) {
+        self.client = self.event_loop.client_number(client);
     }
 
     /// Ready if the connection may transfer now.
@@ -56,7 +69,7 @@ impl Transfers {
         let steps = self.event_loop.steps();
         let place = self.place.get_or_insert_default();
         if !place.take_step() {
-            steps.wait_to_transfer(place, self.last_step, context.waker());
+            steps.wait_to_transfer(place, self.client, self.last_step, context.waker());
             return Poll::Pending;
         }
         self.left = if steps.waiting_transfers() < MANY { STEP } else { SHORT_STEP };
@@ -100,9 +113,11 @@ mod tests {
     use crate::admission::{Admission, run_yielding};
     use std::{cell::RefCell, future::poll_fn, rc::Rc};
 
+    const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     /// Transfers `bytes` in calls of 16 KiB.
     async fn transfer(event_loop: &Arc<LoopAdmission>, bytes: usize) {
-        let mut transfers = Transfers::new(event_loop);
+        let mut transfers = Transfers::new(event_loop, CLIENT);
         for _ in 0..bytes / (16 << 10) {
             poll_fn(|context| transfers.poll_allowed(context)).await;
             transfers.count(16 << 10);
@@ -137,7 +152,7 @@ mod tests {
     #[test]
     fn other_work_ends_a_step_as_bytes_do() {
         let event_loop = LoopAdmission::new(&Admission::new(1, 1), 0);
-        let mut transfers = Transfers::new(&event_loop);
+        let mut transfers = Transfers::new(&event_loop, CLIENT);
         let is_allowed = |transfers: &mut Transfers| {
             transfers.poll_allowed(&mut Context::from_waker(std::task::Waker::noop())).is_ready()
         };

@@ -187,15 +187,16 @@ fn spawn(
         };
         let began = Instant::now();
         let newcomer = Newcomer { peer, redirection, began };
-        let transport = Transport::accepted(tcp, Transfers::new(&worker.admission));
+        let transport = Transport::accepted(tcp, Transfers::new(&worker.admission, peer.ip()));
         let Some(matched) = match_filter_chain(transport, &active, &listener, &newcomer).await else {
             return;
         };
-        let MatchedConnection { chain, config, protocols, transport, addresses } = matched;
+        let MatchedConnection { chain, config, protocols, mut transport, addresses } = matched;
         let Addresses { client, local, .. } = addresses;
         // A proxy may have announced another client.
         let places = open.1.iter_mut().chain([&mut handshaking]);
         places.for_each(|place| place.belongs_to(client.ip()));
+        transport.belongs_to(client.ip());
         let original_destination = redirection.as_ref().and_then(Redirection::server);
         let Some(tls) = &config.tls else {
             drop(handshaking);

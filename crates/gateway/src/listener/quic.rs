@@ -260,8 +260,9 @@ async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
             quic_closing: Some(closing),
         };
         let pool = Arc::clone(&worker.pool);
+        let transfers = Transfers::new(&worker.admission, connection.client.ip());
         let connection = HttpConnection { connection, chain: Arc::new(chain), pool };
-        http::serve_http3(link, connection, Transfers::new(&worker.admission)).await;
+        http::serve_http3(link, connection, transfers).await;
     }
     link.close(Code::NoError);
     drop(open);

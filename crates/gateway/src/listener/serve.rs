@@ -127,8 +127,9 @@ async fn serve_http(
 ) {
     let stream = ClientStream::new(inner, Arc::clone(&connection), http2);
     let pool = Arc::clone(&worker.pool);
+    let transfers = Transfers::new(&worker.admission, connection.client.ip());
     let connection = HttpConnection { connection, chain: Arc::new(chain), pool };
-    http::serve(stream, http2, connection, Transfers::new(&worker.admission)).await;
+    http::serve(stream, http2, connection, transfers).await;
 }
 
 /// Returns whether the access rules of the chain allow this client to connect.

@@ -13,7 +13,7 @@ use socket2::SockRef;
 use std::{
     future::poll_fn,
     io::{self, ErrorKind},
-    net::Shutdown,
+    net::{IpAddr, Shutdown},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -67,6 +67,13 @@ impl Transport {
     /// Creates the transport of an accepted connection, which takes turns with the others of its event loop.
     pub(crate) fn accepted(tcp: TcpStream, transfers: Transfers) -> Self {
         Self { transfers: Some(transfers), ..Self::new(tcp) }
+    }
+
+    /// Records that a proxy has announced another client.
+    pub(crate) fn belongs_to(&mut self, client: IpAddr) {
+        if let Some(transfers) = &mut self.transfers {
+            transfers.belongs_to(client);
+        }
     }
 
     pub(crate) fn tcp(&self) -> &Arc<TcpStream> {
