@@ -5,6 +5,7 @@
 #   bench/compare.sh --quick                   everything, shorter, into bench/out/REPORT.md; a few minutes
 #   bench/compare.sh --idle-connections 10000  memory alone
 #   bench/compare.sh --requests                requests on open connections alone, and handshakes with one request
+#   bench/compare.sh --curve                   CPU and latency at 2 to 90 % of the load, into bench/CURVE.md; half an hour
 #   bench/compare.sh --bulk                    downloads alone
 #   bench/compare.sh --provider                nginx and HAProxy with and without this project's OpenSSL provider
 #   bench/compare.sh --overload 60             four times each server's capacity, for 60 seconds each

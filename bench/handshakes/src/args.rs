@@ -19,6 +19,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", group = "what")]
     pub(crate) report: Option<PathBuf>,
 
+    /// Measure CPU per handshake and per request at 2 to 90 % of the fastest server's throughput instead, and write this
+    /// page and a picture beside it.
+    #[arg(long, value_name = "FILE", group = "what", num_args = 0..=1, default_missing_value = "bench/CURVE.md")]
+    pub(crate) curve: Option<PathBuf>,
+
     /// Measure memory for this many idle connections instead of CPU per handshake.
     #[arg(long, value_name = "N", value_parser = positive, group = "what")]
     pub(crate) idle_connections: Option<usize>,

@@ -1,5 +1,6 @@
 //! The experiments in sequence: their terminal output, and their results for the page and as JSON.
 
+mod curve;
 mod fair;
 mod http3;
 mod requests;

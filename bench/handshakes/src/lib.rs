@@ -12,13 +12,14 @@
 //!   connections, and cross-checks the handshakes.
 //! - [`rival`] configures each server; [`contestants`] starts them, [`server`] keeps one running on its core.
 //! - [`cpu`] and [`memory`] read a process tree's resource use from the kernel.
-//! - [`rounds`], [`requests`], [`http3`], [`idle`], [`provider`], [`overload`], [`fair`] and [`cross_check`] are
+//! - [`rounds`], [`curve`], [`requests`], [`http3`], [`idle`], [`provider`], [`overload`], [`fair`] and [`cross_check`] are
 //!   the experiments; [`report`] presents their results.
 
 pub mod certificate;
 pub mod contestants;
 pub mod cpu;
 pub mod cross_check;
+pub mod curve;
 pub mod fair;
 pub mod h2load;
 pub mod http3;

@@ -13,6 +13,7 @@ use quadrille_bench_handshakes::{
     machine::Machine,
     pin::pin_to,
     report::{
+        curve_page, curves,
         markdown::{self, Findings},
         picture,
     },
@@ -37,6 +38,7 @@ fn run(args: &Args) -> Result<()> {
     let mut laboratory = Laboratory::new(args)?;
     match &args.report {
         Some(file) => everything(args, &mut laboratory, machine, file),
+        None if args.curve.is_some() => curve(args, &mut laboratory, &machine),
         None if args.requests => laboratory.requests().map(drop),
         None if args.bulk => laboratory.downloads().map(drop),
         None if args.http3 => laboratory.http3(),
@@ -73,6 +75,19 @@ fn everything(args: &Args, laboratory: &mut Laboratory<'_>, machine: Machine, fi
     write(&picture, &picture::bars(&findings.handshakes))?;
     let name = picture.file_name().unwrap_or_default().to_string_lossy();
     write(file, &markdown::page(&findings, &name))?;
+    println!("written: {} and {}", file.display(), picture.display());
+    Ok(())
+}
+
+/// Measures at part load, and writes the page.
+fn curve(args: &Args, laboratory: &mut Laboratory<'_>, machine: &Machine) -> Result<()> {
+    let Some(file) = &args.curve else { return Ok(()) };
+    let (measured, agreement) = laboratory.curve()?;
+    let picture = file.with_extension("svg");
+    let name = picture.file_name().unwrap_or_default().to_string_lossy();
+    let contestants = laboratory.contestants();
+    write(&picture, &curves(&measured))?;
+    write(file, &curve_page(machine, &args.date, args.plan(), contestants, &measured, &agreement, &name))?;
     println!("written: {} and {}", file.display(), picture.display());
     Ok(())
 }

@@ -64,6 +64,11 @@ impl Plan {
         Self { rounds: self.rounds * 2, round_time: self.round_time / 2, ..self }
     }
 
+    /// Returns rounds of at least this number of seconds.
+    pub fn lasting(self, seconds: f64) -> Self {
+        Self { round_time: self.round_time.max(Duration::from_secs_f64(seconds)), ..self }
+    }
+
     /// Warms up and measures `servers` in turn; `progress` gets a line about each round. Results are in the order of
     /// `servers`.
     pub fn measure(

@@ -109,7 +109,7 @@ impl Laboratory<'_> {
         self.contestants.iter().filter(takes_part).cloned().collect()
     }
 
-    fn p256(&self) -> Scenario {
+    pub(super) fn p256(&self) -> Scenario {
         Scenario { requests: 1, ..self.scenario(KeyKind::P256, TlsVersion::V1_3, Resumption::Off) }
     }
 }

@@ -2,6 +2,7 @@
 //! readers.
 
 mod cross_check;
+mod curve;
 mod handshakes;
 mod http3;
 mod idle;
@@ -12,6 +13,7 @@ mod requests;
 
 pub use self::{
     cross_check::{CrossCheck, CrossRow, Seen, cross_rows, cross_table},
+    curve::{AgreementRow, Curve, CurveRow, curve_page, curve_table, curves},
     handshakes::{HandshakeRow, handshake_rows, handshake_table},
     http3::{Http3Row, http3_rows, http3_table},
     idle::{IdleRow, idle_row, idle_table},
