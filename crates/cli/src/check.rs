@@ -6,7 +6,8 @@ use std::path::PathBuf;
 /// Check a configuration file and the files that it references, without serving it.
 ///
 /// Reads the file, its certificates and keys, and the files of `acme`, and resolves its upstreams. Prints every error with
-/// its line, and exits with status 2 if there is one.
+/// its line, and exits with status 2 if there is one. For listeners with certificates of several kinds, prints which one
+/// five well-known clients receive.
 ///
 /// `quadrille -t FILE` is equivalent.
 #[derive(clap::Args)]
@@ -36,10 +37,14 @@ impl Check {
                 (file.clone(), quadrille_config::load(&file)?, Vec::new())
             }
         };
-        warnings.extend(quadrille_gateway::check(&model).map_err(Diagnostics::from)?);
+        let checked = quadrille_gateway::check(&model).map_err(Diagnostics::from)?;
+        warnings.extend(checked.warnings);
         quadrille_acme::Plan::of(&model).iter().for_each(crate::cert::explain);
         for warning in warnings {
             println!("warning: {warning}");
+        }
+        for selection in checked.selections {
+            println!("certificates of {selection}");
         }
         println!(
             "{}: ok ({} listeners, {} upstreams)",

@@ -49,7 +49,7 @@ pub use configuration_source::{
 pub use keyserver::{KeyServerBound, serve_keys};
 pub use process::background::lower_priority;
 pub use reload::control::{Applied, Control, ListenerDrain, RebuiltParts, Updates, control};
-pub use server::{Bound, check, serve};
+pub use server::{Bound, Checked, check, serve};
 pub use telemetry::{
     access_log::TARGET as ACCESS_LOG_TARGET,
     statistics::{ChainStatistics, KeyWork, ListenerStatistics, Statistics, UpstreamStatistics, key_work},

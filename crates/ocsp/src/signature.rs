@@ -12,6 +12,7 @@ use boring::{
     sign::Verifier,
     x509::{X509, X509Ref},
 };
+use boring_sys as ffi;
 use der::{
     Decode, Encode, Sequence,
     asn1::{AnyRef, BitStringRef, ObjectIdentifier},
@@ -44,7 +45,7 @@ pub(crate) fn signed_data(basic: &[u8], issuer: &X509Ref, now: UnixTime) -> Resu
         let key = signer.public_key();
         key.is_ok_and(|key| verifies(&key, signed.algorithm.oid, &data, signature).unwrap_or(false))
     };
-    if !is_known(signed.algorithm.oid) {
+    if accepted(signed.algorithm.oid).is_none() {
         return Err(Failure::unusable(format!(
             "its signature algorithm ({}) is not accepted",
             signed.algorithm.oid
@@ -75,23 +76,24 @@ fn may_sign(signer: &X509Ref, issuer: &X509Ref, now: UnixTime) -> bool {
     is_for_ocsp && signs && holds && has_issued(issuer, signer)
 }
 
-/// An identifier, the type of the key, and the hash, unless it is part of the signature algorithm.
-type Algorithm = (&'static str, Id, Option<fn() -> MessageDigest>);
-
-/// Accepted signature algorithms. SHA-1 is not accepted.
-const ALGORITHMS: [Algorithm; 7] = [
-    ("1.2.840.113549.1.1.11", Id::RSA, Some(MessageDigest::sha256)),
-    ("1.2.840.113549.1.1.12", Id::RSA, Some(MessageDigest::sha384)),
-    ("1.2.840.113549.1.1.13", Id::RSA, Some(MessageDigest::sha512)),
-    ("1.2.840.10045.4.3.2", Id::EC, Some(MessageDigest::sha256)),
-    ("1.2.840.10045.4.3.3", Id::EC, Some(MessageDigest::sha384)),
-    ("1.2.840.10045.4.3.4", Id::EC, Some(MessageDigest::sha512)),
-    ("1.3.101.112", Id::ED25519, None),
-];
-
-fn is_known(algorithm: ObjectIdentifier) -> bool {
-    let algorithm = algorithm.to_string();
-    ALGORITHMS.iter().any(|(known, ..)| *known == algorithm)
+/// Returns the type of key and the hash of an accepted signature algorithm, with a hash that is not part of the
+/// algorithm. SHA-1 is not accepted.
+fn accepted(algorithm: ObjectIdentifier) -> Option<(Id, Option<MessageDigest>)> {
+    let (sha256, sha384, sha512) =
+        (MessageDigest::sha256(), MessageDigest::sha384(), MessageDigest::sha512());
+    Some(match algorithm.to_string().as_str() {
+        "1.2.840.113549.1.1.11" => (Id::RSA, Some(sha256)),
+        "1.2.840.113549.1.1.12" => (Id::RSA, Some(sha384)),
+        "1.2.840.113549.1.1.13" => (Id::RSA, Some(sha512)),
+        "1.2.840.10045.4.3.2" => (Id::EC, Some(sha256)),
+        "1.2.840.10045.4.3.3" => (Id::EC, Some(sha384)),
+        "1.2.840.10045.4.3.4" => (Id::EC, Some(sha512)),
+        "1.3.101.112" => (Id::ED25519, None),
+        "2.16.840.1.101.3.4.3.17" => (Id::from_raw(ffi::EVP_PKEY_ML_DSA_44), None),
+        "2.16.840.1.101.3.4.3.18" => (Id::from_raw(ffi::EVP_PKEY_ML_DSA_65), None),
+        "2.16.840.1.101.3.4.3.19" => (Id::from_raw(ffi::EVP_PKEY_ML_DSA_87), None),
+        _ => return None,
+    })
 }
 
 fn verifies(
@@ -100,11 +102,12 @@ fn verifies(
     data: &[u8],
     signature: &[u8],
 ) -> Result<bool, ErrorStack> {
-    let algorithm = algorithm.to_string();
-    let known = ALGORITHMS.iter().find(|(known, id, _)| *known == algorithm && *id == key.id());
-    let Some((_, _, digest)) = known else { return Ok(false) };
+    let Some((id, digest)) = accepted(algorithm) else { return Ok(false) };
+    if id != key.id() {
+        return Ok(false);
+    }
     let mut verifier = match digest {
-        Some(digest) => Verifier::new(digest(), key)?,
+        Some(digest) => Verifier::new(digest, key)?,
         None => Verifier::new_without_digest(key)?,
     };
     verifier.verify_oneshot(signature, data)

@@ -5,7 +5,7 @@ use crate::support::{
     Certificates, Configuration, Connector, Gateway, Http3Client, KeyServer, Pair, Site, configuration, curl,
     document, eventually, listener,
     ml_dsa::{MlDsaAuthority, algorithm, der, key_type, label, write_key},
-    output, quadrille, refused, s_client, secrets_of, serve, tls_client,
+    output, quadrille, refused, s_client, secrets_of, serve, succeed, tls_client,
 };
 use boring::{
     pkey::{Id, PKey},
@@ -274,6 +274,38 @@ fn tls_12_alone_has_no_use_for_such_a_certificate() {
     let file = Configuration::new(&document(&[listener], ""));
     let text = refused(serve().arg("--config").arg(file.path()));
     assert!(text.contains("certificates with ML-DSA keys need TLS 1.3"), "{text}");
+}
+
+/// Returns the lines of `quadrille check` about certificates.
+fn selections(listeners: &[String]) -> Vec<String> {
+    let text = succeed(quadrille("check").arg(Configuration::new(&document(listeners, "")).path()));
+    text.lines().filter(|line| line.starts_with("certificates of ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn check_says_what_known_clients_receive() {
+    let certificates = Certificates::new();
+    let [rsa, ecdsa] = [certificates.rsa(2048, HOST), certificates.ecdsa("P-256", HOST)];
+    let [small, medium] = [MlDsa::MlDsa44, MlDsa::MlDsa65].map(|set| certificates.ml_dsa(set, HOST));
+    let alone = certificates.ecdsa("P-384", &["alone.test"]);
+    let below = certificates.ecdsa("P-521", &["*.below.test"]);
+    let beside = certificates.rsa(2048, &["*.below.test"]);
+    MlDsaAuthority::new(MlDsa::MlDsa87).certify(&below, &["*.below.test"]);
+    let said = selections(&[
+        with_all(&[&rsa, &ecdsa, &medium, &small, &alone, &below, &beside], "http3: on, respond: ok"),
+        with_all(&[&small], "respond: ok"),
+        with_all(&[&rsa, &alone], "respond: ok"),
+    ]);
+    let old = "OpenSSL 3.0, Safari 17";
+    let expected = [
+        // Chrome has no P-521.
+        "*.below.test: rsa2048 for Chrome 150, OpenSSL 3.0, Safari 17; ecdsa-p521 for Go 1.27, rustls 0.23.44"
+            .to_owned(),
+        format!("localhost: mldsa65 for Chrome 150, Go 1.27, rustls 0.23.44; ecdsa-p256 for {old}"),
+        format!("localhost: mldsa44 for Chrome 150, Go 1.27, rustls 0.23.44; none for {old}"),
+    ];
+    let expected = expected.map(|line| format!("certificates of 127.0.0.1:0, {line}"));
+    assert_eq!(said, expected);
 }
 
 /// One gateway is the other's upstream; both have ML-DSA certificates and verify each other's.

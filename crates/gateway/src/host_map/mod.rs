@@ -41,6 +41,12 @@ impl<T> HostMap<T> {
         dots.map(|(at, _)| &host[at + 1..]).find_map(|parent| self.wildcard.get(parent))
     }
 
+    /// Returns all names with their values, in any order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (String, &T)> {
+        let below = self.wildcard.iter().map(|(parent, value)| (format!("*.{parent}"), value));
+        self.exact.iter().map(|(name, value)| (name.clone(), value)).chain(below)
+    }
+
     fn place(&mut self, name: &str) -> std::collections::hash_map::Entry<'_, String, T> {
         match name.strip_prefix("*.") {
             Some(parent) => self.wildcard.entry(parent.to_owned()),

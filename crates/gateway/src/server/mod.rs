@@ -55,7 +55,7 @@ use std::{
 use successor::Starting;
 use tokio::sync::{mpsc, watch};
 
-pub use check::check;
+pub use check::{Checked, check};
 
 /// Addresses of a gateway that has started.
 #[derive(Clone, Debug)]

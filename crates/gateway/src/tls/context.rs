@@ -45,6 +45,7 @@ use tokio::net::TcpStream;
 /// TLS configuration of a filter chain, or of several with the same settings.
 pub(crate) struct ChainTls {
     base: SslContext,
+    certificates: Arc<CertificateSelector>,
     check: Option<ClientVerifier>,
     /// Requirements for clients, for comparison.
     client_authentication: Vec<Vec<u8>>,
@@ -90,12 +91,17 @@ impl ChainTls {
         let settings = Settings::new(policy, mode, resumption)?;
         let waits_for_compute =
             identities.certificates.iter().all(|certificate| is_queued(certificate, engine));
-        let certificates = settings.certificates(identities, engine)?;
+        let certificates = Arc::new(settings.certificates(identities, engine)?);
         let answers = Arc::clone(identities.answers);
-        let base = settings.base(certificates, answers, engine).map_err(refused)?.build();
+        let base = settings.base(&certificates, answers, engine).map_err(refused)?.build();
         let client_authentication = settings.client_authentication().map_err(refused)?;
         let (check, policy, resumption) = (settings.check, policy.clone(), Arc::clone(resumption));
-        Ok(Self { base, check, client_authentication, policy, resumption, waits_for_compute })
+        Ok(Self { base, certificates, check, client_authentication, policy, resumption, waits_for_compute })
+    }
+
+    /// Returns the certificates, by name and client.
+    pub(crate) fn certificates(&self) -> &CertificateSelector {
+        &self.certificates
     }
 
     /// Returns whether the private-key operations of all its certificates wait for a compute thread of this process.
@@ -244,11 +250,12 @@ impl<'a> Settings<'a> {
     /// Builds the context that connections start with, which only selects another.
     fn base(
         &self,
-        certificates: CertificateSelector,
+        certificates: &Arc<CertificateSelector>,
         answers: Arc<Answers>,
         engine: &Engine,
     ) -> Result<SslContextBuilder, ErrorStack> {
         let mut builder = self.builder()?;
+        let certificates = Arc::clone(certificates);
         let (challenges, resumption) = (engine.clone(), self.resumption_settings);
         let select = move |hello: &mut ClientHello<'_>| {
             let validation = acme_challenge::select(&answers, &challenges, resumption, hello);

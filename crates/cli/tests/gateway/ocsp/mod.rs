@@ -1,5 +1,6 @@
 //! OCSP responses that the gateway fetches and staples, with OpenSSL as the responder and as the client.
 
+mod ml_dsa;
 #[allow(dead_code, reason = "the tests of ACME use the rest of it")]
 mod responder;
 

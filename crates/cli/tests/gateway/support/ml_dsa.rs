@@ -9,8 +9,8 @@ use boring::{
     pkey::{Id, PKey, PKeyRef, Private},
     ssl::SslSignatureAlgorithm,
     x509::{
-        X509, X509Name, X509Ref,
-        extension::{BasicConstraints, SubjectAlternativeName},
+        X509, X509Builder, X509Extension, X509Name, X509Ref,
+        extension::{BasicConstraints, ExtendedKeyUsage, SubjectAlternativeName},
     },
 };
 use boring_sys as ffi;
@@ -38,10 +38,21 @@ impl Certificates {
     /// Signs another certificate for the key of a pair.
     pub fn certify(&self, pair: &Pair, names: &[&str]) {
         let key = PKey::private_key_from_pem(&fs::read(&pair.key).expect("reading")).expect("a key");
+        let (ca, own) = self.issuer();
+        write(&pair.chain, &issue(Some(&ca), &own, &key, names).to_pem().expect("PEM"));
+    }
+
+    /// Makes a certificate of an OCSP responder with an ML-DSA key, signed by the CA.
+    pub fn ml_dsa_responder(&self, set: MlDsa) -> (X509, PKey<Private>) {
+        let (key, (ca, own)) = (generate(set), self.issuer());
+        let purpose = |_: &X509Builder| ExtendedKeyUsage::new().other("OCSPSigning").build().expect("a purpose");
+        (issue_with(Some(&ca), &own, &key, "responder", purpose), key)
+    }
+
+    fn issuer(&self) -> (X509, PKey<Private>) {
         let ca = X509::from_pem(&fs::read(self.ca()).expect("reading")).expect("the CA");
         let own = PKey::private_key_from_pem(&fs::read(self.path("ca.key")).expect("reading"));
-        let issued = issue(Some(&ca), &own.expect("the CA's key"), &key, names);
-        write(&pair.chain, &issued.to_pem().expect("PEM"));
+        (ca, own.expect("the CA's key"))
     }
 }
 
@@ -124,8 +135,29 @@ fn issue(
     key: &PKeyRef<Private>,
     names: &[&str],
 ) -> X509 {
+    issue_with(issuer, signer, key, names[0], |builder| {
+        let extension = if issuer.is_none() {
+            BasicConstraints::new().critical().ca().build()
+        } else {
+            let mut alternatives = SubjectAlternativeName::new();
+            for name in names {
+                alternatives.dns(name);
+            }
+            alternatives.build(&builder.x509v3_context(issuer, None))
+        };
+        extension.expect("an extension")
+    })
+}
+
+fn issue_with(
+    issuer: Option<&X509Ref>,
+    signer: &PKeyRef<Private>,
+    key: &PKeyRef<Private>,
+    name: &str,
+    extension: impl FnOnce(&X509Builder) -> X509Extension,
+) -> X509 {
     let mut subject = X509Name::builder().expect("a name");
-    subject.append_entry_by_text("CN", names[0]).expect("a common name");
+    subject.append_entry_by_text("CN", name).expect("a common name");
     let subject = subject.build();
     let mut builder = X509::builder().expect("a certificate");
     let mut serial = BigNum::new().expect("a number");
@@ -137,16 +169,8 @@ fn issue(
     builder.set_not_before(&Asn1Time::days_from_now(0).expect("a date")).expect("a date");
     builder.set_not_after(&Asn1Time::days_from_now(30).expect("a date")).expect("a date");
     builder.set_pubkey(key).expect("a key");
-    let extension = if issuer.is_none() {
-        BasicConstraints::new().critical().ca().build()
-    } else {
-        let mut alternatives = SubjectAlternativeName::new();
-        for name in names {
-            alternatives.dns(name);
-        }
-        alternatives.build(&builder.x509v3_context(issuer, None))
-    };
-    builder.append_extension(&extension.expect("an extension")).expect("an extension");
+    let extension = extension(&builder);
+    builder.append_extension(&extension).expect("an extension");
     let certificate = builder.build();
     let digest = match signer.id() {
         Id::EC => MessageDigest::sha256().as_ptr(),

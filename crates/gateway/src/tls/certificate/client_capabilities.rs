@@ -36,23 +36,42 @@ struct Groups {
     p521: bool,
 }
 
+/// Parts of a ClientHello that determine what its client can verify: the contents of extensions, and the cipher suites.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Offered<'a> {
+    pub(super) versions: Option<&'a [u8]>,
+    pub(super) signatures: Option<&'a [u8]>,
+    /// Signatures of certificates, if they differ.
+    pub(super) in_chains: Option<&'a [u8]>,
+    pub(super) groups: Option<&'a [u8]>,
+    pub(super) suites: &'a [u8],
+}
+
 impl ClientCapabilities {
     pub(crate) fn read(hello: &ClientHello<'_>) -> Self {
-        let tls13 = hello.get_extension(ExtensionType::SUPPORTED_VERSIONS).is_some_and(offers_tls13);
-        let signatures = match hello.get_extension(ExtensionType::SIGNATURE_ALGORITHMS) {
+        Self::of(Offered {
+            versions: hello.get_extension(ExtensionType::SUPPORTED_VERSIONS),
+            signatures: hello.get_extension(ExtensionType::SIGNATURE_ALGORITHMS),
+            in_chains: hello.get_extension(ExtensionType::SIGNATURE_ALGORITHMS_CERT),
+            groups: hello.get_extension(ExtensionType::SUPPORTED_GROUPS),
+            suites: hello.ciphers(),
+        })
+    }
+
+    pub(super) fn of(offered: Offered<'_>) -> Self {
+        let tls13 = offered.versions.is_some_and(offers_tls13);
+        let signatures = match offered.signatures {
             Some(list) => Signatures::listed(list),
             // A client older than TLS 1.2 supports RSA and, if its suites include it, ECDSA.
             None => Signatures { rsa: true, p256: true, p384: true, p521: true, ..Signatures::default() },
         };
-        let in_chains = hello.get_extension(ExtensionType::SIGNATURE_ALGORITHMS_CERT).map(Signatures::listed);
-        let suites = || hello.ciphers().chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+        let in_chains = offered.in_chains.map(Signatures::listed);
+        let suites =
+            || offered.suites.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
         Self {
             signatures,
             in_chains: in_chains.unwrap_or(signatures).ml_dsa,
-            groups: hello
-                .get_extension(ExtensionType::SUPPORTED_GROUPS)
-                .map(Groups::listed)
-                .unwrap_or_default(),
+            groups: offered.groups.map(Groups::listed).unwrap_or_default(),
             ecdsa_suite: suites().any(is_ecdhe_ecdsa),
             rsa_suite: suites().any(|suite| !is_ecdhe_ecdsa(suite) && !is_tls13(suite)),
             tls13: tls13 && suites().any(is_tls13),

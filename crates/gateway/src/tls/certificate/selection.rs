@@ -91,18 +91,41 @@ impl CertificateSelector {
         // A client that can verify no certificate fails in any case: BoringSSL then reports why.
         let mut last_resort = None;
         for selected in all {
-            let Entry { key_type, in_chain, .. } = *selected.entry;
-            if client.can_verify(key_type, self.max_tls13) && client.can_verify_chain(in_chain) {
+            if self.suits(selected.entry, client) {
                 return Some(selected);
             }
             let is_better = last_resort.as_ref().is_none_or(|last: &Selected<'_>| {
-                is_post_quantum(last.entry.key_type) && !is_post_quantum(key_type)
+                is_post_quantum(last.entry.key_type) && !is_post_quantum(selected.entry.key_type)
             });
             if is_better {
                 last_resort = Some(selected);
             }
         }
         last_resort
+    }
+
+    /// Returns whether the client can verify a handshake with the certificate.
+    fn suits(&self, entry: &Entry, client: ClientCapabilities) -> bool {
+        client.can_verify(entry.key_type, self.max_tls13) && client.can_verify_chain(entry.in_chain)
+    }
+
+    /// Returns the type of key that a client receives for a name; `None` if the client can verify no certificate.
+    pub(super) fn key_type_for(&self, name: &str, client: ClientCapabilities) -> Option<KeyType> {
+        let selected = self.select(Some(name), client)?;
+        self.suits(selected.entry, client).then_some(selected.entry.key_type)
+    }
+
+    /// Returns the names whose clients receive different certificates, or one with ML-DSA, in alphabetical order.
+    pub(super) fn names_with_a_choice(&self) -> Vec<String> {
+        let has_a_choice = |entries: &[Entry]| {
+            let needs_ml_dsa =
+                |entry: &Entry| is_post_quantum(entry.key_type) || entry.in_chain != MlDsaSets::default();
+            entries.len() > 1 || entries.iter().any(needs_ml_dsa)
+        };
+        let chosen = self.names.iter().filter(|(_, entries)| has_a_choice(entries));
+        let mut names: Vec<String> = chosen.map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Returns whether a certificate for the name may be available soon, because it is ordered on demand.
