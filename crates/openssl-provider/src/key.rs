@@ -3,6 +3,7 @@
 use crate::{
     batches, compute,
     error::{Failure, Reason},
+    host,
     process::{PerProcess, on_own_stack},
     remote::RemoteKey,
     rsa::decryption,
@@ -47,9 +48,7 @@ impl ProviderKey {
 
     pub(crate) fn local(pkey: PKey<Private>) -> Result<Self, Failure> {
         let public = Key::from_pkey(pkey.clone())?.public().clone();
-        if matches!(public.key_type(), KeyType::Ed25519 | KeyType::MlDsa(_)) {
-            return Err(Failure::new(Reason::UnsupportedKey, "it is neither RSA nor ECDSA"));
-        }
+        check_kind(public.key_type())?;
         Ok(Self::new(public, PrivateHalf::Local(LocalKey::new(&pkey)?)))
     }
 
@@ -131,6 +130,32 @@ impl ProviderKey {
     }
 }
 
+/// Rejects keys of the kinds that this provider does not compute with.
+pub(crate) fn check_kind(key: KeyType) -> Result<(), Failure> {
+    match key {
+        KeyType::Rsa { .. } | KeyType::EcdsaP256 | KeyType::EcdsaP384 | KeyType::EcdsaP521 => Ok(()),
+        KeyType::Ed25519 => Err(Failure::new(Reason::UnsupportedKey, "it is neither RSA nor ECDSA")),
+        KeyType::MlDsa(_) => {
+            let openssl = host::current().and_then(|core| core.setting(c"openssl-version"));
+            Err(Failure::new(Reason::UnsupportedKey, why_not_ml_dsa(openssl.as_deref().unwrap_or("3"))))
+        }
+    }
+}
+
+/// Returns the reason and the remedy for an ML-DSA key in OpenSSL of this version.
+fn why_not_ml_dsa(openssl: &str) -> String {
+    let mut numbers = openssl.split('.').map(|number| number.parse().unwrap_or(0));
+    let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version < (3, 5) {
+        format!(
+            "it is an ML-DSA key, and libssl of OpenSSL {openssl} has no such signatures (3.5 and later have); \
+             serve its certificate with quadrille serve"
+        )
+    } else {
+        format!("it is an ML-DSA key, which OpenSSL {openssl} itself signs with: give it the key's file")
+    }
+}
+
 impl LocalKey {
     fn new(pkey: &PKeyRef<Private>) -> Result<Self, Failure> {
         Ok(Self { der: Zeroizing::new(pkey.private_key_to_der()?), ready: PerProcess::new() })
@@ -167,5 +192,21 @@ pub(crate) type Shared = Arc<ProviderKey>;
 impl From<quadrille_engine::KeyError> for Failure {
     fn from(error: quadrille_engine::KeyError) -> Self {
         Self::new(Reason::UnsupportedKey, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::why_not_ml_dsa;
+
+    #[test]
+    fn the_version_of_openssl_decides_on_the_remedy() {
+        for old in ["3.0.19", "3.4.1", "3"] {
+            let said = why_not_ml_dsa(old);
+            assert!(said.contains("no such signatures") && said.contains("quadrille serve"), "{said}");
+        }
+        for new in ["3.5.0", "3.10.2", "4.0.0"] {
+            assert!(why_not_ml_dsa(new).contains("the key's file"), "{new}");
+        }
     }
 }

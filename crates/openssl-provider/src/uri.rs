@@ -11,12 +11,12 @@
 use crate::{
     components::Family,
     error::{Failure, Reason},
-    key::ProviderKey,
+    key::{ProviderKey, check_kind},
     pem_keys,
     remote::RemoteKey,
 };
 use boring::pkey::{PKey, Private, Public};
-use quadrille_engine::{Key, PublicKey, Zeroizing};
+use quadrille_engine::{Key, KeyType, PublicKey, Zeroizing};
 use quadrille_keyless::Address;
 use std::{
     fs::File,
@@ -107,10 +107,11 @@ impl NamedKey {
         match self {
             Self::File(path) => ProviderKey::local(private_key(&path)?),
             Self::Remote { sockets, public, fallback } => {
-                let public = PublicKey::from_pkey(public_key(&public)?)?;
+                let key = PublicKey::from_pkey(public_key(&public)?)?;
+                supported(key.key_type(), &public)?;
                 let fallback = fallback.map(|path| private_key(&path)).transpose()?;
-                let remote = RemoteKey::new(&public, sockets)?;
-                ProviderKey::remote(public, remote, fallback.as_deref())
+                let remote = RemoteKey::new(&key, sockets)?;
+                ProviderKey::remote(key, remote, fallback.as_deref())
             }
         }
     }
@@ -145,7 +146,15 @@ fn private_key(path: &Path) -> Result<PKey<Private>, Failure> {
     let key = Key::from_pem(&read(path)?);
     let key =
         key.map_err(|error| Failure::new(Reason::UnsupportedKey, format!("{}: {error}", path.display())))?;
+    supported(key.key_type(), path)?;
     Ok(key.pkey().to_owned())
+}
+
+fn supported(key: KeyType, path: &Path) -> Result<(), Failure> {
+    let of_file = |failure: Failure| {
+        Failure::new(failure.reason, format!("{}: {}", path.display(), failure.detail))
+    };
+    check_kind(key).map_err(of_file)
 }
 
 fn public_key(path: &Path) -> Result<PKey<Public>, Failure> {

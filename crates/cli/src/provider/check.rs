@@ -1,6 +1,6 @@
 //! `quadrille provider check`: tests the provider in a server's OpenSSL.
 
-use super::{server::Server, target::Target};
+use super::{key_kind, server::Server, target::Target};
 use boring::{pkey::PKey, rsa::Rsa};
 use std::{
     fs,
@@ -28,6 +28,7 @@ impl Check {
 
 /// Runs the check, and returns its result in one sentence.
 pub(super) fn with(target: &Target, openssl_cnf: &str, key: Option<&Path>) -> Result<String, String> {
+    key.map_or(Ok(()), key_kind::check)?;
     let program = target.program()?;
     let cannot = |error: std::io::Error| format!("cannot make files for the check: {error}");
     let folder = tempfile::tempdir().map_err(cannot)?;

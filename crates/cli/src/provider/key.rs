@@ -1,5 +1,6 @@
 //! `quadrille provider key`.
 
+use super::key_kind;
 use base64ct::{Base64, Encoding};
 use std::{
     fs,
@@ -52,6 +53,7 @@ impl MakeKey {
     }
 
     fn uri(&self) -> Result<String, String> {
+        key_kind::check(&self.cert)?;
         let servers: Vec<String> = self.server.iter().map(socket).collect::<Result<_, _>>()?;
         let fallback = match &self.fallback {
             Some(file) => format!("&fallback={}", absolute(file)?),

@@ -3,6 +3,7 @@
 mod check;
 mod install;
 mod key;
+mod key_kind;
 mod nginx_module;
 mod openssl;
 mod server;

@@ -1,6 +1,7 @@
 //! Single operations through OpenSSL's own command, each checked by an OpenSSL without the module.
 
-use crate::support::{Site, fail, finish};
+use crate::support::{Site, fail, finish, quadrille};
+use quadrille_engine::{Key, KeyType, MlDsa};
 
 fn site() -> Site {
     let site = Site::new();
@@ -212,5 +213,30 @@ fn what_is_wrong_with_a_uri_is_said() {
     ] {
         let said = fail(site.with_provider("openssl").args(["dgst", "-sha256", "-sign", &uri, "message"]));
         assert!(said.contains(words), "{uri}: {said}");
+    }
+}
+
+#[test]
+fn ml_dsa_keys_are_refused_with_the_reason() {
+    let site = site();
+    let key = Key::generate(KeyType::MlDsa(MlDsa::MlDsa44)).expect("a key");
+    let text = |pem: Vec<u8>| String::from_utf8(pem).expect("PEM");
+    site.write("pq.key", &text(key.pkey().private_key_to_pem_pkcs8().expect("PEM")));
+    site.write("pq.pub", &text(key.public().pkey().public_key_to_pem().expect("PEM")));
+    let at = |name: &str| site.path_text(name);
+    for uri in [
+        format!("quadrille:file:{}", at("pq.key")),
+        format!("quadrille:unix:{}?key={}", at("none.sock"), at("pq.pub")),
+    ] {
+        let said = fail(site.with_provider("openssl").args(["dgst", "-sha256", "-sign", &uri, "message"]));
+        assert!(said.contains("it is an ML-DSA key, and libssl of OpenSSL 3.0."), "{uri}: {said}");
+    }
+    let quadrille = quadrille().display().to_string();
+    for arguments in [
+        ["check", "nginx", "--key", "pq.key"],
+        ["key", "--server=unix:/run/keys.sock", "--cert", "pq.pub"],
+    ] {
+        let said = fail(site.plain(&quadrille).arg("provider").args(arguments));
+        assert!(said.contains("pq.") && said.contains("it is an ML-DSA key"), "{arguments:?}: {said}");
     }
 }
