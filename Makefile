@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image release test-release test-helm test-istio test-monitoring test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test test-all stress bogo
+.PHONY: help run build install deb test-deb image test-image release test-release test-helm test-istio test-monitoring test-post-quantum-clients test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test test-all stress bogo
 .PHONY: lint fmt bench bench-kernels compare compare-http3 overload fair docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
@@ -73,6 +73,10 @@ soak-istio: claim ## Follow 1,000 services under a real istiod, next to Envoy, w
 test-monitoring: build ## Test the alerts and the Grafana dashboard with a real Prometheus
 	@scripts/install-packages.sh monitoring-tests
 	@scripts/test-monitoring.sh
+
+test-post-quantum-clients: build ## Test ML-DSA certificates with clients of Go 1.27, rustls, BoringSSL and OpenSSL 3.0; needs Go
+	@scripts/install-packages.sh build post-quantum-tests
+	@scripts/test-post-quantum-clients.sh
 
 nginx-module: ## Build nginx's module for asynchronous handshakes, bin/ngx_quadrille_async_module.so
 	@scripts/install-packages.sh nginx-module

@@ -13,6 +13,7 @@ declare -A groups=(
     [deb]="binutils dpkg-dev openssl python3"
     [deb-tests]="curl debootstrap lintian python3"
     [monitoring-tests]="curl openssl prometheus python3-yaml redis-server"
+    [post-quantum-tests]="curl openssl python3"
     # umoci writes images, and skopeo reads them like other tools.
     # Go builds Helm and kube-apiserver; Debian 12's is too old.
     [helm-tests]="curl etcd-server openssl python3-yaml redis-server"

@@ -1,0 +1,3 @@
+module quadrille.invalid/post-quantum-clients
+
+go 1.27.1
