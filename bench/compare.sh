@@ -12,6 +12,7 @@
 #   bench/compare.sh --fair 4                  a well-behaved client beside 36 kinds of misbehaving ones, for 4 seconds each
 #   bench/compare.sh --http3                   HTTP/3: handshakes, requests and downloads compared with Envoy
 #   bench/compare.sh --one-queue               batch size of private-key operations with TCP and QUIC clients
+#   bench/compare.sh --post-quantum            full handshakes with ML-DSA-44 certificates beside P-256, and beside rustls
 #   bench/compare.sh --cross-check             full handshakes, with h2load and our own generator
 #   bench/compare.sh --keys p256 ...           handshakes alone, with the harness's own options (--help lists them)
 #
@@ -34,6 +35,9 @@ main() {
     # The packages of `make build`, so that nothing is built twice: alone, the harness would select other features.
     cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes \
         --package quadrille-openssl-provider
+    rustls=$CARGO_TARGET_DIR/rustls/release/quadrille-bench-rustls
+    cargo build --release --locked --manifest-path bench/rustls/Cargo.toml --target-dir "$CARGO_TARGET_DIR/rustls" ||
+        say "the server on rustls could not be built"
     case "$*" in
         "") harness --report bench/REPORT.md ;;
         --quick) harness --report bench/out/REPORT.md --quick ;;
@@ -43,7 +47,7 @@ main() {
 
 harness() {
     "$CARGO_TARGET_DIR/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} \
-        ${awslc:+--haproxy-awslc "$awslc"} --date "$(date +%Y-%m-%d)" "$@"
+        ${awslc:+--haproxy-awslc "$awslc"} --rustls "$rustls" --date "$(date +%Y-%m-%d)" "$@"
 }
 
 say() {

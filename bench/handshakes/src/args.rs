@@ -74,6 +74,10 @@ pub(crate) struct Args {
     #[arg(long, group = "what")]
     pub(crate) provider: bool,
 
+    /// Measure full handshakes with ML-DSA-44 certificates instead, beside P-256 in the same rounds.
+    #[arg(long, group = "what")]
+    pub(crate) post_quantum: bool,
+
     /// Run three short rounds, with fewer key types.
     #[arg(long)]
     quick: bool,
@@ -156,6 +160,10 @@ pub(crate) struct Args {
     #[arg(long)]
     envoy: Option<PathBuf>,
 
+    /// Path of the server on rustls.
+    #[arg(long)]
+    rustls: Option<PathBuf>,
+
     /// Path of Quadrille.
     #[arg(long)]
     quadrille: Option<PathBuf>,
@@ -226,6 +234,7 @@ impl Args {
             Rival::HaproxyAwsLc => &self.haproxy_awslc,
             Rival::Hitch => &self.hitch,
             Rival::Envoy => &self.envoy,
+            Rival::Rustls => &self.rustls,
             Rival::Quadrille | Rival::QuadrilleTcp | Rival::Keyless => &self.quadrille,
         };
         named.clone().unwrap_or_else(|| rival.default_program())

@@ -3,6 +3,7 @@
 mod curve;
 mod fair;
 mod http3;
+mod post_quantum;
 mod requests;
 
 use std::{fs, path::Path, time::Duration};

@@ -44,6 +44,7 @@ fn run(args: &Args) -> Result<()> {
         None if args.http3 => laboratory.http3(),
         None if args.one_queue => laboratory.one_queue(),
         None if args.provider => laboratory.provider().map(drop),
+        None if args.post_quantum => laboratory.post_quantum().map(drop),
         None if args.cross_check => laboratory.cross_check().map(drop),
         None if args.fair.is_some() => laboratory.fair().map(drop),
         None if args.overload.is_some() => laboratory.overload().map(drop),
@@ -58,6 +59,7 @@ fn everything(args: &Args, laboratory: &mut Laboratory<'_>, machine: Machine, fi
     let left_out = |error: anyhow::Error| eprintln!("left out: {error:#}");
     let requests = laboratory.requests().map_err(|error| format!("{error:#}"));
     let provider = laboratory.provider().map_err(|error| format!("{error:#}"));
+    let post_quantum = laboratory.post_quantum().map_err(|error| format!("{error:#}"));
     let cross_check = laboratory.cross_check().map_err(|error| format!("{error:#}"));
     let idle = laboratory.idle().map_err(left_out).unwrap_or_default();
     let picture = file.with_file_name("report.svg");
@@ -69,6 +71,7 @@ fn everything(args: &Args, laboratory: &mut Laboratory<'_>, machine: Machine, fi
         handshakes,
         requests,
         provider,
+        post_quantum,
         idle,
         cross_check,
     };

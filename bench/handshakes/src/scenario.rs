@@ -17,6 +17,9 @@ pub enum KeyKind {
     /// RSA with a modulus of 4096 bits.
     #[value(name = "rsa4096")]
     Rsa4096,
+    /// ML-DSA-44, in TLS 1.3.
+    #[value(name = "mldsa44")]
+    MlDsa44,
 }
 
 impl fmt::Display for KeyKind {
@@ -25,6 +28,7 @@ impl fmt::Display for KeyKind {
             Self::P256 => "P-256",
             Self::Rsa2048 => "RSA-2048",
             Self::Rsa4096 => "RSA-4096",
+            Self::MlDsa44 => "ML-DSA-44",
         })
     }
 }

@@ -151,9 +151,8 @@ fn private_key(path: &Path) -> Result<PKey<Private>, Failure> {
 }
 
 fn supported(key: KeyType, path: &Path) -> Result<(), Failure> {
-    let of_file = |failure: Failure| {
-        Failure::new(failure.reason, format!("{}: {}", path.display(), failure.detail))
-    };
+    let of_file =
+        |failure: Failure| Failure::new(failure.reason, format!("{}: {}", path.display(), failure.detail));
     check_kind(key).map_err(of_file)
 }
 

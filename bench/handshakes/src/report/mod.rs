@@ -8,6 +8,7 @@ mod http3;
 mod idle;
 pub mod markdown;
 pub mod picture;
+mod post_quantum;
 mod provider;
 mod requests;
 
@@ -17,6 +18,7 @@ pub use self::{
     handshakes::{HandshakeRow, handshake_rows, handshake_table},
     http3::{Http3Row, http3_rows, http3_table},
     idle::{IdleRow, idle_row, idle_table},
+    post_quantum::{PostQuantumRow, Served, post_quantum_rows, post_quantum_table},
     provider::{Medians, ProviderRow, ProviderRows, latency_table, provider_rows, provider_table},
     requests::{
         ProxiedRow, Ratios, RequestFindings, RequestRow, proxied_rows, proxied_table, request_rows,

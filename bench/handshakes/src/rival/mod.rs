@@ -26,6 +26,7 @@ pub use self::{
     setup::{Behind, Beside, Filters, Protocol, Provider, Setup},
 };
 use crate::scenario::Resumption;
+use quadrille_profile::load::TlsVersion;
 
 impl Rival {
     /// Returns the arguments to serve `setup` with one worker, in the foreground. Writes the configuration file, if
@@ -53,6 +54,7 @@ impl Rival {
                 vec!["--config".into(), file]
             }
             Self::Envoy => envoy_arguments(self, setup)?,
+            Self::Rustls => rustls_arguments(setup)?,
             // This project's gateway runs with Envoy's configuration file and arguments.
             Self::Quadrille if setup.behind.filters.is_some() => envoy_arguments(self, setup)?,
             Self::Quadrille if setup.behind.origin == Protocol::Http2 => {
@@ -101,8 +103,8 @@ impl Rival {
         version::version(self, program)
     }
 
-    /// Returns the default path of the program; Envoy and HAProxy with AWS-LC are fetched or built by
-    /// `bench/compare.sh`.
+    /// Returns the default path of the program; Envoy, HAProxy with AWS-LC and the server on rustls are fetched or built
+    /// by `bench/compare.sh`.
     pub fn default_program(self) -> PathBuf {
         match self {
             Self::Nginx => "/usr/sbin/nginx".into(),
@@ -110,9 +112,21 @@ impl Rival {
             Self::Hitch => "/usr/sbin/hitch".into(),
             Self::HaproxyAwsLc => "haproxy-awslc".into(),
             Self::Envoy => "envoy".into(),
+            Self::Rustls => "quadrille-bench-rustls".into(),
             Self::Quadrille | Self::QuadrilleTcp | Self::Keyless => "bin/quadrille".into(),
         }
     }
+}
+
+/// Returns the arguments of the server on rustls, which only responds, and never resumes.
+fn rustls_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
+    let is_full = setup.resumption == Resumption::Off && setup.version == TlsVersion::V1_3;
+    ensure!(
+        is_full && setup.upstream.is_none(),
+        "it serves full TLS 1.3 handshakes without an upstream only"
+    );
+    let (chain, key) = (setup.certificate.chain.clone(), setup.certificate.key.clone());
+    Ok(vec!["serve".into(), setup.address.to_string().into(), chain.into(), key.into()])
 }
 
 /// Returns Envoy's arguments for one worker. Writes its configuration file.

@@ -18,6 +18,8 @@ pub enum Rival {
     HaproxyAwsLc,
     /// Envoy.
     Envoy,
+    /// A small server on rustls with AWS-LC (`bench/rustls`).
+    Rustls,
     /// This project's gateway.
     Quadrille,
     /// This project's gateway without the key, which a key server on the client's core holds: not counted.
@@ -68,6 +70,7 @@ impl fmt::Display for Rival {
             Self::Haproxy => "haproxy",
             Self::HaproxyAwsLc => "haproxy-awslc",
             Self::Envoy => "envoy",
+            Self::Rustls => "rustls",
             Self::Quadrille => "quadrille",
             Self::Keyless => "keyless",
             Self::Hitch => "hitch",
@@ -101,6 +104,7 @@ impl Rival {
             | Self::Haproxy
             | Self::HaproxyAwsLc
             | Self::Envoy
+            | Self::Rustls
             | Self::Quadrille
             | Self::Keyless => Job::Answer,
             Self::Hitch | Self::HaproxyTcp | Self::QuadrilleTcp => Job::PassOn,

@@ -170,7 +170,7 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
             let user = if Uid::effective().is_root() { "user = \"nobody\"" } else { "" };
             vec![("@user@", user.to_owned()), ("@upstream_port@", behind(&|port| port.to_string()))]
         }
-        Rival::QuadrilleTcp | Rival::Keyless => Vec::new(),
+        Rival::Rustls | Rival::QuadrilleTcp | Rival::Keyless => Vec::new(),
     }
 }
 

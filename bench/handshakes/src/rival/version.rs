@@ -11,7 +11,12 @@ pub(super) fn version(rival: Rival, program: &Path) -> Result<String> {
     let argument = match rival {
         Rival::Nginx => "-V",
         Rival::Haproxy | Rival::HaproxyAwsLc | Rival::HaproxyTcp => "-vv",
-        Rival::Hitch | Rival::Envoy | Rival::Quadrille | Rival::QuadrilleTcp | Rival::Keyless => "--version",
+        Rival::Hitch
+        | Rival::Envoy
+        | Rival::Rustls
+        | Rival::Quadrille
+        | Rival::QuadrilleTcp
+        | Rival::Keyless => "--version",
     };
     let text = output(program, argument)?;
     let version = match rival {
@@ -57,6 +62,10 @@ fn parse(rival: Rival, text: &str) -> Option<String> {
             let (version, rest) = build.split_once('/')?;
             format!("{version}, {}", rest.rsplit('/').next()?)
         }
+        Rival::Rustls => {
+            let (version, library) = text.trim().strip_prefix("rustls ")?.split_once(", aws-lc-rs ")?;
+            format!("{version}, aws-lc-rs {library}")
+        }
         Rival::Quadrille | Rival::QuadrilleTcp | Rival::Keyless => after("quadrille ")?.to_owned(),
     })
 }
@@ -95,6 +104,7 @@ mod tests {
             ),
             (Rival::Hitch, "hitch 1.7.2\n", "1.7.2"),
             (Rival::Envoy, "\nenvoy  version: 9e55/1.40.0/Clean/RELEASE/BoringSSL\n\n", "1.40.0, BoringSSL"),
+            (Rival::Rustls, "rustls 0.23.44, aws-lc-rs 1.19.0\n", "0.23.44, aws-lc-rs 1.19.0"),
             (Rival::Quadrille, "quadrille 0.1.0\n", "0.1.0"),
         ];
         for (rival, printed, version) in cases {

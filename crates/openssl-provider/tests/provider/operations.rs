@@ -232,10 +232,9 @@ fn ml_dsa_keys_are_refused_with_the_reason() {
         assert!(said.contains("it is an ML-DSA key, and libssl of OpenSSL 3.0."), "{uri}: {said}");
     }
     let quadrille = quadrille().display().to_string();
-    for arguments in [
-        ["check", "nginx", "--key", "pq.key"],
-        ["key", "--server=unix:/run/keys.sock", "--cert", "pq.pub"],
-    ] {
+    for arguments in
+        [["check", "nginx", "--key", "pq.key"], ["key", "--server=unix:/run/keys.sock", "--cert", "pq.pub"]]
+    {
         let said = fail(site.plain(&quadrille).arg("provider").args(arguments));
         assert!(said.contains("pq.") && said.contains("it is an ML-DSA key"), "{arguments:?}: {said}");
     }

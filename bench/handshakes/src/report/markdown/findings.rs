@@ -3,7 +3,7 @@
 use crate::{
     contestants::Contestant,
     machine::Machine,
-    report::{CrossCheck, HandshakeRow, IdleRow, ProviderRows, RequestFindings},
+    report::{CrossCheck, HandshakeRow, IdleRow, PostQuantumRow, ProviderRows, RequestFindings},
     rounds::Plan,
     scenario::Scenario,
 };
@@ -25,6 +25,8 @@ pub struct Findings {
     pub requests: Result<RequestFindings, String>,
     /// Servers with the provider in their OpenSSL, or the reason that they were not measured.
     pub provider: Result<ProviderRows, String>,
+    /// Handshakes with ML-DSA-44 beside P-256, or the reason that they were not measured.
+    pub post_quantum: Result<Vec<PostQuantumRow>, String>,
     /// Memory per idle connection.
     pub idle: Vec<IdleRow>,
     /// Results of the independent generator, or the reason that they are missing.

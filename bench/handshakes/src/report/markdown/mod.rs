@@ -4,6 +4,7 @@ mod cell;
 mod findings;
 mod keys;
 mod others;
+mod post_quantum;
 mod provider;
 mod requests;
 
@@ -14,6 +15,7 @@ use self::{
     cell::in_cell,
     keys::key_section,
     others::{cross_section, idle_section},
+    post_quantum::post_quantum_section,
     provider::provider_section,
     requests::request_section,
 };
@@ -41,6 +43,7 @@ pub fn page(findings: &Findings, picture: &str) -> String {
     }
     page += &request_section(&findings.requests);
     page += &provider_section(&findings.provider);
+    page += &post_quantum_section(&findings.post_quantum);
     page += &idle_section(&findings.idle);
     page += &cross_section(&findings.cross_check);
     page += &checks(&findings.handshakes);
@@ -111,6 +114,7 @@ fn flags(rival: Rival) -> &'static str {
         Rival::Envoy => {
             "[envoy.yaml](handshakes/rivals/envoy.yaml): `--concurrency 1`, no access log, no request id, no admin"
         }
+        Rival::Rustls => "[bench/rustls](rustls/src/server.rs): one thread with epoll, no resumption",
         Rival::Quadrille => "`--threads 1`, no admin",
         Rival::Keyless => {
             "like `quadrille`; the key is on a key server on the client's core, over mutual TLS, not counted"
@@ -192,6 +196,7 @@ mod tests {
             ],
             requests: Err("nginx is not installed".into()),
             provider: Err("the module is missing".into()),
+            post_quantum: Err("no server starts".into()),
             idle: Vec::new(),
             cross_check: Err("h2load is not installed".into()),
         }
@@ -207,6 +212,7 @@ mod tests {
         assert!(page.contains("Not measured: nginx is not installed."), "{page}");
         assert!(page.contains("Not measured: the module is missing."), "{page}");
         assert!(page.contains("Not measured: h2load is not installed."), "{page}");
+        assert!(page.contains("Not measured: no server starts."), "{page}");
         assert!(page.contains("nginx: 1 of 51 were full"), "{page}");
         assert!(page.contains("![CPU per handshake, as bars](report.svg)"), "{page}");
         assert!(!page.contains("## P-256"), "a key that was not measured has no section");

@@ -45,7 +45,8 @@ impl Certificates {
     /// Makes a certificate of an OCSP responder with an ML-DSA key, signed by the CA.
     pub fn ml_dsa_responder(&self, set: MlDsa) -> (X509, PKey<Private>) {
         let (key, (ca, own)) = (generate(set), self.issuer());
-        let purpose = |_: &X509Builder| ExtendedKeyUsage::new().other("OCSPSigning").build().expect("a purpose");
+        let purpose =
+            |_: &X509Builder| ExtendedKeyUsage::new().other("OCSPSigning").build().expect("a purpose");
         (issue_with(Some(&ca), &own, &key, "responder", purpose), key)
     }
 

@@ -66,8 +66,7 @@ impl ClientCapabilities {
             None => Signatures { rsa: true, p256: true, p384: true, p521: true, ..Signatures::default() },
         };
         let in_chains = offered.in_chains.map(Signatures::listed);
-        let suites =
-            || offered.suites.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+        let suites = || offered.suites.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
         Self {
             signatures,
             in_chains: in_chains.unwrap_or(signatures).ml_dsa,
