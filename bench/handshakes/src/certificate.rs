@@ -72,7 +72,7 @@ fn rsa(bits: u32) -> Result<KeyPair> {
     Ok(KeyPair::from_pem(&String::from_utf8(pem)?)?)
 }
 
-/// Makes a certificate with an ML-DSA-44 key, signed by a P-256 key, as public CAs are expected to do first.
+/// Makes a certificate with an ML-DSA-44 key by BoringSSL, which rcgen does not know; a P-256 key signs it.
 fn ml_dsa_44() -> Result<(String, String)> {
     let key = Key::generate(KeyType::MlDsa(MlDsa::MlDsa44))?;
     let issuer = EcKey::generate(&*EcGroup::from_curve_name(Nid::X9_62_PRIME256V1)?)?;
