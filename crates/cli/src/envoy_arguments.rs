@@ -1,15 +1,15 @@
 //! Envoy's command line, so that a program that starts Envoy, such as Istio's agent, can start this one instead.
 
-use crate::{check::Check, envoy::ServedBootstrap, logging::Logging};
+use crate::{Failure, check::Check, envoy::ServedBootstrap, logging::Logging, serve};
 use clap::{Parser, ValueEnum};
 use quadrille_control_plane::Trust;
 use std::{ffi::OsStr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-/// Serves an Envoy bootstrap, with Envoy's arguments.
+/// Serves an Envoy bootstrap, or a configuration of Quadrille, with Envoy's arguments.
 #[derive(Parser)]
 #[command(name = "quadrille", disable_version_flag = true, max_term_width = 110)]
 pub(crate) struct EnvoyArguments {
-    /// The bootstrap, in YAML or JSON.
+    /// The bootstrap, in YAML or JSON, or a configuration file of Quadrille; its keys tell them apart.
     #[arg(short, long, value_name = "FILE")]
     config_path: PathBuf,
     /// Number of event loops [default: one for each CPU].
@@ -109,7 +109,7 @@ impl EnvoyArguments {
         is_envoys(&first).then(|| Self::parse_from(std::env::args_os()))
     }
 
-    pub(crate) fn run(self) -> Result<(), Vec<String>> {
+    pub(crate) fn run(self) -> Result<(), Failure> {
         let level = match self.log_level {
             Level::Trace => "trace",
             Level::Debug => "debug",
@@ -118,14 +118,20 @@ impl EnvoyArguments {
             Level::Error | Level::Critical => "error",
             Level::Off => "off",
         };
+        let is_native = quadrille_config::is_native(&self.config_path);
+        if is_native && self.concurrency.is_some() {
+            return Err(vec!["--concurrency: set `threads` in the configuration file".to_owned()].into());
+        }
         match self.mode {
-            Mode::Serve => ServedBootstrap {
+            Mode::Serve if is_native => Ok(serve::serve_file(&self.config_path, &Logging::at(level))?),
+            Mode::Validate if is_native => Check::of_file(self.config_path).run(),
+            Mode::Serve => Ok(ServedBootstrap {
                 file: self.config_path,
                 trust: Trust::default(),
                 threads: self.concurrency,
                 drain: Duration::from_secs(self.drain_time_s),
             }
-            .serve(&Logging::at(level)),
+            .serve(&Logging::at(level))?),
             Mode::Validate => Check::of_bootstrap(self.config_path).run(),
         }
     }

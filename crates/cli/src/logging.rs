@@ -175,6 +175,21 @@ fn access_writer(access: &AccessLog) -> Result<Option<(NonBlocking, WorkerGuard)
     })
 }
 
+/// Returns whether the access log can be opened, without creating its file.
+///
+/// # Errors
+/// The reason why it cannot be opened.
+pub(crate) fn check(access: &AccessLog) -> Result<(), String> {
+    let AccessLog::File(path) = access else { return Ok(()) };
+    let failed = |error: io::Error| format!("cannot open the access log {}: {error}", path.display());
+    if path.exists() {
+        return open_file(path).map(drop).map_err(failed);
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    rustix::fs::access(parent, access).map_err(|error| failed(error.into()))
+}
+
 /// Opens a file to append to. A FIFO is opened without waiting for its reader, which would block the start.
 fn open_file(path: &Path) -> io::Result<File> {
     const NONBLOCKING: i32 = OFlags::NONBLOCK.bits().cast_signed();

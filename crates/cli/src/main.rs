@@ -8,6 +8,8 @@ mod check;
 mod demo;
 mod envoy;
 mod envoy_arguments;
+mod explain;
+mod failure;
 mod field;
 mod flags;
 mod generate;
@@ -21,6 +23,7 @@ mod provider;
 mod public_key_encoding;
 mod resumption_flags;
 mod rsa_key;
+mod schema;
 mod serve;
 mod svg;
 mod tickets;
@@ -28,6 +31,7 @@ mod version;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use envoy_arguments::EnvoyArguments;
+use failure::Failure;
 use std::process::ExitCode;
 
 /// A TLS gateway with asynchronous, batched private-key operations.
@@ -50,6 +54,8 @@ enum Command {
     Serve(Box<serve::Serve>),
     #[command(short_flag = 't')]
     Check(check::Check),
+    Explain(explain::Explain),
+    Schema(schema::Schema),
     /// List, renew and revoke certificates that are ordered by ACME.
     #[command(subcommand)]
     Cert(Box<cert::Cert>),
@@ -74,9 +80,6 @@ enum Command {
 #[global_allocator]
 static ALLOCATOR: allocator::Mimalloc = allocator::Mimalloc;
 
-/// Exit status for errors that the user must fix: invalid flags, an invalid configuration, a port in use.
-const BAD_INPUT: u8 = 2;
-
 fn main() -> ExitCode {
     allocator::use_small_pages();
     let result = match EnvoyArguments::of_process() {
@@ -85,19 +88,16 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(problems) => {
-            for problem in problems {
-                eprintln!("quadrille: {problem}");
-            }
-            ExitCode::from(BAD_INPUT)
-        }
+        Err(failure) => failure.report(),
     }
 }
 
-fn run(command: Command) -> Result<(), Vec<String>> {
-    match command {
+fn run(command: Command) -> Result<(), Failure> {
+    let outcome = match command {
         Command::Serve(command) => command.run(),
-        Command::Check(command) => command.run(),
+        Command::Check(command) => return command.run(),
+        Command::Explain(command) => command.run(),
+        Command::Schema(command) => command.run(),
         Command::Cert(command) => command.run(),
         Command::Istio(command) => command.run(),
         Command::Tickets(command) => command.run(),
@@ -109,5 +109,6 @@ fn run(command: Command) -> Result<(), Vec<String>> {
         Command::Field(command) => command.run(),
         Command::Completions(command) => command.run(Cli::command()),
         Command::Man(command) => command.run(Cli::command()),
-    }
+    };
+    outcome.map_err(Failure::from)
 }

@@ -31,7 +31,7 @@ impl Diagnostic {
 
     /// Makes a diagnostic for a document that is not valid YAML.
     pub fn syntax(origin: &Origin, error: SyntaxError) -> Self {
-        Self::new(&Place::field(origin, error.line, ""), error.problem)
+        Self::new(&Place::at(origin, error.position, ""), error.problem)
     }
 
     /// Adds the place of the setting that this one contradicts, which the message names.
@@ -70,7 +70,7 @@ impl Diagnostics {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { origin, line, path } = &self.place;
+        let Place { origin, line, path, .. } = &self.place;
         origin.fmt(f)?;
         if let Some(line) = line {
             write!(f, ":{line}")?;

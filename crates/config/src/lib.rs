@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Every front end produces the same [`model`], and the servers read nothing else. This crate opens only the
-//! configuration's own file: no certificate, no socket, no name. Mistakes are reported with their place and a remedy.
+//! configuration's own files: no certificate, no socket, no name. Mistakes are reported with their place and a remedy.
 
 pub mod acme_values;
 mod budget;
@@ -29,8 +29,8 @@ pub mod yaml;
 pub use budget::Allowance;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use file::{
-    fixed, key_policy_reference, load, load_key_policy, needs_restart, parse, parse_key_policy, read_text,
-    reference, show, show_in_force,
+    ConfigurationFile, Loaded, explain, fixed, is_native, json_schema, key_policy_reference, load,
+    load_key_policy, needs_restart, parse, parse_key_policy, read_text, reference, show, show_in_force,
 };
 pub use model::Problem;
 pub use reader::{Dialect, Field, Reader};

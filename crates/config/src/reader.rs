@@ -7,7 +7,7 @@ use crate::{
     model::{Origin, Place, Problem},
     suggest::quote,
     warnings::Warnings,
-    yaml::{Entry, Node, Value},
+    yaml::{Entry, Node, Position, Value},
 };
 use std::{
     cell::RefCell,
@@ -22,7 +22,8 @@ use std::{
 
 /// State that all fields of one document share.
 pub struct Reader {
-    origin: Origin,
+    /// The document's file, and then the files that it includes.
+    origins: Vec<Origin>,
     dialect: Dialect,
     home_of: fn(&str) -> Option<&'static str>,
     stranger: Option<Stranger>,
@@ -54,7 +55,7 @@ impl Reader {
     /// Makes a reader of a document with this origin.
     pub fn new(origin: Origin, dialect: Dialect) -> Self {
         Self {
-            origin,
+            origins: vec![origin],
             dialect,
             home_of: |_| None,
             stranger: None,
@@ -63,6 +64,12 @@ impl Reader {
             references: RefCell::default(),
             left_out: RefCell::default(),
         }
+    }
+
+    /// Adds the files that the document includes, in the order of their numbers in [positions](Position).
+    pub(crate) fn with_included(mut self, files: impl IntoIterator<Item = Origin>) -> Self {
+        self.origins.extend(files);
+        self
     }
 
     /// Sets the function that returns the path of the section in which a key belongs, for keys that are written
@@ -79,7 +86,7 @@ impl Reader {
 
     /// Returns the document as a field. `path` is the prefix of its fields' paths; empty for a whole file.
     pub fn root<'a>(&'a self, node: &'a Node, path: &str) -> Field<'a> {
-        Field { reader: self, node, path: path.to_owned(), line: node.line }
+        Field { reader: self, node, path: path.to_owned(), position: node.position }
     }
 
     /// Returns the mistakes of [parts that were left out](Field::leave_out).
@@ -92,10 +99,21 @@ impl Reader {
     /// # Errors
     /// All mistakes, if there are any.
     pub fn finish<T>(self, read: Option<T>) -> Result<(T, Warnings), Diagnostics> {
-        match (read, self.diagnostics.into_inner()) {
+        match (read, self.diagnostics.take()) {
             (Some(read), found) if found.is_empty() => Ok((read, self.warnings.into_inner())),
-            (_, found) => Err(Diagnostics::new(found)),
+            (_, mut found) => {
+                found.sort_by_key(|mistake| (self.number_of(&mistake.place.origin), mistake.place.line));
+                Err(found.into())
+            }
         }
+    }
+
+    fn number_of(&self, origin: &Origin) -> usize {
+        self.origins.iter().position(|known| known == origin).unwrap_or_default()
+    }
+
+    fn origin_of(&self, position: Position) -> &Origin {
+        self.origins.get(usize::from(position.file)).unwrap_or(&self.origins[0])
     }
 }
 
@@ -105,8 +123,8 @@ pub struct Field<'a> {
     reader: &'a Reader,
     node: &'a Node,
     path: String,
-    /// The line of the key, or of the list item; 0 if the field does not come from text.
-    line: u64,
+    /// The position of the key, or of the list item.
+    position: Position,
 }
 
 impl<'a> Field<'a> {
@@ -126,6 +144,11 @@ impl<'a> Field<'a> {
         self.reader.diagnostics.borrow_mut().push(diagnostic);
     }
 
+    /// Returns whether mistakes of the document have been noted.
+    pub(crate) fn has_mistakes(&self) -> bool {
+        !self.reader.diagnostics.borrow().is_empty()
+    }
+
     /// Reads a part of the document, and returns its mistakes apart from those of the rest.
     pub fn apart<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
         let before = self.reader.diagnostics.take();
@@ -142,15 +165,20 @@ impl<'a> Field<'a> {
     pub fn fail_inside<T>(&self, found: Diagnostics) -> Option<T> {
         let here = |mut inside: Diagnostic| {
             inside.place.line = self.place().line;
+            inside.place.column = self.position.column;
             inside
         };
         self.reader.diagnostics.borrow_mut().extend(found.into_iter().map(here));
         None
     }
 
-    /// Notes a warning. If several have the same `kind`, the first is shown with their number.
-    pub fn warn(&self, kind: &str, text: impl Into<String>) {
-        self.reader.warnings.borrow_mut().add(kind, || format!("{}: {}", self.place(), text.into()));
+    /// Notes a warning. If several in a document of a program have the same `kind`, the first is shown with their
+    /// number.
+    pub fn warn(&self, kind: &str, problem: impl Into<Problem>) {
+        let place = self.place();
+        let by_place = (!self.lenient()).then(|| format!("{kind} {place} {}", place.column));
+        let kind = by_place.as_deref().unwrap_or(kind);
+        self.reader.warnings.borrow_mut().add_at(kind, place, problem.into());
     }
 
     /// Adds the warnings of a document inside this one.
@@ -168,9 +196,9 @@ impl<'a> Field<'a> {
         self.reader.references.take()
     }
 
-    /// Returns the origin of the document.
+    /// Returns the file in which the field is written, or the origin of the document.
     pub fn origin(&self) -> &Origin {
-        &self.reader.origin
+        self.reader.origin_of(self.position)
     }
 
     /// Returns whether the document may name any file and variable of this machine.
@@ -197,12 +225,17 @@ impl<'a> Field<'a> {
 
     /// Returns the place of the field.
     pub fn place(&self) -> Place {
-        Place::field(&self.reader.origin, self.line, &self.path)
+        Place::at(self.origin(), self.position, &self.path)
     }
 
-    /// Returns the line of the key, or of the list item; 0 if the field does not come from text.
-    pub fn line(&self) -> u64 {
-        self.line
+    /// Returns the line of another field, as messages about this one name it: with its file, if that differs.
+    pub(crate) fn line_of(&self, other: &Place) -> String {
+        let line = other.line.unwrap_or_default();
+        if other.origin == *self.origin() {
+            format!("line {line}")
+        } else {
+            format!("{}:{line}", other.origin)
+        }
     }
 
     /// Returns the path of the field, as mistakes show it.
@@ -259,6 +292,19 @@ impl<'a> Field<'a> {
         parser(self.text()?).map_err(|problem| self.error(problem)).ok()
     }
 
+    /// Returns the items of a list, without noting mistakes; none if this is not a list.
+    pub(crate) fn listed(&self) -> Vec<Self> {
+        if let Value::Sequence(items) = &self.node.value { self.numbered(items) } else { Vec::new() }
+    }
+
+    fn numbered(&self, items: &'a [Node]) -> Vec<Self> {
+        let item = |(index, node): (usize, &'a Node)| {
+            let path = format!("{}[{index}]", self.path);
+            Self { reader: self.reader, node, path, position: node.position }
+        };
+        items.iter().enumerate().map(item).collect()
+    }
+
     /// Returns the items of a list.
     pub fn items(&self) -> Vec<Self> {
         let items = match &self.node.value {
@@ -270,11 +316,7 @@ impl<'a> Field<'a> {
         if items.is_empty() && !self.lenient() {
             self.error(Problem::new("the list is empty", "give it at least one item"));
         }
-        let item = |(index, node): (usize, &'a Node)| {
-            let path = format!("{}[{index}]", self.path);
-            Self { reader: self.reader, node, path, line: node.line }
-        };
-        items.iter().enumerate().map(item).collect()
+        self.numbered(items)
     }
 
     /// Returns the entries of a mapping whose keys are names chosen by the user.
@@ -311,7 +353,7 @@ impl<'a> Field<'a> {
     pub fn child(&self, entry: &'a Entry) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         let path = format!("{}{dot}{}", self.path, quote(&entry.key).trim_matches('`'));
-        Self { reader: self.reader, node: &entry.value, path, line: entry.line }
+        Self { reader: self.reader, node: &entry.value, path, position: entry.position }
     }
 
     /// Notes a mistake for each duplicate key.
@@ -319,11 +361,12 @@ impl<'a> Field<'a> {
         let mut seen = HashMap::new();
         for entry in entries {
             match seen.entry(entry.key.as_str()) {
-                Vacant(first) => _ = first.insert(entry.line),
+                Vacant(first) => _ = first.insert(entry.position),
                 Occupied(first) => {
-                    let first = first.get();
-                    self.child(entry)
-                        .error(Problem::new(format!("written twice, first on line {first}"), "remove one"));
+                    let second = self.child(entry);
+                    let first = Place::at(self.reader.origin_of(*first.get()), *first.get(), "");
+                    let first = second.line_of(&first);
+                    second.error(Problem::new(format!("written twice, first on {first}"), "remove one"));
                 }
             }
         }

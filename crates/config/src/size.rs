@@ -13,8 +13,26 @@ pub fn size(text: &str) -> Result<usize, Problem> {
     let unit = SIZES.iter().find(|(unit, _)| *unit == &text[digits.len()..]);
     let size = unit.and_then(|(_, unit)| digits.parse::<usize>().ok()?.checked_mul(*unit));
     size.ok_or_else(|| {
-        Problem::new(format!("{} is not a size", quote(text)), "write digits with a unit, such as `64KiB`")
+        let remedy = match meant(digits, &text[digits.len()..]) {
+            Some(meant) => format!("write `{meant}`"),
+            None => "write digits with a unit, such as `64KiB`".to_owned(),
+        };
+        Problem::new(format!("{} is not a size", quote(text)), remedy)
     })
+}
+
+/// Returns the size that a text with another spelling of the unit means, such as `10m` of nginx.
+fn meant(digits: &str, unit: &str) -> Option<String> {
+    digits.parse::<usize>().ok()?;
+    let unit = unit.trim_start().to_ascii_lowercase();
+    let unit = match unit.as_str() {
+        "b" => "",
+        "k" | "kb" | "kib" => "KiB",
+        "m" | "mb" | "mib" => "MiB",
+        "g" | "gb" | "gib" => "GiB",
+        _ => return None,
+    };
+    Some(format!("{digits}{unit}"))
 }
 
 /// Returns the shortest text that [`size`] reads as this value.

@@ -17,7 +17,9 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> 
     let plain = |text: &str| text.to_lowercase().replace('-', "_");
     let name = plain(name);
     let distance = |candidate: &str| strsim::damerau_levenshtein(&name, &plain(candidate));
-    let close = |candidate: &&str| distance(candidate) <= 1 + name.len() / 4;
+    // Two changes make most words of four letters of any other.
+    let most = if name.len() <= 4 { 1 } else { 1 + name.len() / 4 };
+    let close = |candidate: &&str| distance(candidate) <= most;
     candidates.clone().filter(close).min_by_key(|candidate| distance(candidate)).or_else(|| {
         let mut abbreviated = candidates.filter(|candidate| name.len() >= 3 && candidate.starts_with(&name));
         abbreviated.next()

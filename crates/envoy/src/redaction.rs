@@ -29,7 +29,7 @@ fn convert(node: &Node, secret: bool) -> Value {
     match &node.value {
         Yaml::Null => Value::Null,
         Yaml::Scalar(text) if secret || text.contains("PRIVATE KEY") => REDACTED.into(),
-        Yaml::Scalar(text) if node.plain || node.line == 0 => scalar(text),
+        Yaml::Scalar(text) if node.plain || !node.position.is_of_text() => scalar(text),
         Yaml::Scalar(text) => text.as_str().into(),
         Yaml::Sequence(items) => items.iter().map(|item| convert(item, secret)).collect(),
         Yaml::Mapping(entries) => {

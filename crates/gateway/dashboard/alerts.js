@@ -19,6 +19,7 @@ export function alerts(status, snapshot, minute, hour, now) {
         ...certificates(status, now),
         ...staples(status),
         ...reload(status, now),
+        ...configuration(status),
         ...computing(snapshot, hour),
         ...keyServers(snapshot),
         ...others(snapshot, minute),
@@ -97,6 +98,11 @@ function staples({ ocsp_staples: staples = [] }) {
 function reload({ last_reload: last }, now) {
     if (!last || last.ok) return [];
     return [bad(`The last reload failed ${age(now - last.time)} ago; the previous configuration stays in service`, last.problems.join("\n"))];
+}
+
+function configuration({ warnings = [] }) {
+    if (warnings.length === 0) return [];
+    return [warn(`The configuration has ${warnings.length === 1 ? "a warning" : `${number(warnings.length)} warnings`}`, warnings.join("\n"))];
 }
 
 function computing(snapshot, hour) {

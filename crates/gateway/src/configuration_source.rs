@@ -21,6 +21,11 @@ pub struct ConfigurationSource {
     pub file: Option<PathBuf>,
     /// Further files to watch; called after each read.
     pub watched_files: Option<WatchedFiles>,
+    /// Files and directories that the last read used, besides the first. Of directories, only the names of their
+    /// files count.
+    pub included_files: Option<WatchedFiles>,
+    /// Returns the warnings of the last read.
+    pub warnings: Option<Box<dyn Fn() -> Vec<String>>>,
     /// Called after a configuration that was read again is in service.
     pub in_service: Option<Box<dyn Fn()>>,
     /// Configurations that are received while the gateway runs.
@@ -57,6 +62,8 @@ impl ConfigurationSource {
             reread,
             file,
             watched_files: None,
+            included_files: None,
+            warnings: None,
             in_service: None,
             updates: None,
             pages: None,
@@ -69,6 +76,13 @@ impl ConfigurationSource {
     /// Returns the current contents of all watched files except those that the model references.
     pub(crate) fn contents(&self) -> Contents {
         let more = self.watched_files.as_ref().map(|files| files()).unwrap_or_default();
-        Contents::of_file(self.file.as_deref()).with_paths(more.iter().map(PathBuf::as_path))
+        let included = self.included_files.as_ref().map(|files| files()).unwrap_or_default();
+        let contents = Contents::of_file(self.file.as_deref()).with_paths(more.iter().map(PathBuf::as_path));
+        contents.with_names(included.iter().map(PathBuf::as_path))
+    }
+
+    /// Returns the warnings of the last read.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.as_ref().map(|warnings| warnings()).unwrap_or_default()
     }
 }

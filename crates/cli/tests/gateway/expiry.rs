@@ -1,8 +1,7 @@
 //! Certificate revocation lists and CA certificates that have expired, or expire while they are in use.
 
 use crate::support::{
-    Certificates, Configuration, Gateway, document, eventually, listener, process::serve_ahead, quadrille,
-    succeed,
+    Certificates, Configuration, Gateway, checked, document, eventually, listener, process::serve_ahead,
 };
 
 const PAST: [&str; 4] = ["-crl_lastupdate", "20240101000000Z", "-crl_nextupdate", "20240201000000Z"];
@@ -21,7 +20,7 @@ fn a_check_warns_of_expired_lists_and_cas() {
     );
     let upstreams = format!("web: {{servers: ['127.0.0.1:1'], tls: {{ca: {}}}}}", expired.display());
     let file = Configuration::new(&document(&[listener(&pair, &auth)], &upstreams));
-    let said = succeed(quadrille("check").arg(file.path()));
+    let said = checked(&file.path());
     let warned = |start: &str, file: &std::path::Path| {
         let line = said.lines().find(|line| line.starts_with(&format!("warning: {start} `")));
         line.is_some_and(|line| line.contains(&format!(" in {} has expired", file.display())))
@@ -30,7 +29,7 @@ fn a_check_warns_of_expired_lists_and_cas() {
     assert!(warned("the CA certificate", &expired), "{said}");
     certificates.revoke(&[], &list);
     std::fs::copy(certificates.ca(), &expired).expect("copying");
-    let said = succeed(quadrille("check").arg(file.path()));
+    let said = checked(&file.path());
     assert!(!said.contains("expired"), "{said}");
 }
 
@@ -55,7 +54,7 @@ fn a_check_warns_of_expired_cas_of_other_servers() {
             certificates.path("state").display(),
         );
     let file = Configuration::new(&text);
-    let said = succeed(quadrille("check").arg(file.path()));
+    let said = checked(&file.path());
     for file in [redis, authority, ask] {
         assert!(said.contains(&format!(" in {file} has expired; certificates that it issued")), "{said}");
     }
@@ -74,7 +73,7 @@ fn ocsp_responses_from_files_have_warnings() {
         response.display()
     );
     std::fs::write(&file, text).expect("a configuration");
-    let said = succeed(quadrille("check").arg(&file));
+    let said = checked(&file);
     assert!(!said.contains("warning: "), "{said}");
     // The response is valid for seven days, and the certificate for longer.
     let mut command = serve_ahead(8 * 24 * 3600, pair.chain.parent().expect("a directory"));
@@ -82,7 +81,7 @@ fn ocsp_responses_from_files_have_warnings() {
     let mut gateway = Gateway::start(command, 1);
     gateway.wait_for_log(&format!("the OCSP response for `localhost` in {} has expired", response.display()));
     std::fs::write(&response, [0x30, 0]).expect("writing");
-    let said = succeed(quadrille("check").arg(&file));
+    let said = checked(&file);
     assert!(said.contains("is stapled, but clients may reject it: the response is unusable"), "{said}");
 }
 

@@ -15,6 +15,7 @@ mod certificate_compression;
 mod client_auth;
 mod commands;
 mod compression;
+mod configuration_files;
 mod content_length;
 mod cpu;
 mod dashboard;

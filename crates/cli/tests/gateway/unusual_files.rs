@@ -22,7 +22,7 @@ fn refusal(chain: &Path, key: &Path) -> String {
 #[track_caller]
 fn checked(pair: &Pair) -> String {
     let file = Configuration::new(&document(&[listener(pair, "respond: ok")], ""));
-    succeed(quadrille("check").arg(file.path()))
+    crate::support::checked(&file.path())
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //!                                            └─────────┴──> Diagnostics (file, line, field, remedy)
 //! ```
 //!
-//! It opens only the file itself: certificates are checked when they are loaded, on start and on every reload. The
+//! Included files, variables and merge keys are resolved in the tree (`composition`). It opens only these files: certificates are checked when they are loaded, on start and on every reload. The
 //! command line reads its values with [`values`](crate::values) and [`enums`](crate::enums) too.
 //!
 //! A key takes two edits: a field of the model with its default, and an entry in the table of its section
@@ -13,7 +13,14 @@
 //! `examples/quadrille.yaml`, which the tests walk, and generate the reference again (`reference`; the page's head
 //! has the command).
 
+mod checks;
+mod composition;
+mod document;
+mod envoys_form;
+mod explanation;
 mod fields;
+mod foreign;
+mod json_schema;
 mod reference;
 mod restart;
 mod schema;
@@ -21,16 +28,22 @@ mod sections;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod variables;
 
+pub use document::{ConfigurationFile, Loaded};
+pub use envoys_form::is_native;
+pub use explanation::explain;
+pub use json_schema::json_schema;
 pub use reference::{key_policy_reference, reference};
 pub use restart::{fixed, needs_restart, show_in_force};
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},
     model::{Gateway, Origin, Place, Problem, key_server::Policy},
-    reader::{Dialect, Field, Reader},
+    reader::{Dialect, Reader},
     yaml::{self, Limits},
 };
+use composition::Composer;
 use serde_json::Value;
 use std::{io, path::Path};
 use zeroize::Zeroizing;
@@ -40,7 +53,7 @@ use zeroize::Zeroizing;
 /// # Errors
 /// If the file cannot be read, or has mistakes; the error then has all that could be found.
 pub fn load(path: &Path) -> Result<Gateway, Diagnostics> {
-    load_document(path, parse)
+    Ok(ConfigurationFile::open(path, None)?.read()?.gateway)
 }
 
 /// Reads the policy of a key server.
@@ -48,14 +61,7 @@ pub fn load(path: &Path) -> Result<Gateway, Diagnostics> {
 /// # Errors
 /// As for [`load`].
 pub fn load_key_policy(path: &Path) -> Result<Policy, Diagnostics> {
-    load_document(path, parse_key_policy)
-}
-
-fn load_document<T>(
-    path: &Path,
-    parse: impl FnOnce(&str, &str) -> Result<T, Diagnostics>,
-) -> Result<T, Diagnostics> {
-    parse(&read_text(path)?, &path.display().to_string())
+    parse_key_policy(&read_text(path)?, &path.display().to_string())
 }
 
 /// Reads a file of text, which may hold private keys.
@@ -76,7 +82,7 @@ pub fn read_text(path: &Path) -> Result<Zeroizing<String>, Diagnostics> {
 /// # Errors
 /// If there are mistakes; the error then has all that could be found.
 pub fn parse(text: &str, file_name: &str) -> Result<Gateway, Diagnostics> {
-    parse_document(text, file_name, sections::EMPTY, sections::gateway)
+    document::gateway(text, &mut Composer::new(Origin::file(file_name))).map(|loaded| loaded.gateway)
 }
 
 /// Reads the policy of a key server from text.
@@ -84,30 +90,35 @@ pub fn parse(text: &str, file_name: &str) -> Result<Gateway, Diagnostics> {
 /// # Errors
 /// If there are mistakes; the error then has all that could be found.
 pub fn parse_key_policy(text: &str, file_name: &str) -> Result<Policy, Diagnostics> {
-    parse_document(text, file_name, sections::EMPTY_POLICY, sections::key_policy)
+    let origin = Origin::file(file_name);
+    let root = match yaml::read(text, Limits::BY_HAND) {
+        Ok(Some(root)) => root,
+        Ok(None) => {
+            return Err(Diagnostic::new(&Place::field(&origin, 1, ""), sections::EMPTY_POLICY).into());
+        }
+        Err(error) => return Err(Diagnostic::syntax(&origin, error).into()),
+    };
+    let reader = Reader::new(origin, Dialect::Strict).with_homes(sections::home_of);
+    let read = sections::key_policy(&reader.root(&root, ""));
+    reader.finish(read).map(|(policy, _)| policy)
 }
 
 /// Returns the configuration in effect, defaults included, as the admin page `/config` shows it: in the form of an
 /// equivalent file. Inline key material is shown as `(inline)`.
 pub fn show(gateway: &Gateway) -> Value {
-    sections::GATEWAY.show(gateway)
+    let mut shown = sections::GATEWAY.show(gateway);
+    escape(&mut shown);
+    shown
 }
 
-fn parse_document<T>(
-    text: &str,
-    file_name: &str,
-    empty: [&str; 2],
-    section: impl FnOnce(&Field<'_>) -> Option<T>,
-) -> Result<T, Diagnostics> {
-    let origin = Origin::file(file_name);
-    let root = match yaml::read(text, Limits::BY_HAND) {
-        Ok(Some(root)) => root,
-        Ok(None) => return Err(Diagnostic::new(&Place::field(&origin, 1, ""), empty).into()),
-        Err(error) => return Err(Diagnostic::syntax(&origin, error).into()),
-    };
-    let reader = Reader::new(origin, Dialect::Strict).with_homes(sections::home_of);
-    let read = section(&reader.root(&root, ""));
-    reader.finish(read).map(|(document, _)| document)
+/// Escapes texts that would be read as variables.
+fn escape(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains('$') => *text = variables::escaped(text),
+        Value::Array(items) => items.iter_mut().for_each(escape),
+        Value::Object(entries) => entries.values_mut().for_each(escape),
+        _ => {}
+    }
 }
 
 fn unreadable(error: &io::Error) -> Problem {

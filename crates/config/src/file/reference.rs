@@ -37,8 +37,9 @@ const INTRODUCTION: &str = r#"# Configuration reference
 <!-- Made from the schema in crates/config/src/file/sections. After a change there:
      QUADRILLE_BLESS=1 cargo test -p quadrille-config reference -->
 
-`quadrille serve --config quadrille.yaml` serves the listeners in this file; `quadrille check quadrille.yaml` reads it and
-reports every mistake with its line. [`examples/quadrille.yaml`](../../examples/quadrille.yaml) shows every key in use.
+`quadrille serve quadrille.yaml` serves the listeners in this file; `quadrille check quadrille.yaml` reads it and reports
+every mistake with its line. [`examples/quadrille.yaml`](../../examples/quadrille.yaml) shows every key in use.
+[Configuration files](../guide/configuration-files.md) describes included files, variables, and the schema for editors.
 
 ```yaml
 listeners:
@@ -58,11 +59,13 @@ upstreams:
 | duration | A number and a unit: `10ms`, `1.5s`, `2m`, `12h`, `7d`, also `1h30m`; `0` where zero makes sense. |
 | count | A whole number of at least 1, in digits. |
 | switch | `on` or `off`; `true`, `false`, `yes` and `no` too. |
-| path | A file, relative to the directory of the configuration. |
+| path | A file, relative to the directory of the file that names it. |
 | PEM text | The content of a PEM file, in a block that begins with a vertical bar after the key. |
 | address and port | `0.0.0.0:8443`, `localhost:8443`, a port alone, or `"[::]:8443"`: YAML requires quotes around IPv6 addresses. |
 
-A key that is not listed here is refused, as is a duplicate key or one without a value.
+A key that is not listed here is refused, as is a duplicate key or one without a value; blocks of the top level whose
+names begin with `x-` are ignored. In every single value, `${NAME}` and `${NAME:-default}` are environment variables,
+`$file{path}` is the content of a file, and `$${` is the text `${`.
 "#;
 
 fn render(section: &dyn Described, all: &[&dyn Described]) -> String {
@@ -89,12 +92,12 @@ fn row(section: &dyn Described, key: &KeyDescription, all: &[&dyn Described]) ->
     format!("| `{}` | {value} | {preset} | {}{restart} |\n", key.name, key.about)
 }
 
-fn path_of(section: &dyn Described, key: &KeyDescription) -> String {
+pub(super) fn path_of(section: &dyn Described, key: &KeyDescription) -> String {
     if section.path().is_empty() { key.name.to_owned() } else { format!("{}.{}", section.path(), key.name) }
 }
 
 /// Returns the path of the section that describes the value of `key`, or its items.
-fn described_at(
+pub(super) fn described_at(
     section: &dyn Described,
     key: &KeyDescription,
     all: &[&dyn Described],
@@ -106,6 +109,6 @@ fn described_at(
 }
 
 /// Returns the anchor that Markdown renderers assign to a heading.
-fn anchor(path: &str) -> String {
+pub(super) fn anchor(path: &str) -> String {
     path.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect()
 }

@@ -4,6 +4,7 @@
 //! All code that depends on keys uses these tables: the reader, which refuses unknown keys and suggests known ones;
 //! the page `/config`; the list of keys that take effect at the next start; and `docs/reference/configuration.md`.
 
+use super::foreign::foreign;
 use crate::{Field, Problem, suggest::nearest, yaml::Value as Yaml};
 use serde_json::Value;
 
@@ -107,6 +108,9 @@ impl<D, M> Section<D, M> {
 
     /// Returns the mistake for an unknown key. `home` is the path of a section that has the key.
     fn unknown_key(&self, name: &str, home: Option<&str>) -> Problem {
+        if let Some(problem) = foreign(name) {
+            return problem;
+        }
         if let Some(known) = nearest(name, self.keys.iter().map(|key| key.name)) {
             return Problem::new("unknown key", format!("did you mean `{known}`?"));
         }

@@ -35,6 +35,7 @@ mod mode;
 mod original_destination;
 mod outlier_detection;
 mod paths;
+mod position;
 mod problem;
 mod rate_limit;
 mod rate_limit_service;
@@ -96,6 +97,7 @@ pub use mode::Mode;
 pub use original_destination::OriginalDestination;
 pub use outlier_detection::OutlierDetection;
 pub use paths::{Ambiguous, Paths, SentPath};
+pub use position::Position;
 pub use problem::Problem;
 pub use rate_limit::{
     DescribedRequests, MadeDescriptors, Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply,

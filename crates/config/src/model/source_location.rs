@@ -1,5 +1,6 @@
 //! Origin and position of a setting, for messages.
 
+use super::Position;
 use std::{
     fmt,
     hash::{Hash, Hasher},
@@ -17,6 +18,8 @@ pub struct Place {
     pub origin: Origin,
     /// The line, counted from one; `None` for the origin as a whole, or one without lines.
     pub line: Option<u64>,
+    /// The column, counted from one; 0 if it is not known.
+    pub column: u16,
     /// Path of the field, such as `listeners[0].address`; empty for the whole document.
     pub path: Arc<str>,
 }
@@ -26,6 +29,8 @@ pub struct Place {
 pub enum Origin {
     /// A file, by its name as given.
     File(Arc<str>),
+    /// Standard input, with the base directory of relative paths.
+    Input(Arc<Path>),
     /// A resource of a control plane, such as `CDS` and the name of a cluster.
     Resource(&'static str, Arc<str>),
     /// A flag of the command line.
@@ -42,10 +47,11 @@ impl Origin {
         Self::File(name.into())
     }
 
-    /// Returns the base directory of relative paths; empty if the origin is not a file.
+    /// Returns the base directory of relative paths; empty if the origin is neither a file nor standard input.
     pub fn directory(&self) -> PathBuf {
         match self {
             Self::File(name) => Path::new(&**name).parent().map(Path::to_owned).unwrap_or_default(),
+            Self::Input(base) => base.to_path_buf(),
             _ => PathBuf::new(),
         }
     }
@@ -54,7 +60,7 @@ impl Origin {
 impl Place {
     /// Returns the place of a whole origin.
     pub fn whole(origin: Origin) -> Self {
-        Self { origin, line: None, path: "".into() }
+        Self { origin, line: None, column: 0, path: "".into() }
     }
 
     /// Returns the place of a command-line flag.
@@ -69,7 +75,12 @@ impl Place {
 
     /// Returns the place of a field; line 0 means no line.
     pub fn field(origin: &Origin, line: u64, path: &str) -> Self {
-        Self { origin: origin.clone(), line: (line > 0).then_some(line), path: path.into() }
+        Self { origin: origin.clone(), line: (line > 0).then_some(line), column: 0, path: path.into() }
+    }
+
+    /// Returns the place of a field at this position.
+    pub fn at(origin: &Origin, position: Position, path: &str) -> Self {
+        Self { column: position.column, ..Self::field(origin, position.line.into(), path) }
     }
 }
 
@@ -87,6 +98,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(name) | Self::Flag(name) => f.write_str(name),
+            Self::Input(_) => f.write_str("standard input"),
             Self::Resource(service, name) => write!(f, "{service} `{name}`"),
             Self::Default => f.write_str("default"),
             Self::Process => f.write_str("this process"),

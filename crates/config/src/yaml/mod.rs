@@ -4,10 +4,12 @@
 //! it, not YAML's type inference.
 //!
 //! The tree is independent of files and of the meaning of values. It is made from text here, and can be made from
-//! other sources: a node that does not come from text has line 0.
+//! other sources: a node that does not come from text has no position.
+
+pub use crate::model::Position;
 
 use crate::model::Problem;
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use std::collections::HashMap;
 use zeroize::Zeroizing;
 
@@ -28,11 +30,11 @@ impl Limits {
     pub const BY_PROGRAM: Self = Self { depth: 64, nodes: 4_000_000 };
 }
 
-/// A node: a value with the line on which it begins.
+/// A node: a value with the position at which it begins.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The line, counted from one; 0 for a node that does not come from text.
-    pub line: u64,
+    /// The position.
+    pub position: Position,
     /// The value.
     pub value: Value,
     /// Whether this is a single value without quotes, which YAML's core schema may take for a number or a boolean.
@@ -57,8 +59,8 @@ pub enum Value {
 pub struct Entry {
     /// The key's text.
     pub key: String,
-    /// The key's line.
-    pub line: u64,
+    /// The key's position.
+    pub position: Position,
     /// The value.
     pub value: Node,
 }
@@ -66,8 +68,8 @@ pub struct Entry {
 /// The reason why a text cannot be parsed.
 #[derive(Debug)]
 pub struct SyntaxError {
-    /// The line, counted from one.
-    pub line: u64,
+    /// The position.
+    pub position: Position,
     /// The problem and its remedy.
     pub problem: Problem,
 }
@@ -80,8 +82,8 @@ pub fn read(text: &str, limits: Limits) -> Result<Option<Node>, SyntaxError> {
     let mut documents = parse(text, limits)?.into_iter();
     let first = documents.next();
     match documents.next() {
-        Some(Document { line, .. }) => fail(
-            line,
+        Some(Document { begun, .. }) => fail(
+            begun,
             Problem::new(
                 "a second document begins here",
                 "a configuration is one document, remove the `---`",
@@ -104,14 +106,14 @@ fn parse(text: &str, limits: Limits) -> Result<Vec<Document>, SyntaxError> {
     let mut builder = Builder::new(limits);
     let mut parser = Parser::new_from_str(text);
     while let Some(event) = next(&mut parser, text)? {
-        builder.event(event.0, line_of(event.1))?;
+        builder.event(event.0, position_of(event.1.start))?;
     }
     Ok(builder.documents)
 }
 
-/// A document with the line on which it begins, which may be that of its `---`.
+/// A document with the position at which it begins, which may be that of its `---`.
 struct Document {
-    line: u64,
+    begun: Position,
     root: Node,
 }
 
@@ -157,9 +159,13 @@ fn next<'a>(
 
 /// Converts a scanner error, and adds a remedy for common mistakes.
 fn explain(error: &ScanError, text: &str) -> SyntaxError {
-    let line = error.marker().line() as u64;
+    let position = position_of(*error.marker());
     let written = text.lines().nth(error.marker().line().saturating_sub(1)).unwrap_or_default();
-    let remedy = if written.contains("[::") || written.contains("]:") {
+    let remedy = if error.info().contains("unknown anchor") {
+        Some("a value that begins with `*` needs quotes: \"*.example.com\"")
+    } else if written.contains("${") && written.contains(['{', '[']) {
+        Some("inside `{...}` and `[...]`, a value with `${...}` needs quotes: \"${NAME}\"")
+    } else if written.contains("[::") || written.contains("]:") {
         Some("an IPv6 address needs quotes: \"[::]:8443\"")
     } else if written.trim_start_matches(' ').starts_with('\t') {
         Some("indent with spaces, not tabs")
@@ -171,19 +177,19 @@ fn explain(error: &ScanError, text: &str) -> SyntaxError {
         None
     };
     let message = format!("not valid YAML: {}", error.info());
-    SyntaxError { line, problem: Problem { message, remedy: remedy.map(str::to_owned) } }
+    SyntaxError { position, problem: Problem { message, remedy: remedy.map(str::to_owned) } }
 }
 
-fn line_of(span: Span) -> u64 {
-    span.start.line() as u64
+fn position_of(marker: Marker) -> Position {
+    Position::new(marker.line(), marker.col() + 1)
 }
 
 /// Builds nodes from events with an explicit stack, so that input cannot control the depth of the call stack.
 struct Builder {
     limits: Limits,
     documents: Vec<Document>,
-    /// The line on which the current document begins.
-    begun: u64,
+    /// The position at which the current document begins.
+    begun: Position,
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
@@ -194,29 +200,36 @@ struct Open {
     node: Node,
     anchor: usize,
     /// The key of a mapping whose value has not been read.
-    key: Option<(String, u64)>,
+    key: Option<(String, Position)>,
 }
 
 impl Builder {
     fn new(limits: Limits) -> Self {
-        Self { limits, documents: Vec::new(), begun: 0, open: Vec::new(), anchors: HashMap::new(), nodes: 0 }
+        Self {
+            limits,
+            documents: Vec::new(),
+            begun: Position::NONE,
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            nodes: 0,
+        }
     }
 
-    fn event(&mut self, event: Event<'_>, line: u64) -> Result<(), SyntaxError> {
+    fn event(&mut self, event: Event<'_>, position: Position) -> Result<(), SyntaxError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                refuse_tag(tag.as_deref(), line)?;
+                refuse_tag(tag.as_deref(), position)?;
                 let null =
                     style == ScalarStyle::Plain && matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
                 let text = Zeroizing::new(text.into_owned());
                 let value = if null { Value::Null } else { Value::Scalar(text) };
-                self.complete(Node { line, value, plain: style == ScalarStyle::Plain }, anchor)
+                self.complete(Node { position, value, plain: style == ScalarStyle::Plain }, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
-                self.begin(Value::Sequence(Vec::new()), anchor, tag.as_deref(), line)
+                self.begin(Value::Sequence(Vec::new()), anchor, tag.as_deref(), position)
             }
             Event::MappingStart(anchor, tag) => {
-                self.begin(Value::Mapping(Vec::new()), anchor, tag.as_deref(), line)
+                self.begin(Value::Mapping(Vec::new()), anchor, tag.as_deref(), position)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(Open { node, anchor, .. }) => self.complete(node, anchor),
@@ -226,16 +239,16 @@ impl Builder {
                 Some(node) => {
                     let node = node.clone();
                     self.nodes += node.size();
-                    self.check_depth(node.depth(), line)?;
-                    self.complete(Node { line, ..node }, 0)
+                    self.check_depth(node.depth(), position)?;
+                    self.complete(Node { position, ..node }, 0)
                 }
                 None => fail(
-                    line,
+                    position,
                     Problem::new("this alias is inside the value that it refers to", "write the value out"),
                 ),
             },
             Event::DocumentStart(_) => {
-                self.begun = line;
+                self.begun = position;
                 Ok(())
             }
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
@@ -247,17 +260,17 @@ impl Builder {
         value: Value,
         anchor: usize,
         tag: Option<&Tag>,
-        line: u64,
+        position: Position,
     ) -> Result<(), SyntaxError> {
-        refuse_tag(tag, line)?;
+        refuse_tag(tag, position)?;
         if matches!(
             self.open.last(),
             Some(Open { node: Node { value: Value::Mapping(_), .. }, key: None, .. })
         ) {
-            return fail(line, Problem::new("a key is a list or a mapping", "keys are plain words"));
+            return fail(position, Problem::new("a key is a list or a mapping", "keys are plain words"));
         }
-        self.open.push(Open { node: Node { line, value, plain: false }, anchor, key: None });
-        self.check_depth(0, line)
+        self.open.push(Open { node: Node { position, value, plain: false }, anchor, key: None });
+        self.check_depth(0, position)
     }
 
     /// Adds a finished node to its parent.
@@ -265,7 +278,7 @@ impl Builder {
         self.nodes += 1;
         if self.nodes > self.limits.nodes {
             return fail(
-                node.line,
+                node.position,
                 "the document is too large: aliases multiply it, or it is not a configuration".into(),
             );
         }
@@ -273,21 +286,23 @@ impl Builder {
             self.anchors.insert(anchor, node.clone());
         }
         let Some(Open { node: Node { value, .. }, key, .. }) = self.open.last_mut() else {
-            self.documents.push(Document { line: self.begun, root: node });
+            self.documents.push(Document { begun: self.begun, root: node });
             return Ok(());
         };
         match (value, key.take()) {
             (Value::Sequence(items), _) => items.push(node),
-            (Value::Mapping(entries), Some((key, line))) => entries.push(Entry { key, line, value: node }),
+            (Value::Mapping(entries), Some((key, position))) => {
+                entries.push(Entry { key, position, value: node })
+            }
             (_, _) => *key = Some(as_key(node)?),
         }
         Ok(())
     }
 
-    fn check_depth(&self, below: usize, line: u64) -> Result<(), SyntaxError> {
+    fn check_depth(&self, below: usize, position: Position) -> Result<(), SyntaxError> {
         if self.open.len() + below > self.limits.depth {
             return fail(
-                line,
+                position,
                 Problem::new(
                     "nested too deeply for a configuration",
                     "check the indentation and the brackets",
@@ -298,24 +313,24 @@ impl Builder {
     }
 }
 
-fn as_key(node: Node) -> Result<(String, u64), SyntaxError> {
+fn as_key(node: Node) -> Result<(String, Position), SyntaxError> {
     match node.value {
-        Value::Scalar(text) => Ok((text.to_string(), node.line)),
-        _ => fail(node.line, Problem::new("a key is empty, a list or a mapping", "keys are plain words")),
+        Value::Scalar(text) => Ok((text.to_string(), node.position)),
+        _ => fail(node.position, Problem::new("a key is empty, a list or a mapping", "keys are plain words")),
     }
 }
 
 /// Refuses tags, except those of the core schema (`!!str`), which change nothing here; others would be silently
 /// ignored.
-fn refuse_tag(tag: Option<&Tag>, line: u64) -> Result<(), SyntaxError> {
+fn refuse_tag(tag: Option<&Tag>, position: Position) -> Result<(), SyntaxError> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
-            fail(line, Problem::new(format!("the tag `{tag}` is not supported"), "remove it"))
+            fail(position, Problem::new(format!("the tag `{tag}` is not supported"), "remove it"))
         }
         _ => Ok(()),
     }
 }
 
-fn fail<T>(line: u64, problem: Problem) -> Result<T, SyntaxError> {
-    Err(SyntaxError { line, problem })
+fn fail<T>(position: Position, problem: Problem) -> Result<T, SyntaxError> {
+    Err(SyntaxError { position, problem })
 }

@@ -128,7 +128,7 @@ fn embedded(field: &Field<'_>, read: impl FnOnce(&Field<'_>) -> Option<()>) -> O
         Ok(Some(document)) => document,
         Ok(None) => return Some(()),
         Err(error) => {
-            let message = format!("line {} of the text: {}", error.line, error.problem.message);
+            let message = format!("line {} of the text: {}", error.position.line, error.problem.message);
             return field.fail(Problem { message, ..error.problem });
         }
     };

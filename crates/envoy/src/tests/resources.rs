@@ -4,7 +4,7 @@ use super::with_route_config;
 use crate::{ConfigSource, ProcessSettings, Read, ResourceType, Resources, bootstrap, read, read_remote};
 use quadrille_config::{
     model::{Origin, Serve},
-    yaml::{Limits, Node},
+    yaml::{Limits, Node, Position},
 };
 use std::{fmt::Write, path::PathBuf, rc::Rc, sync::Arc, time::Instant};
 
@@ -153,10 +153,10 @@ fn control_planes_name_unix_sockets_only_where_they_may() {
 fn what_comes_from_no_text_has_no_line() {
     let mut node = tree(SECRET);
     fn forget(node: &mut Node) {
-        node.line = 0;
+        node.position = Position::NONE;
         if let quadrille_config::yaml::Value::Mapping(entries) = &mut node.value {
             for entry in entries {
-                entry.line = 0;
+                entry.position = Position::NONE;
                 forget(&mut entry.value);
             }
         }

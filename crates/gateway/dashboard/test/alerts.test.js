@@ -21,6 +21,7 @@ test("a healthy gateway has no alerts", () => {
         certificates: [certificate(60), certificate(3, { ordered: true })],
         upstreams: [{ name: "u", servers: [{ address: "s", healthy: true }, { address: "t", healthy: null }] }],
         last_reload: { time: NOW, ok: true, problems: [] },
+        warnings: [],
         ocsp_staples: [{ names: ["a"], state: "valid" }],
     };
     const well = "quadrille_gpu_in_use{device=\"g\"} 1\nquadrille_overloaded 0\nquadrille_keyless_server_up{server=\"k\"} 1";
@@ -55,6 +56,12 @@ test("a failed reload is reported with its problems", () => {
     const [alert] = alerts({ last_reload }, parse(""), null, null, NOW);
     assert.equal(alert.text, "The last reload failed 1 min 5 s ago; the previous configuration stays in service");
     assert.equal(alert.detail, "q.yaml:3: no such key");
+});
+
+test("warnings of the configuration are shown", () => {
+    const [alert] = alerts({ warnings: ["q.yaml:3: routes: ignored"] }, parse(""), null, null, NOW);
+    assert.deepEqual(alert, { level: "warn", text: "The configuration has a warning", detail: "q.yaml:3: routes: ignored" });
+    assert.deepEqual(found({ status: { warnings: ["a", "b"] } }), ["warn: The configuration has 2 warnings"]);
 });
 
 test("overload, lost backends, wrong results, key servers, and other services", () => {

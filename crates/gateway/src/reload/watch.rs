@@ -16,7 +16,7 @@ const QUIET: Duration = Duration::from_millis(250);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Digests of file contents at some time.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Contents(BTreeMap<PathBuf, u64>);
 
 impl Contents {
@@ -40,6 +40,12 @@ impl Contents {
             let inside: Vec<PathBuf> = inside.map(|entry| entry.path()).collect();
             self.extend(std::iter::once(path).chain(inside.iter().map(PathBuf::as_path)));
         }
+        self
+    }
+
+    /// Adds these files, and the names of the files in these directories.
+    pub(crate) fn with_names<'a>(mut self, paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        self.extend(paths);
         self
     }
 

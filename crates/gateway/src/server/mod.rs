@@ -2,7 +2,7 @@
 //!
 //! - `event_loops`, `logs`: event loops and the access log; `deadline`: deadlines of the main loop;
 //!   `check`, `expiries`: checks without serving, and warnings about what expires.
-//! - `drain`: shutdown; `replacement`, `successor`: replacement by a new process.
+//! - `reloads`; `drain`: shutdown; `replacement`, `successor`: replacement by a new process.
 
 mod check;
 pub(crate) mod deadline;
@@ -10,6 +10,7 @@ mod drain;
 mod event_loops;
 pub(crate) mod expiries;
 mod logs;
+mod reloads;
 mod replacement;
 mod successor;
 
@@ -32,7 +33,7 @@ use crate::{
         watch::Watch,
     },
     telemetry::{
-        history, last_reload, metrics,
+        configuration_warnings, history, metrics,
         statistics::{self, Statistics},
     },
     tls::resumption_backend::ResumptionBackend,
@@ -124,6 +125,8 @@ struct Server {
     cache: Arc<ArtifactCache>,
     names: NameRefresh,
     configuration: Arc<ArcSwap<Gateway>>,
+    /// Warnings of the front end about the configuration.
+    configuration_warnings: Vec<String>,
     /// State shown by the admin endpoint.
     served: Arc<ArcSwap<Served>>,
     resumption: Arc<ArcSwap<ResumptionBackend>>,
@@ -188,7 +191,11 @@ impl Server {
             resumption: Some(Arc::clone(&resumption)),
             role: "gateway",
             status: Box::new(move || shown_served.load().status()),
-            configuration: Box::new(move || quadrille_config::show_in_force(&started, &shown.load())),
+            configuration: Box::new(move || {
+                let mut shown = quadrille_config::show_in_force(&started, &shown.load());
+                configuration_warnings::add_to(&mut shown);
+                shown
+            }),
             history: history::History::default(),
             ready: AtomicBool::new(true),
             pages: origin.pages.clone(),
@@ -197,6 +204,7 @@ impl Server {
         let admin_address = admin_endpoint.as_ref().map(|endpoint| endpoint.address);
         let mut server = Self {
             updates: origin.updates.take(),
+            configuration_warnings: origin.warnings(),
             origin,
             engine,
             workers,
@@ -221,6 +229,8 @@ impl Server {
             shutdown,
             running,
         };
+        server.log_warnings();
+        server.note_warnings(&snapshot.warnings);
         let listeners = server.install(snapshot, &model)?;
         server.files.follow(contents);
         let fleet = server.resumption.load_full();
@@ -234,37 +244,6 @@ impl Server {
         Ok((server, Bound { listeners, plain, admin: admin_address }))
     }
 
-    /// Reads the configuration again and replaces the old one completely, or keeps it and logs the errors.
-    async fn reload(&mut self, cause: &str) {
-        if let Some(successor) = &mut self.successor {
-            successor.reload = Some(cause.to_owned());
-            return tracing::info!(cause, "the reload waits for the new process that is starting");
-        }
-        match self.reread().await {
-            Ok(()) => {
-                last_reload::note(&[]);
-                tracing::info!(cause, "configuration reloaded");
-            }
-            Err(problems) => {
-                last_reload::note(&problems);
-                for problem in problems {
-                    tracing::error!(cause, %problem, "not reloaded; the old configuration stays in service");
-                }
-            }
-        }
-    }
-
-    async fn reread(&mut self) -> Result<(), Vec<Diagnostic>> {
-        // Watched files are read before they are used, so that a change in between is detected.
-        let before = self.origin.contents();
-        let model = (self.origin.reread)()?;
-        let before = self.origin.contents().and(before).with_sources(&model);
-        self.apply(model).await?;
-        self.origin.in_service.iter().for_each(|tell| tell());
-        self.files.follow(before);
-        Ok(())
-    }
-
     /// Executes a command of a front end.
     async fn execute(&mut self, command: Command) {
         match command {
@@ -274,32 +253,6 @@ impl Server {
             // Handled by the main loop.
             Command::End => {}
         }
-    }
-
-    /// Reads again the files that the active configuration references, but not the configuration file, which may be
-    /// half written.
-    async fn refresh(&mut self, cause: &str) {
-        let model = Gateway::clone(&self.configuration.load());
-        match self.apply_as_it_is(model).await {
-            Ok(_) => tracing::info!(cause, "certificates reloaded"),
-            Err(problems) => {
-                for problem in problems {
-                    tracing::error!(cause, %problem, "not reloaded; the old certificates stay in service");
-                }
-            }
-        }
-    }
-
-    /// Applies a model that was not read from the front end's files, which count as unchanged.
-    async fn apply_as_it_is(&mut self, model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
-        let origin = self.origin.contents().remembering(self.files.contents());
-        let before = origin.with_sources(&model);
-        let applied = self.apply(model).await;
-        last_reload::note(applied.as_ref().err().map_or(&[], Vec::as_slice));
-        if applied.is_ok() {
-            self.files.follow(before);
-        }
-        applied
     }
 
     fn drain_listeners(&mut self, how: ListenerDrain) {

@@ -3,12 +3,13 @@
 //! - `metrics`, described once in `metric_table`; `upstream`, `access_denied`, `memory`: metrics of
 //!   upstreams, of access and of memory.
 //! - `statistics`: counts by listener, filter chain and upstream; `sampling`: CPU time by handshake message.
-//! - `status`, `last_reload`, `history`: the state that is served, the result of the last reload, the last hour;
-//!   `expiry`: what expires of it.
+//! - `status`, `last_reload`, `configuration_warnings`, `history`: the state that is served, the result of the last
+//!   reload, warnings about the configuration, the last hour; `expiry`: what expires of it.
 //! - `access_log`, `rate_limited_log`: logs.
 
 pub(crate) mod access_denied;
 pub(crate) mod access_log;
+pub(crate) mod configuration_warnings;
 pub(crate) mod expiry;
 pub(crate) mod history;
 pub(crate) mod last_reload;

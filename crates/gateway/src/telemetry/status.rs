@@ -4,6 +4,7 @@
 //! series: objects that a reload has removed would remain.
 
 use super::{
+    configuration_warnings,
     expiry::{Expiry, ExpiryKind},
     last_reload,
 };
@@ -105,6 +106,7 @@ impl StatusSnapshot {
             "uptime_seconds": unix_time() - started(),
             "ready": ready,
             "last_reload": last_reload::shown(),
+            "warnings": configuration_warnings::shown(),
             "engine": { "backend": engine.backend(), "gpu": engine.overflow().map(quadrille_engine::Overflow::device) },
             "certificates": self.certificates.iter().map(certificate).collect::<Vec<_>>(),
             "ocsp_staples": self.staples.iter().map(|staple| self.staple(staple)).collect::<Vec<_>>(),

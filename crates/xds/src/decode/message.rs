@@ -9,7 +9,7 @@ use super::{
     wire::{self, Fields, Packed, Raw},
 };
 use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
-use quadrille_config::yaml::{Entry, Node, Value};
+use quadrille_config::yaml::{Entry, Node, Position, Value};
 
 /// Decoder of messages, which tracks the current path for error messages.
 pub(super) struct Reader<'b> {
@@ -142,7 +142,7 @@ impl Reader<'_> {
             None => self.absent(&descriptor.map_entry_value_field())?,
         };
         let key = key.or_else(|| default_key(&descriptor.map_entry_key_field()));
-        Ok(Entry { key: key.unwrap_or_default(), line: 0, value })
+        Ok(Entry { key: key.unwrap_or_default(), position: Position::NONE, value })
     }
 
     /// Returns the default value for a map entry without a value.
@@ -305,7 +305,7 @@ impl OpenField {
         if let (true, Value::Mapping(entries)) = (self.field.is_map(), &value) {
             refuse_duplicates(entries)?;
         }
-        Ok(Entry { key: self.field.name().to_owned(), line: 0, value: bare(value) })
+        Ok(Entry { key: self.field.name().to_owned(), position: Position::NONE, value: bare(value) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Nodes of the trees that messages are decoded to.
 
 use base64ct::{Base64, Encoding};
-use quadrille_config::yaml::{Entry, Node, Value};
+use quadrille_config::yaml::{Entry, Node, Position, Value};
 use zeroize::Zeroizing;
 
 /// Encodes in constant time, because the bytes may be a private key.
@@ -27,9 +27,9 @@ pub(super) fn mapping(entries: Vec<Entry>) -> Node {
 
 /// Creates a node without a source line.
 pub(super) fn bare(value: Value) -> Node {
-    Node { line: 0, value, plain: false }
+    Node { position: Position::NONE, value, plain: false }
 }
 
 pub(super) fn entry(key: &str, value: Node) -> Entry {
-    Entry { key: key.to_owned(), line: 0, value }
+    Entry { key: key.to_owned(), position: Position::NONE, value }
 }

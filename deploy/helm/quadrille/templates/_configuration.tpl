@@ -24,7 +24,11 @@
 {{- if and .Values.hostNetwork .Values.serviceMonitor.enabled }}
 {{- fail "`serviceMonitor` cannot reach the admin address, which is on loopback with `hostNetwork`: disable one of them" }}
 {{- end }}
-{{- $_ := set $configuration "admin" (dict "address" (printf "%s:%v" $host .Values.admin.port)) }}
+{{- $admin := dict "address" (printf "%s:%v" $host .Values.admin.port) }}
+{{- if not .Values.hostNetwork }}
+{{- $_ := set $admin "hosts" (list (printf "%s-admin.%s.svc" (include "quadrille.fullname" .) .Release.Namespace)) }}
+{{- end }}
+{{- $_ := set $configuration "admin" $admin }}
 {{- /* Kubernetes takes a pod out by itself, while `preStop` waits. */}}
 {{- $_ := set $configuration "lame_duck" "0s" }}
 {{- $_ := set $configuration "drain_timeout" (printf "%vs" .Values.shutdown.drainSeconds) }}

@@ -74,7 +74,7 @@ fn a_bootstrap_is_validated() {
     let (_certificates, pair) = certificates();
     let file = Configuration::new(&with_common(KEY_IN_A_FILE, &pair));
     let (good, said) = output(envoys(&file).args(["--mode", "validate"]));
-    assert!(good && said.ends_with("ok (1 listeners, 0 upstreams)\n"), "{said}");
+    assert!(good && said.ends_with("ok (1 listener, 0 upstreams)\n"), "{said}");
     file.replace("static_resources: { listeners: [ {} ] }");
     let (good, said) = output(envoys(&file).args(["--mode", "validate"]));
     assert!(!good && said.contains("`address` is missing"), "{said}");

@@ -35,7 +35,7 @@ fn every_form_answers_curl() {
             assert_eq!(curl(&gateway, &certificates, &[client], "/"), "ok", "{common}");
         }
         let said = succeed(quadrille("check").arg("--envoy-config").arg(file.path()));
-        assert!(said.ends_with("ok (1 listeners, 0 upstreams)\n"), "{said}");
+        assert!(said.ends_with("ok (1 listener, 0 upstreams)\n"), "{said}");
     }
 }
 

@@ -24,7 +24,7 @@ fn the_guides_commands_do_what_it_says() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     for line in [
-        "bootstrap.yaml: ok (1 listeners, 0 upstreams)",
+        "bootstrap.yaml: ok (1 listener, 0 upstreams)",
         "Hello from Envoy's configuration",
         "ssl.handshake: 1",
         "cryptomb.rsa_queue_sizes: P0(nan,1)",

@@ -61,6 +61,7 @@ pub use uninterrupted::Uninterrupted;
 
 use std::{
     io::ErrorKind,
+    path::Path,
     process::{Command, Output},
     thread,
     time::{Duration, Instant},
@@ -77,6 +78,14 @@ pub fn succeed(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap_or_else(|error| missing(command, &error));
     assert!(status.success(), "{command:?}: {status}\n{}", String::from_utf8_lossy(&stderr));
     String::from_utf8_lossy(&stdout).into_owned()
+}
+
+/// Runs `quadrille check` of a valid configuration; returns its output on both streams, warnings included.
+#[track_caller]
+pub fn checked(file: &Path) -> String {
+    let (ok, said) = output(quadrille("check").arg(file));
+    assert!(ok, "{said}");
+    said
 }
 
 /// Runs curl against the gateway, trusting its certificate's CA, with `arguments` before the URL.

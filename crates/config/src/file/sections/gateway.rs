@@ -17,10 +17,10 @@ use crate::{
     enums::{Word, switch, word},
     file::{
         fields::unknown_upstream,
-        schema::{Key, Preset, Section},
+        schema::{Key, Preset, Section, not_shown},
         shown::{or_off, threads, time},
     },
-    model::{AccessLog, Gateway, Listener, LogField, LogFields, Upstream},
+    model::{AccessLog, Gateway, Listener, LogField, LogFields, Place, Upstream},
     values,
 };
 use serde_json::Value;
@@ -30,6 +30,18 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
     path: "",
     about: "The whole file is one mapping. Only `listeners` is required.",
     keys: &[
+        Key::new(
+            "include",
+            "list of files",
+            Preset::Means("none"),
+            "Files that are added to this one, such as `[sites/*.yaml]`: relative to this file, and in alphabetical \
+                    order where `*`, `?` or `[...]` in the last part of the path match several. Each may have all keys \
+                    of the top level: the items of lists are appended, and the entries of mappings added. A setting \
+                    that two files have is refused.",
+            // Files are added before sections are read.
+            |_, _| (),
+            not_shown,
+        ),
         Key::new(
             "listeners",
             "list of listeners",
@@ -211,19 +223,19 @@ fn refuse_the_admin_address(root: &Field<'_>, gateway: &Gateway) {
 }
 
 fn listeners(field: &Field<'_>) -> Vec<Listener> {
-    let mut taken: Vec<(SocketAddr, u64)> = Vec::new();
+    let mut taken: Vec<(SocketAddr, Place)> = Vec::new();
     let mut listeners = Vec::new();
     for field in field.items() {
         let Some(listener) = listener::listener(&field) else { continue };
         let Some(listener) = beside_others(listener, &field, &mut listeners) else { continue };
-        if let Some((other, line)) = taken.iter().find(|(other, _)| collide(*other, listener.address)) {
+        if let Some((other, place)) = taken.iter().find(|(other, _)| collide(*other, listener.address)) {
             let problem = Problem::new(
-                format!("the listener on line {line} already uses {other}"),
+                format!("the listener on {} already uses {other}", field.line_of(place)),
                 "give each its own address",
             );
             field.at("address").error(problem);
         }
-        taken.push((listener.address, field.line()));
+        taken.push((listener.address, field.place()));
         listeners.push(listener);
     }
     listeners

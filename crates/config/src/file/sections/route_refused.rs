@@ -13,11 +13,11 @@ pub(super) fn refuse_shadowed(field: &Field<'_>, routes: &[WrittenRoute]) {
     for WrittenRoute { host, route, .. } in routes {
         let conditions = format!("{:?} {:?}", route.path, route.headers);
         match seen.entry((host, conditions)) {
-            Vacant(entry) => _ = entry.insert(route.place.line.unwrap_or_default()),
+            Vacant(entry) => _ = entry.insert(route.place.clone()),
             Occupied(entry) => {
-                let line = entry.get();
+                let first = field.line_of(entry.get());
                 let problem = Problem::new(
-                    format!("never reached: the route on line {line} matches the same requests"),
+                    format!("never reached: the route on {first} matches the same requests"),
                     "remove one",
                 );
                 field.report(Diagnostic::new(&route.place, problem));

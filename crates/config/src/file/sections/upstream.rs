@@ -231,9 +231,9 @@ fn servers(field: &Field<'_>) -> Vec<Server> {
     let mut servers = Vec::new();
     for item in field.items() {
         let Some(server) = server(&item) else { continue };
-        if let Some(line) = seen.insert(server.address.clone(), item.line()) {
+        if let Some(before) = seen.insert(server.address.clone(), item.place()) {
             item.error(Problem::new(
-                format!("already listed on line {line}"),
+                format!("already listed on {}", item.line_of(&before)),
                 "to give it a larger share, set its `weight`",
             ));
         }

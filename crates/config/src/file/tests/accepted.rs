@@ -70,7 +70,7 @@ fn the_full_example() {
     assert_eq!(upstream("web").servers[1].weight.get(), 2);
     let health = upstream("web").health.as_ref().unwrap();
     assert_eq!(health.probe, HealthProbe::Http("/healthz".into()));
-    assert_eq!(upstream("api").balance, Balance::ClientIp);
+    assert_eq!(upstream("api").balance, Balance::Hash);
     assert!(upstream("api").tls.as_ref().unwrap().verify);
     assert_eq!(upstream("mqtt").proxy_protocol, ProxyProtocolOut::V2);
     assert_eq!(gateway.access_log, AccessLog::Stdout);

@@ -81,7 +81,8 @@ fn every_key_is_read() {
 #[test]
 fn every_key_is_shown() {
     // Short forms, which are shown in their long form.
-    const SHORT: [&str; 4] = [
+    const SHORT: [&str; 5] = [
+        ".include",
         "listeners[].upstream",
         "listeners[].respond",
         "listeners[].request_headers",

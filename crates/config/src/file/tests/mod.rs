@@ -5,6 +5,8 @@
 mod accepted;
 mod acme;
 mod agreement;
+mod composed;
+mod json_schema;
 mod keyless;
 mod leaves;
 mod mutations;

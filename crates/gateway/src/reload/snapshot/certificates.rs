@@ -3,7 +3,7 @@
 use crate::tls::certificate::{files::Certificate, selection::shadowed};
 use quadrille_config::{
     Diagnostic,
-    model::{CertificateSource, Gateway, Problem, Tls, Version},
+    model::{CertificateSource, Chain, Gateway, Problem, Tls, Version},
 };
 use quadrille_engine::KeyType;
 use quadrille_ocsp::Staple;
@@ -38,6 +38,31 @@ pub(super) fn granted(model: &Gateway) -> Vec<Arc<CertificateSource>> {
     let Some(acme) = &model.acme else { return Vec::new() };
     let orders = quadrille_acme::granted(acme).into_iter();
     orders.map(|order| Arc::new(CertificateSource::ordered(acme, order, acme.place.clone()))).collect()
+}
+
+/// Returns a warning about cipher suites that no certificate of the chain can use.
+pub(super) fn unusable_suites(chain: &Chain, certificates: &[Arc<Certificate>]) -> Option<String> {
+    let tls = chain.tls.as_ref()?;
+    // A certificate that is ordered may come with any key.
+    if tls.certificates.iter().any(|source| source.order.is_some()) || tls.policy.min >= Version::Tls13 {
+        return None;
+    }
+    let is_rsa = |certificate: &Arc<Certificate>| matches!(certificate.key.key_type(), KeyType::Rsa { .. });
+    let has_rsa = certificates.iter().any(is_rsa);
+    let has_ecdsa = certificates.iter().any(|certificate| {
+        let key_type = certificate.key.key_type();
+        !matches!(key_type, KeyType::Rsa { .. } | KeyType::MlDsa(_))
+    });
+    let unusable = |suite: &&String| if suite.contains("ECDSA") { !has_ecdsa } else { !has_rsa };
+    let suites: Vec<_> = tls.policy.ciphers.iter().filter(unusable).map(String::as_str).collect();
+    let kind = if has_rsa { "ECDSA" } else { "RSA" };
+    (!suites.is_empty()).then(|| {
+        format!(
+            "{}: no certificate can use {} in `cipher_suites`; remove them, or add a certificate with an {kind} key",
+            chain.place,
+            suites.join(", ")
+        )
+    })
 }
 
 /// Rejects a certificate that no client would receive: an operator would assume that it is in use.
