@@ -22,6 +22,7 @@ mod profile;
 mod provider;
 mod public_key_encoding;
 mod resumption_flags;
+mod routes;
 mod rsa_key;
 mod schema;
 mod serve;
@@ -62,6 +63,9 @@ enum Command {
     /// Show which private-key provider Istio configures for which proxy.
     #[command(subcommand)]
     Istio(istio::Istio),
+    /// Explain how requests are routed.
+    #[command(subcommand)]
+    Routes(routes::Routes),
     Tickets(tickets::Tickets),
     Keyserver(Box<keyserver::Keyserver>),
     /// Install the engine in nginx, HAProxy, Apache or Node, as an OpenSSL 3 provider.
@@ -100,6 +104,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Schema(command) => command.run(),
         Command::Cert(command) => command.run(),
         Command::Istio(command) => command.run(),
+        Command::Routes(command) => command.run(),
         Command::Tickets(command) => command.run(),
         Command::Keyserver(command) => command.run(),
         Command::Provider(command) => command.run(),

@@ -118,5 +118,5 @@ pub(crate) fn query_matcher(field: &Field<'_>) -> Option<QueryMatch> {
         }
         _ => None,
     };
-    Some(QueryMatch { name, value })
+    Some(QueryMatch { name, value, invert: false, decode: false })
 }

@@ -42,6 +42,7 @@ mod traces;
 mod upstream;
 mod worker;
 
+pub use crate::http::{ExplainedRequest, ExplainedStep, RouteExplanation, explain_route};
 pub use admin::{AdminPages, AdminView, Page};
 pub use configuration_source::{
     ConfigurationSource, ReadConfiguration, ReopenAccessLog, SetAccessLog, WatchedFiles,

@@ -61,6 +61,8 @@ mod requests;
 mod resets;
 mod response_epilogue;
 mod resumption;
+mod route_access;
+mod route_conditions;
 mod routes;
 mod rules;
 mod selection;

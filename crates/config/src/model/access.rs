@@ -2,7 +2,7 @@
 
 use super::{
     Authorization, BasicAuth, HeaderMatch, JwtAuthentication, JwtProvider, MetadataMatch, Network, Place,
-    RateLimit, RateLimitService, RequestRule, TextMatch,
+    RateLimit, RateLimitService, RequestRule, RuleAction, TextMatch,
 };
 use std::sync::Arc;
 
@@ -15,8 +15,22 @@ pub enum AccessStep {
     RequestRules(Vec<RequestRule>),
     /// JSON Web Tokens that the request must carry.
     Jwt(Arc<JwtAuthentication>),
+    /// The tokens of the chain, or those of the request's route in their place.
+    RouteJwt {
+        /// The tokens of the chain; `None` for none.
+        own: Option<Arc<JwtAuthentication>>,
+        /// The tokens of routes.
+        of_routes: Vec<Arc<JwtAuthentication>>,
+    },
     /// A query to an external authorization server.
     Authorization(Arc<Authorization>),
+    /// A query to the authorization server of the chain, or to that of the request's route in its place.
+    RouteAuthorization {
+        /// The server of the chain; `None` allows every request whose route has none.
+        own: Option<Arc<Authorization>>,
+        /// The servers of routes.
+        of_routes: Vec<Arc<Authorization>>,
+    },
     /// Shadow rules, which deny no request: the name of the policy that would deny is stored as metadata under this
     /// name, for later steps.
     Shadow(AccessRules, String),
@@ -97,7 +111,9 @@ impl AccessStep {
             Self::Rules(rules) => Some(rules),
             Self::RequestRules(_)
             | Self::Jwt(_)
+            | Self::RouteJwt { .. }
             | Self::Authorization(_)
+            | Self::RouteAuthorization { .. }
             | Self::Shadow(..)
             | Self::RateLimits(_)
             | Self::RateLimitService(_)
@@ -121,12 +137,23 @@ impl AccessStep {
         }
     }
 
+    /// Returns the authorization servers of a chain and its routes.
+    pub fn route_authorizations(&self) -> impl Iterator<Item = &Arc<Authorization>> {
+        let (own, of_routes): (_, &[Arc<Authorization>]) = match self {
+            Self::RouteAuthorization { own, of_routes } => (own.as_ref(), &of_routes[..]),
+            _ => (None, &[]),
+        };
+        own.into_iter().chain(of_routes)
+    }
+
     /// Returns the token issuers, if the step requires tokens.
-    pub fn token_issuers(&self) -> &[JwtProvider] {
-        match self {
-            Self::Jwt(tokens) => &tokens.providers,
-            _ => &[],
-        }
+    pub fn token_issuers(&self) -> impl Iterator<Item = &JwtProvider> {
+        let (own, of_routes): (_, &[Arc<JwtAuthentication>]) = match self {
+            Self::Jwt(tokens) => (Some(tokens), &[]),
+            Self::RouteJwt { own, of_routes } => (own.as_ref(), &of_routes[..]),
+            _ => (None, &[]),
+        };
+        own.into_iter().chain(of_routes).flat_map(|tokens| &tokens.providers)
     }
 
     /// Returns the limits, if the step is a set of limits.
@@ -135,6 +162,14 @@ impl AccessStep {
             Self::RateLimits(limits) => limits,
             _ => &[],
         }
+    }
+
+    /// Returns the limits of rules on the request itself.
+    pub fn limits_of_rules(&self) -> impl Iterator<Item = &RateLimit> {
+        self.request_rules().iter().flat_map(|rule| match &rule.action {
+            RuleAction::Limit(limits) => &limits[..],
+            _ => &[],
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{MetadataMatch, Place, TextMatch};
 use http::{HeaderName, HeaderValue};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// An authorization server that is queried about requests before they are routed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,8 +51,8 @@ pub enum AuthorizationService {
     Http(HttpAuthorization),
 }
 
-/// An authorization server that is queried by HTTP: status 200 allows the request, 5xx is an error, and any other
-/// response is sent to the client.
+/// An authorization server that is queried by HTTP: status 200 (with `forward_auth`, any 2xx) allows the request, 5xx is
+/// an error, and any other response is sent to the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HttpAuthorization {
     /// Prefix that is added to the request's path.
@@ -67,4 +67,40 @@ pub struct HttpAuthorization {
     pub client_headers: Vec<TextMatch>,
     /// Headers of its response that are sent to the client if the request is allowed.
     pub client_headers_on_success: Vec<TextMatch>,
+    /// The form of the query, in place of the request with `path_prefix`.
+    pub forward_auth: Option<ForwardAuth>,
+}
+
+/// A query for a fixed path, by GET, with the request line in headers: forward authentication, as in Traefik and Caddy,
+/// and `auth_request` of nginx.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ForwardAuth {
+    /// The path, which may have a query.
+    pub path: String,
+    /// Headers of its response that replace those of the request. Values from clients are removed.
+    pub copied: Vec<HeaderName>,
+}
+
+/// The authorization server of a route.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RouteAuthorization {
+    /// The server of its chain.
+    #[default]
+    OfChain,
+    /// No authorization.
+    Off,
+    /// This one, in place of the chain's.
+    InPlace(Arc<Authorization>),
+}
+
+impl Authorization {
+    /// Returns the headers of its responses that replace those of requests.
+    pub fn copied(&self) -> &[HeaderName] {
+        match &self.service {
+            AuthorizationService::Http(HttpAuthorization { forward_auth: Some(forward), .. }) => {
+                &forward.copied
+            }
+            AuthorizationService::Http(_) | AuthorizationService::Grpc(_) => &[],
+        }
+    }
 }

@@ -1,3 +1,4 @@
+use super::RequestPart;
 use http::{HeaderName, HeaderValue};
 
 /// A change to the headers of a request or a response.
@@ -67,6 +68,8 @@ pub enum HeaderPart {
     CertificateDns,
     /// SHA-256 of the client's certificate in DER, in hexadecimal.
     CertificateSha256,
+    /// A part of the request line, or of the path.
+    Request(RequestPart),
     /// The request's header of this name; empty if absent.
     RequestHeader(HeaderName),
     /// The response's header of this name; empty if absent. Only in responses.

@@ -2,7 +2,7 @@
 
 use super::{HeaderMatch, PathMatch, Place, QueryMatch, Source};
 use http::HeaderName;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// The tokens that requests need.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +17,18 @@ pub struct JwtAuthentication {
     pub strip_failure_response: bool,
     /// The place in the configuration.
     pub place: Place,
+}
+
+/// The tokens that requests of a route need.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RouteJwt {
+    /// Those of its chain.
+    #[default]
+    OfChain,
+    /// None.
+    Off,
+    /// These, in place of the chain's.
+    InPlace(Arc<JwtAuthentication>),
 }
 
 /// An issuer of tokens, with its signing keys.

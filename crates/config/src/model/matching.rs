@@ -75,10 +75,26 @@ pub enum HeaderRule {
 /// A condition on a parameter of the query. If it occurs more than once, the first occurrence counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QueryMatch {
-    /// The name as in the query, not decoded.
+    /// The name, in the form of `decode`.
     pub name: String,
     /// The condition on its value; `None` if it must only be present.
     pub value: Option<TextMatch>,
+    /// Whether the value must not match, or, without a condition on it, the parameter must be absent.
+    pub invert: bool,
+    /// Whether names and values are decoded (`application/x-www-form-urlencoded`); Envoy compares them as sent.
+    pub decode: bool,
+}
+
+/// A condition on a cookie of the request (RFC 6265 section 4.2). If it occurs more than once, the first occurrence
+/// counts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CookieMatch {
+    /// The name.
+    pub name: String,
+    /// The condition on its value, without quotes; `None` if it must only be present.
+    pub value: Option<TextMatch>,
+    /// Whether the value must not match, or, without a condition on it, the cookie must be absent.
+    pub invert: bool,
 }
 
 impl TextMatch {

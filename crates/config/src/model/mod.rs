@@ -51,6 +51,7 @@ mod routing;
 mod sampling;
 mod source;
 mod source_location;
+mod template;
 mod timeouts;
 mod tls;
 mod tracing;
@@ -61,7 +62,10 @@ mod upstream_limits;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep, Doubt};
 pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, ExternalAccount};
-pub use authorization::{Authorization, AuthorizationBody, AuthorizationService, HttpAuthorization};
+pub use authorization::{
+    Authorization, AuthorizationBody, AuthorizationService, ForwardAuth, HttpAuthorization,
+    RouteAuthorization,
+};
 pub use basic_auth::{BasicAuth, PasswordHashes, RouteBasicAuth};
 pub use chain::{Chain, ChainMatch, ClientOrigin, Serve, Tls, Transport};
 pub use compression::{Compression, ContentCoding};
@@ -81,6 +85,7 @@ pub use http3::{AltSvc, Http3};
 pub use inspection::{Inspection, Ports};
 pub use jwt::{
     JwtAuthentication, JwtClaim, JwtKeys, JwtLocation, JwtProvider, JwtRequirement, JwtRule, RemoteKeys,
+    RouteJwt,
 };
 pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
@@ -89,7 +94,9 @@ pub use local_reply::{
     Comparison, LocalReplies, ReplyBody, ReplyFilter, ReplyFormat, ReplyJson, ReplyMapper, ReplyPart,
 };
 pub use log_field::{LogField, LogFields};
-pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
+pub use matching::{
+    CookieMatch, HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule,
+};
 pub use memory::{MemoryLimit, MemorySize, MemoryStages};
 pub use metadata::{MetadataMatch, ValueMatch};
 pub use mirror::Mirror;
@@ -116,6 +123,7 @@ pub use routing::{Domain, Http, OwnHeaders, RouteTable, StripPort, VirtualHost};
 pub use sampling::Sampling;
 pub use source::Source;
 pub use source_location::{Origin, Place};
+pub use template::{RequestPart, Template, TemplatePart};
 pub use timeouts::Timeouts;
 pub use tls::{
     AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, OcspStapling, TlsParameters,

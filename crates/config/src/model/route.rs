@@ -1,9 +1,11 @@
 use super::{
-    AttemptCounts, Compression, Cors, ErrorPage, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch,
-    Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteBasicAuth, RouteBodyLimit, RouteDescriptors,
-    RouteRateLimits, RouteTracing, Upgrades,
+    AccessRules, AttemptCounts, Compression, CookieMatch, Cors, ErrorPage, Expression, Fault, HashPolicy,
+    HeaderChange, HeaderMatch, Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteAuthorization,
+    RouteBasicAuth, RouteBodyLimit, RouteDescriptors, RouteJwt, RouteRateLimits, RouteTracing, Template,
+    Upgrades,
 };
 use bytes::Bytes;
+use http::Method;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 /// A route: conditions on requests, all of which must hold, and an action.
@@ -13,10 +15,19 @@ pub struct Route {
     pub name: String,
     /// The condition on the path.
     pub path: PathMatch,
+    /// Whether [`by_weight`](super::RouteTable::by_weight) places the route before regular expressions, although its
+    /// path is a prefix.
+    pub before_regex: bool,
+    /// The methods; empty for any method.
+    pub methods: Vec<Method>,
     /// Conditions on headers.
     pub headers: Vec<HeaderMatch>,
     /// Conditions on query parameters.
     pub query: Vec<QueryMatch>,
+    /// Conditions on cookies.
+    pub cookies: Vec<CookieMatch>,
+    /// Rules that matching requests must pass, after those of the chain. They see the client and its certificate.
+    pub access: Vec<AccessRules>,
     /// The action for a matching request.
     pub action: Action,
     /// Changes to requests that go upstream, in this order.
@@ -35,6 +46,10 @@ pub struct Route {
     pub body_limit: RouteBodyLimit,
     /// HTTP Basic authentication.
     pub basic_auth: RouteBasicAuth,
+    /// Tokens that requests need.
+    pub jwt: RouteJwt,
+    /// External authorization.
+    pub authorization: RouteAuthorization,
     /// Compression of servers' responses.
     pub compression: Option<Arc<Compression>>,
     /// Error pages, which precede those of the chain.
@@ -108,6 +123,8 @@ pub enum PathRewrite {
     Regex(Expression, String),
     /// Replaces the whole path. In a redirect it may include a query.
     Full(String),
+    /// Replaces the whole path by a text with placeholders, which may include a query.
+    Template(Template),
 }
 
 /// The host that is sent to a server.
@@ -127,7 +144,7 @@ pub struct Redirect {
     /// `https` or `http`.
     pub scheme: Option<String>,
     /// The host, without a port.
-    pub host: Option<String>,
+    pub host: Option<Template>,
     /// The port. If `None` and the scheme changes, a default port of the old scheme is removed.
     pub port: Option<u16>,
     /// The path.
@@ -155,8 +172,12 @@ impl Route {
         Self {
             name: String::new(),
             path,
+            before_regex: false,
+            methods: Vec::new(),
             headers: Vec::new(),
             query: Vec::new(),
+            cookies: Vec::new(),
+            access: Vec::new(),
             action,
             request_headers: Vec::new(),
             response_headers: Vec::new(),
@@ -166,6 +187,8 @@ impl Route {
             descriptors: None,
             body_limit: RouteBodyLimit::default(),
             basic_auth: RouteBasicAuth::default(),
+            jwt: RouteJwt::default(),
+            authorization: RouteAuthorization::default(),
             compression: None,
             error_pages: Vec::new(),
             tracing: None,

@@ -116,6 +116,19 @@ pub enum Domain {
 }
 
 impl Domain {
+    /// Returns whether it matches a host, which is in lower case and without a port.
+    pub fn matches(&self, host: &str) -> bool {
+        match self {
+            Self::Exact(name) => host == name,
+            Self::Suffix(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
+            Self::Below(parent) => {
+                host.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && rest == parent)
+            }
+            Self::Prefix(prefix) => host.len() > prefix.len() && host.starts_with(prefix.as_str()),
+            Self::Any => true,
+        }
+    }
+
     /// Parses Envoy's format: `example.com`, `*.example.com`, `example.*`, `*`.
     pub fn wildcard(text: &str) -> Self {
         let text = text.to_ascii_lowercase();
@@ -179,8 +192,8 @@ impl RouteTable {
     }
 
     /// Makes a table of routes in any order: an exact host precedes a wildcard, and a wildcard precedes no host; then
-    /// exact paths come first, then regular expressions, then the longest prefix, then the one with the most
-    /// conditions.
+    /// exact paths come first, then prefixes with `before_regex`, then regular expressions, then prefixes; of prefixes,
+    /// the longest; then the one with the most conditions.
     pub fn by_weight(routes: impl IntoIterator<Item = (Domain, Route)>) -> Self {
         let mut hosts: Vec<VirtualHost> = Vec::new();
         let mut known = HashMap::new();
@@ -201,10 +214,14 @@ impl RouteTable {
 fn weight(route: &Route) -> (u8, Reverse<usize>, Reverse<usize>) {
     let (class, length) = match &route.path.rule {
         PathRule::Exact(path) => (0, path.len()),
-        PathRule::Regex(_) => (1, 0),
-        PathRule::Segments(path) | PathRule::Prefix(path) => (2, path.len()),
+        PathRule::Regex(_) => (2, 0),
+        PathRule::Segments(path) | PathRule::Prefix(path) => {
+            (if route.before_regex { 1 } else { 3 }, path.len())
+        }
     };
-    (class, Reverse(length), Reverse(route.headers.len() + route.query.len()))
+    let methods = usize::from(!route.methods.is_empty());
+    let conditions = methods + route.headers.len() + route.query.len() + route.cookies.len();
+    (class, Reverse(length), Reverse(conditions))
 }
 
 impl VirtualHost {

@@ -9,7 +9,7 @@ use crate::{
 use bytes::Bytes;
 use quadrille_config::{
     Problem,
-    model::{PathMatch, PathRewrite, PathRule, Redirect, Respond, compiled},
+    model::{PathMatch, PathRewrite, PathRule, Redirect, Respond, Template, compiled},
 };
 
 pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> {
@@ -48,7 +48,7 @@ pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> 
     };
     Some(Redirect {
         scheme,
-        host: message.get("host_redirect").and_then(|host| host.text()).map(str::to_owned),
+        host: message.get("host_redirect").and_then(|host| host.text()).map(Template::literal),
         port,
         path: rewrite,
         status: match message.get("response_code") {

@@ -146,7 +146,13 @@ fn redirects_and_answers() {
     let [old, prefix, answer] = routes(&gateway) else { panic!("not three") };
     let Action::Redirect(to) = &old.action else { panic!("no redirect") };
     assert_eq!(
-        (to.scheme.as_deref(), to.host.as_deref(), to.port, to.status, to.strip_query),
+        (
+            to.scheme.as_deref(),
+            to.host.as_ref().and_then(|host| host.as_literal()),
+            to.port,
+            to.status,
+            to.strip_query
+        ),
         (Some("https"), Some("new.example"), Some(444), 308, true)
     );
     assert!(matches!(&to.path, Some(PathRewrite::Full(path)) if path == "/new"));

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`client`] | connections of HTTP/1.1, HTTP/2 and HTTP/3 clients |
 //! | [`service`] | one request: admission, access, route, action |
+//! | [`explanation`] | the route that a request takes, and why not the others |
 //! | [`forward`] | the exchange with an upstream: attempts, retries, mirrors |
 //! | [`response`] | local responses, response bodies, compression, tunnels |
 //! | [`exchange`], [`settings`] | accounting of one request; the settings of a filter chain |
@@ -20,6 +21,7 @@ mod body;
 mod client;
 mod error;
 mod exchange;
+mod explanation;
 mod filter;
 mod forward;
 mod rate_limit;
@@ -32,6 +34,7 @@ mod settings;
 mod trace;
 
 pub(crate) use error::error_pages::ErrorPages;
+pub use explanation::{ExplainedRequest, ExplainedStep, RouteExplanation, explain_route};
 pub(crate) use filter::{
     basic_auth::{Authenticator, Authenticators},
     jwt::KeyFetchers,

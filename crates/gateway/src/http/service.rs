@@ -6,7 +6,8 @@ use super::{
     error::refusal::Refusal,
     exchange::Exchange,
     filter::{
-        call::Call, cors::CrossOrigin, fault_injection, memory_pressure, rate_limits, request_size, step,
+        call::Call, cors::CrossOrigin, fault_injection, memory_pressure, rate_limits, request_size, rules,
+        step,
     },
     forward,
     request::{
@@ -67,7 +68,7 @@ pub(super) fn serve<'a>(
             }
         }
         if let Err(refusal) = check_route(matched, settings, http, &request, &mut body) {
-            return Answer { request: &request, route: Some(matched), exchange }.refuse(refusal).into();
+            return deny(http, refusal, Answer { request: &request, route: Some(matched), exchange });
         }
         if let Some(fault) = &route.fault
             && let Some(status) = Box::pin(fault_injection::inject(fault)).await
@@ -218,7 +219,7 @@ fn name_validation(settings: &HttpSettings, path: &str) -> Option<String> {
     answers.http(path.strip_prefix("/.well-known/acme-challenge/")?)
 }
 
-/// Responds to a request that an access step rejected.
+/// Responds to a request that an access step or its route rejected.
 fn deny(http: &HttpConnection, refusal: Refusal, answer: Answer<'_>) -> Outcome {
     tracing::debug!(client = %http.connection.client, reason = &*refusal.reason, "request denied");
     if let Some(label) = refusal.counted_as {
@@ -245,7 +246,7 @@ fn enter(matched: &MatchedRoute, settings: &HttpSettings, request: &mut Request,
     }
 }
 
-/// Checks the limits of the route.
+/// Checks the access rules and limits of the route.
 fn check_route(
     matched: &MatchedRoute,
     settings: &HttpSettings,
@@ -254,6 +255,9 @@ fn check_route(
     body: &mut ClientBody,
 ) -> Result<(), Refusal> {
     let route: &Route = matched.route();
+    if !route.access.is_empty() {
+        rules::check_route(&route.access, request, &http.connection)?;
+    }
     let limit = settings.limits.body_of(route.body_limit).filter(|_| !request.body_is_tunnel());
     if let Some(Err(TooLarge)) = limit.map(|limit| body.limit(limit)) {
         return Err(request_size::too_large(request));

@@ -1,5 +1,6 @@
 //! Changes to the headers of requests and responses.
 
+use super::placeholders::{self, Piece};
 use crate::{
     Field, Problem,
     enums::switch,
@@ -7,7 +8,7 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::list,
     },
-    model::{HeaderChange, HeaderPart, HeaderText},
+    model::{Expression, HeaderChange, HeaderPart, HeaderText},
     quote,
     values::{duration, header_name},
 };
@@ -68,12 +69,13 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             Preset::Means("required except for `remove`"),
             "The value, with variables in braces: `{client}` (address and port), `{client_ip}`, `{local}`, \
                     `{local_ip}`, `{protocol}` (`HTTP/2`), `{scheme}`, `{server_name}` (the SNI), `{tls_version}`, \
-                    `{upstream}`, `{request:NAME}` (a header of the request), and in responses `{response:NAME}`; of \
+                    `{upstream}`, `{host}`, `{path}` and `{query}` of the request, `{1}` or `{name}` (a group of \
+                    `path_regex`), `{request:NAME}` (a header of the request), and in responses `{response:NAME}`; of \
                     the client's certificate `{client_certificate_subject}` (as RFC 2253 writes it), \
                     `{client_certificate_uri}` and `{client_certificate_dns}` (the first of each) and \
                     `{client_certificate_sha256}`. `{{` is a literal brace. If the result is empty, the header is \
                     not added, and `set` removes the one that the client has sent.",
-            |field, draft| draft.value = field.parse(header_text),
+            |field, draft| draft.value = field.parse(|text| header_text(text, draft.path.as_ref())),
             show_value,
         ),
     ],
@@ -86,6 +88,8 @@ type Make = fn(HeaderName, HeaderText) -> HeaderChange;
 pub(super) struct ChangeDraft {
     change: Option<(HeaderName, Make)>,
     value: Option<HeaderText>,
+    /// The expression whose groups values may refer to.
+    path: Option<Expression>,
 }
 
 impl ChangeDraft {
@@ -99,12 +103,17 @@ impl ChangeDraft {
 
 /// Reads a list of changes, in order.
 pub(super) fn header_changes(field: &Field<'_>) -> Vec<HeaderChange> {
-    field.items().iter().filter_map(change).collect()
+    header_changes_of(field, None)
 }
 
-fn change(field: &Field<'_>) -> Option<HeaderChange> {
+/// Reads the changes of a route, whose values may contain groups of its `path_regex`.
+pub(super) fn header_changes_of(field: &Field<'_>, path: Option<&Expression>) -> Vec<HeaderChange> {
+    field.items().iter().filter_map(|field| change(field, path)).collect()
+}
+
+fn change(field: &Field<'_>, path: Option<&Expression>) -> Option<HeaderChange> {
     const CHANGES: [&str; 5] = ["set", "append", "add_if_absent", "replace", "remove"];
-    let mut draft = ChangeDraft::default();
+    let mut draft = ChangeDraft { path: path.cloned(), ..ChangeDraft::default() };
     HEADER_CHANGE.read(field, &mut draft)?;
     if CHANGES.iter().all(|key| field.entry(key).is_none()) {
         field.error(Problem::new(
@@ -164,52 +173,31 @@ const VARIABLES: [(&str, HeaderPart); 13] = [
 ];
 
 /// Reads a value with variables in braces.
-fn header_text(text: &str) -> Result<HeaderText, Problem> {
-    let (mut parts, mut literal, mut rest) = (Vec::new(), String::new(), text);
-    while let Some((before, after)) = rest.split_once('{') {
-        literal.push_str(before);
-        if let Some(after) = after.strip_prefix('{') {
-            literal.push('{');
-            rest = after;
-            continue;
-        }
-        let Some((name, after)) = after.split_once('}') else {
-            return Err(Problem::new(
-                format!("unclosed brace in {}", quote(text)),
-                "write `{{` for a literal brace",
-            ));
-        };
-        push_literal(&mut parts, &mut literal)?;
-        parts.push(variable(name)?);
-        rest = after;
-    }
-    literal.push_str(rest);
-    push_literal(&mut parts, &mut literal)?;
-    Ok(HeaderText(parts))
+fn header_text(text: &str, path: Option<&Expression>) -> Result<HeaderText, Problem> {
+    let part = |piece| match piece {
+        Piece::Literal(text) => literal(&text),
+        Piece::Name(name) => variable(name, path),
+    };
+    placeholders::pieces(text)?.into_iter().map(part).collect::<Result<_, _>>().map(HeaderText)
 }
 
-fn push_literal(parts: &mut Vec<HeaderPart>, literal: &mut String) -> Result<(), Problem> {
-    if literal.is_empty() {
-        return Ok(());
-    }
-    let text = std::mem::take(literal);
-    let value = HeaderValue::try_from(&text);
-    parts.push(HeaderPart::Literal(
-        value.map_err(|_| format!("{} cannot be sent in a header", quote(&text)))?,
-    ));
-    Ok(())
+fn literal(text: &str) -> Result<HeaderPart, Problem> {
+    let value = HeaderValue::try_from(text);
+    value.map(HeaderPart::Literal).map_err(|_| format!("{} cannot be sent in a header", quote(text)).into())
 }
 
-fn variable(name: &str) -> Result<HeaderPart, Problem> {
+fn variable(name: &str, path: Option<&Expression>) -> Result<HeaderPart, Problem> {
     match name.split_once(':') {
         Some(("request", name)) => return header_name(name).map(HeaderPart::RequestHeader),
         Some(("response", name)) => return header_name(name).map(HeaderPart::ResponseHeader),
         _ => {}
     }
-    let known = VARIABLES.iter().find(|(known, _)| *known == name);
-    known.map(|(_, part)| part.clone()).ok_or_else(|| {
+    if let Some((_, part)) = VARIABLES.iter().find(|(known, _)| *known == name) {
+        return Ok(part.clone());
+    }
+    placeholders::request_part(name, path)?.map(HeaderPart::Request).ok_or_else(|| {
         let known: Vec<_> = VARIABLES.iter().map(|(known, _)| format!("{{{known}}}")).collect();
-        let known = known.join(", ");
+        let known = format!("{}, {{host}}, {{path}}, {{query}}", known.join(", "));
         Problem::new(
             format!("unknown variable `{{{name}}}`"),
             format!("known are {known}, {{request:NAME}} and {{response:NAME}}; write `{{{{` for a brace"),
@@ -256,6 +244,7 @@ fn show_value(change: &HeaderChange) -> Value {
 fn show_text(text: &HeaderText) -> String {
     let part = |part: &HeaderPart| match part {
         HeaderPart::Literal(value) => String::from_utf8_lossy(value.as_bytes()).replace('{', "{{"),
+        HeaderPart::Request(part) => placeholders::show_part(part),
         HeaderPart::RequestHeader(name) => format!("{{request:{name}}}"),
         HeaderPart::ResponseHeader(name) => format!("{{response:{name}}}"),
         other => {

@@ -9,7 +9,7 @@ use super::{
     listener_limits::{LIMITS, TIMEOUTS},
     listener_rules,
     listener_shown::{self, ListenerWithChain},
-    route_respond, tls,
+    route_client_auth, route_respond, tls,
 };
 use crate::{
     Field, Problem,
@@ -201,8 +201,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             "rules",
             "list of rules",
             Preset::Means("none"),
-            "Rules that hold for the requests of all routes: the longest path that matches selects a route, so a \
-                    route cannot deny for others. Not in `tcp` mode.",
+            "Rules for the requests of all routes: the longest path that matches selects a route, so a route cannot \
+                    deny for others. Not in `tcp` mode.",
             |field, draft| draft.read_rules(field),
             |shown| listener_rules::show(&shown.chain.serve),
         ),
@@ -222,6 +222,22 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
                     `rate_limits` are refused first. Not in `tcp` mode.",
             |field, draft| draft.read_basic_auth(field),
             |shown| listener_shown::basic_auth(&shown.chain.serve),
+        ),
+        Key::new(
+            "jwt",
+            "mapping, or `off`",
+            Preset::Is("off"),
+            "The JSON Web Token that requests need, on every route that does not set it. Not in `tcp` mode.",
+            |field, draft| draft.read_jwt(field),
+            |shown| listener_shown::jwt(&shown.chain.serve),
+        ),
+        Key::new(
+            "authorization",
+            "mapping, or `off`",
+            Preset::Is("off"),
+            "An external authorization server, on every route that does not set it: after `basic_auth` and `jwt`. Not in `tcp` mode.",
+            |field, draft| draft.read_authorization(field),
+            |shown| listener_shown::authorization(&shown.chain.serve),
         ),
         Key::new(
             "upgrades",
@@ -281,6 +297,8 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     }
     let place = field.at("address").place();
     let tls = draft.take_tls(field);
+    let routes = draft.routes.iter().map(|written| &written.route);
+    route_client_auth::refuse_unrequested(field, routes, tls.as_ref());
     let serve = draft.take_serve(field);
     let http3 = draft.http3.take(field);
     let access = draft.take_access(field);

@@ -62,6 +62,11 @@ impl Clients {
             .collect()
     }
 
+    /// Returns whether no network is listed.
+    fn is_empty(&self) -> bool {
+        self.allow.is_empty() && self.deny.is_empty()
+    }
+
     /// Restores the networks from rules made by [`into_rules`](Self::into_rules); other rules are ignored.
     fn of(rules: &[&AccessRules]) -> Self {
         let mut clients = Self::default();
@@ -83,8 +88,14 @@ impl Clients {
 
 pub(super) fn show(rules: &[&AccessRules]) -> Value {
     let clients = Clients::of(rules);
-    let all = clients.allow.is_empty() && clients.deny.is_empty();
-    if all { Value::Null } else { CLIENTS.show(&clients) }
+    if clients.is_empty() { Value::Null } else { CLIENTS.show(&clients) }
+}
+
+/// Reads the clients of a route.
+pub(super) fn clients(field: &Field<'_>) -> Vec<AccessRules> {
+    let mut clients = Clients::default();
+    CLIENTS.read(field, &mut clients);
+    clients.into_rules(&field.place())
 }
 
 fn networks(field: &Field<'_>) -> Vec<Network> {

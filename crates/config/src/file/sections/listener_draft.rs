@@ -1,9 +1,10 @@
 //! Values read for a listener, until the listener is complete.
 
 use super::{
-    basic_auth, certificate, compression, error_pages, header_changes, listener_clients::Clients,
-    listener_http3::Http3Draft, listener_limits::ListenerLimits, listener_paths::PATHS, listener_rules,
-    own_headers, rate_limits, route, route_refused, tls, upgrades, written_route::WrittenRoute,
+    authorization, basic_auth, certificate, compression, error_pages, header_changes, jwt,
+    listener_clients::Clients, listener_http3::Http3Draft, listener_limits::ListenerLimits,
+    listener_paths::PATHS, listener_rules, own_headers, rate_limits, route, route_draft, route_refused, tls,
+    upgrades, written_route::WrittenRoute,
 };
 use crate::{
     Field, Problem,
@@ -11,7 +12,8 @@ use crate::{
     model::{
         AccessRules, AccessStep, Action, CertificateSource, ChainMatch, Compression, ErrorPage, HeaderChange,
         Http, Mode, Network, OwnHeaders, Paths, ProxyProtocolIn, RateLimit, RequestRule, Respond,
-        RouteBasicAuth, RouteTable, Serve, Timeouts, Tls, TlsPolicy, Upgrades,
+        RouteAuthorization, RouteBasicAuth, RouteJwt, RouteTable, RuleAction, Serve, Timeouts, Tls,
+        TlsPolicy, Upgrades,
     },
 };
 use std::{net::SocketAddr, sync::Arc};
@@ -39,6 +41,8 @@ pub(super) struct ListenerDraft {
     pub(super) rules: Vec<RequestRule>,
     pub(super) rate_limits: Vec<RateLimit>,
     pub(super) basic_auth: RouteBasicAuth,
+    pub(super) jwt: RouteJwt,
+    pub(super) authorization: RouteAuthorization,
     pub(super) compression: Option<Arc<Compression>>,
     pub(super) error_pages: Vec<ErrorPage>,
     pub(super) upgrades: Upgrades,
@@ -111,6 +115,20 @@ impl ListenerDraft {
         }
     }
 
+    pub(super) fn read_jwt(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
+        }
+        self.jwt = jwt::jwt(field);
+    }
+
+    pub(super) fn read_authorization(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
+        }
+        self.authorization = authorization::authorization(field);
+    }
+
     pub(super) fn read_upgrades(&mut self, field: &Field<'_>) {
         if self.mode == Mode::Tcp {
             field.error(Problem::new("`mode: tcp` has no requests", "remove this, or use `mode: http`"));
@@ -171,7 +189,7 @@ impl ListenerDraft {
                 let routes =
                     routes.into_iter().map(|route| route.with_headers(&self.request_headers, &response));
                 let (name, scope) = self.names();
-                let routes = routes.map(|route| {
+                let routes = routes.flat_map(|route| {
                     route
                         .with_limits_of(&name, &scope)
                         .with_compression(self.compression.as_ref())
@@ -216,10 +234,15 @@ impl ListenerDraft {
 
     fn take_http_access(&mut self, field: &Field<'_>) -> Vec<AccessStep> {
         let mut access: Vec<_> = self.take_rules(field).into_iter().map(AccessStep::Rules).collect();
+        let (name, scope) = self.names();
+        for RequestRule { when, action, place: _ } in &mut self.rules {
+            if let RuleAction::Limit(limits) = action {
+                rate_limits::name(limits, &format!("{name} rules"), &format!("{scope} {when:?}"));
+            }
+        }
         if !self.rules.is_empty() {
             access.push(AccessStep::RequestRules(std::mem::take(&mut self.rules)));
         }
-        let (name, scope) = self.names();
         rate_limits::name(&mut self.rate_limits, &name, &scope);
         if !self.rate_limits.is_empty() {
             access.push(AccessStep::RateLimits(std::mem::take(&mut self.rate_limits)));
@@ -233,7 +256,33 @@ impl ListenerDraft {
         if own.is_some() || of_routes {
             access.push(AccessStep::BasicAuth(own));
         }
+        access.extend(self.take_jwt());
+        access.extend(self.take_authorization());
         access
+    }
+
+    fn take_jwt(&mut self) -> Option<AccessStep> {
+        let in_place = |jwt: &RouteJwt| match jwt {
+            RouteJwt::InPlace(tokens) => Some(Arc::clone(tokens)),
+            RouteJwt::OfChain | RouteJwt::Off => None,
+        };
+        let own = in_place(&self.jwt);
+        let of_routes: Vec<_> =
+            self.routes.iter().filter_map(|written| in_place(&written.route.jwt)).collect();
+        let is_used = own.is_some() || !of_routes.is_empty();
+        is_used.then_some(AccessStep::RouteJwt { own, of_routes })
+    }
+
+    fn take_authorization(&mut self) -> Option<AccessStep> {
+        let in_place = |authorization: &RouteAuthorization| match authorization {
+            RouteAuthorization::InPlace(server) => Some(Arc::clone(server)),
+            RouteAuthorization::OfChain | RouteAuthorization::Off => None,
+        };
+        let own = in_place(&self.authorization);
+        let of_routes: Vec<_> =
+            self.routes.iter().filter_map(|written| in_place(&written.route.authorization)).collect();
+        let is_used = own.is_some() || !of_routes.is_empty();
+        is_used.then_some(AccessStep::RouteAuthorization { own, of_routes })
     }
 
     fn take_rules(&mut self, field: &Field<'_>) -> Vec<AccessRules> {
@@ -266,7 +315,7 @@ pub(super) fn networks(field: &Field<'_>) -> Vec<Network> {
 
 pub(super) fn routes(field: &Field<'_>, mode: Mode) -> Vec<WrittenRoute> {
     let route = |field: &Field<'_>| {
-        let route = route::route(field)?;
+        let route = route_draft::route(field)?;
         if mode == Mode::Tcp {
             route_refused::refuse_http(field, &route, route::ROUTE.keys.iter().map(|key| key.name));
         }

@@ -1,12 +1,15 @@
 //! Listeners as the page `/config` shows them.
 
 use super::{
-    basic_auth, connection_match::MATCH, error_pages, listener_limits::ListenerLimits, listener_paths::PATHS,
-    rate_limits, route, upgrades,
+    authorization, basic_auth, connection_match::MATCH, error_pages, jwt, listener_limits::ListenerLimits,
+    listener_paths::PATHS, rate_limits, route, upgrades,
 };
 use crate::{
     file::shown::{if_true, list},
-    model::{AccessRules, AccessStep, Chain, ChainMatch, Listener, RouteBasicAuth, Serve, TrustedProxies},
+    model::{
+        AccessRules, AccessStep, Chain, ChainMatch, Listener, RouteAuthorization, RouteBasicAuth, RouteJwt,
+        Serve, TrustedProxies,
+    },
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -79,6 +82,32 @@ pub(super) fn basic_auth(serve: &Serve) -> Value {
         Serve::Http(http) => {
             let own = http.access.iter().find_map(AccessStep::basic_auth);
             own.map(|own| basic_auth::show(&RouteBasicAuth::InPlace(Arc::clone(own)))).into()
+        }
+        Serve::Tcp(_) => Value::Null,
+    }
+}
+
+pub(super) fn jwt(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => {
+            let own = http.access.iter().find_map(|step| match step {
+                AccessStep::RouteJwt { own, .. } => own.clone(),
+                _ => None,
+            });
+            own.map(|own| jwt::show(&RouteJwt::InPlace(own))).into()
+        }
+        Serve::Tcp(_) => Value::Null,
+    }
+}
+
+pub(super) fn authorization(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => {
+            let own = http.access.iter().find_map(|step| match step {
+                AccessStep::RouteAuthorization { own, .. } => own.clone(),
+                _ => None,
+            });
+            own.map(|own| authorization::show(&RouteAuthorization::InPlace(own))).into()
         }
         Serve::Tcp(_) => Value::Null,
     }

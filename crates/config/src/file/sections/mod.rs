@@ -7,16 +7,20 @@
 mod acme;
 mod acme_order;
 mod admin;
+mod authorization;
 mod basic_auth;
 mod certificate;
 mod client_auth;
 mod compression;
 mod connection_match;
+mod cors;
 mod engine;
 mod error_pages;
+mod fault;
 mod gateway;
 mod header_changes;
 mod health;
+mod jwt;
 mod key_policy;
 mod keyless;
 mod listener;
@@ -29,13 +33,16 @@ mod listener_rules;
 mod listener_shown;
 mod outlier_detection;
 mod own_headers;
+mod placeholders;
 mod process_limits;
 mod rate_limits;
 mod resolver;
 mod resumption;
 mod route;
 mod route_actions;
+mod route_client_auth;
 mod route_conditions;
+mod route_draft;
 mod route_limits;
 mod route_mirror;
 mod route_refused;
@@ -52,6 +59,7 @@ mod upgrades;
 mod upstream;
 mod upstream_limits;
 mod upstream_tls;
+mod value_conditions;
 mod written_route;
 
 pub(super) use gateway::{EMPTY, GATEWAY, gateway};
@@ -72,11 +80,16 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &connection_match::MATCH,
     &route::ROUTE,
     &route_conditions::HEADER,
+    &value_conditions::QUERY,
+    &value_conditions::COOKIE,
     &route_actions::SPLIT,
     &route_actions::REDIRECT,
     &route_retry::RETRY,
     &route_sticky::STICKY,
     &route_mirror::MIRROR,
+    &route_client_auth::ROUTE_CLIENT_AUTH,
+    &cors::CORS,
+    &fault::FAULT,
     &route_limits::ROUTE_LIMITS,
     &compression::COMPRESSION,
     &route_respond::RESPOND,
@@ -88,6 +101,8 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &listener_rules::WHEN,
     &rate_limits::RATE_LIMIT,
     &basic_auth::BASIC_AUTH,
+    &jwt::JWT,
+    &authorization::AUTHORIZATION,
     &error_pages::ERROR_PAGE,
     &listener_paths::PATHS,
     &upstream::UPSTREAM,

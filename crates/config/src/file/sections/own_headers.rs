@@ -3,6 +3,7 @@
 use super::written_route::WrittenRoute;
 use crate::model::{
     Action, HashOn, HeaderChange, HeaderMatch, HeaderPart, HeaderText, RateLimit, RateLimitBy, RequestRule,
+    RuleAction,
 };
 use http::HeaderName;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +18,15 @@ pub(super) fn read_by(
     let of_routes = routes().flat_map(|route| &route.headers);
     let matches = rules.iter().flat_map(|rule| &rule.when.headers).chain(of_routes);
     let mut names: BTreeSet<&str> = matches.map(|HeaderMatch { name, .. }| name.as_str()).collect();
-    let limits = limits.iter().chain(routes().flat_map(|route| route.rate_limits.limits()));
+    let cookies = routes().any(|route| !route.cookies.is_empty());
+    if cookies || rules.iter().any(|rule| !rule.when.cookies.is_empty()) {
+        names.insert("cookie");
+    }
+    let of_rules = rules.iter().flat_map(|rule| match &rule.action {
+        RuleAction::Limit(limits) => &limits[..],
+        _ => &[],
+    });
+    let limits = limits.iter().chain(of_rules).chain(routes().flat_map(|route| route.rate_limits.limits()));
     names.extend(limits.filter_map(|limit| match &limit.by {
         RateLimitBy::Header(name) => Some(name.as_str()),
         RateLimitBy::All | RateLimitBy::Values | RateLimitBy::Client(..) => None,
@@ -61,12 +70,15 @@ fn set(change: &HeaderChange) -> Option<(&HeaderName, &HeaderText)> {
     }
 }
 
-/// Returns whether a value contains something that the client has sent in a header.
+/// Returns whether a value contains something that the client has sent, in a header or in the URL.
 fn is_derived(text: &HeaderText) -> bool {
-    text.0.iter().any(|part| matches!(part, HeaderPart::RequestHeader(_)))
+    text.0.iter().any(|part| matches!(part, HeaderPart::RequestHeader(_) | HeaderPart::Request(_)))
 }
 
 /// Returns whether a value contains a property of the connection.
 fn is_fact(text: &HeaderText) -> bool {
-    text.0.iter().any(|part| !matches!(part, HeaderPart::Literal(_) | HeaderPart::RequestHeader(_)))
+    let is_other = |part: &HeaderPart| {
+        matches!(part, HeaderPart::Literal(_) | HeaderPart::RequestHeader(_) | HeaderPart::Request(_))
+    };
+    text.0.iter().any(|part| !is_other(part))
 }

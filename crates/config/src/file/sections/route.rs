@@ -1,33 +1,30 @@
-//! Routes.
+//! Routes: the table of their keys, and how `/config` shows them.
 
 use super::{
-    basic_auth, compression, error_pages, header_changes, rate_limits,
+    authorization, basic_auth, compression, cors, error_pages,
+    fault::{self, FAULT},
+    header_changes, jwt, listener_clients, rate_limits,
     route_actions::{only_upstream, redirect, show_redirect, show_split, split},
-    route_conditions, route_limits, route_mirror, route_refused,
+    route_client_auth, route_conditions,
+    route_draft::{RouteDraft, exactly, matching, segments},
+    route_limits, route_mirror,
     route_respond::{self, RESPOND},
     route_retry::{RETRY, retry},
     route_shown::{
-        cors, exact_path, fault, host_rewrite, path_regex, path_rewrite, query_match, segments_of,
+        exact_path, path_regex, path_rewrite, segments_of, show_cors, show_upstream_host, upstream_host,
     },
-    route_sticky, upgrades,
-    written_route::WrittenRoute,
+    route_sticky, upgrades, value_conditions,
 };
 use crate::{
-    Field, Problem,
     enums::switch,
     file::{
         schema::{Key, Preset, Section},
         shown::{if_true, list, put, text, time},
     },
-    model::{
-        Action, Compression, ErrorPage, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror,
-        PathMatch, PathRewrite, PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route,
-        RouteBasicAuth, RouteBodyLimit, RouteRateLimits, RouteTable, Upgrades, Weighted,
-    },
+    model::{Action, Forward, PathRule, Place, Route, RouteTable, Weighted},
     values,
 };
 use serde_json::{Value, json};
-use std::{sync::Arc, time::Duration};
 
 pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
     path: "listeners[].routes[]",
@@ -35,10 +32,10 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
     keys: &[
         Key::new(
             "host",
-            "host, `*.domain` or `*`",
+            "host, `*.domain`, `*`, or a list of them",
             Preset::Is("\"*\""),
             "`example.com` matches that host, `*.example.com` every host with one label before it.",
-            |field, draft| draft.host = field.parse(values::route_host),
+            |field, draft| draft.hosts = value_conditions::hosts(field),
             shown_with_the_table,
         ),
         Key::new(
@@ -62,10 +59,27 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             "regular expression",
             Preset::Means("none"),
             "An expression that matches the whole path, in place of `path`, in the syntax of RE2 (without \
-                    look-around). Precedes prefixes; among several, the one with the most conditions on headers, then \
-                    the first in the file.",
+                    look-around). Precedes prefixes; among several, the one with the most conditions, then the first in \
+                    the file. `rewrite`, `redirect` and headers may refer to its groups: `{1}` or `{name}`.",
             |field, draft| draft.path = field.parse(values::whole_regex).map(matching),
             |route| path_regex(&route.path),
+        ),
+        Key::new(
+            "before_regex",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Whether `path` precedes every `path_regex` (`location ^~` of nginx).",
+            |field, draft| field.set(&mut draft.before_regex, switch),
+            |route| if_true(route.before_regex),
+        ),
+        Key::new(
+            "methods",
+            "list of methods",
+            Preset::Means("any"),
+            "The methods, such as `POST`; upper and lower case differ. Requests with another method go to the next \
+                    route.",
+            |field, draft| draft.methods = value_conditions::methods(field),
+            |route| value_conditions::show_methods(&route.methods),
         ),
         Key::new(
             "headers",
@@ -75,6 +89,22 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
                     conditions comes first.",
             |field, draft| draft.headers = route_conditions::headers(field),
             |route| list(route.headers.iter().map(route_conditions::show)),
+        ),
+        Key::new(
+            "queries",
+            "list of conditions",
+            Preset::Means("none"),
+            "Conditions on parameters of the query.",
+            |field, draft| draft.queries = value_conditions::queries(field),
+            |route| value_conditions::show_queries(&route.query),
+        ),
+        Key::new(
+            "cookies",
+            "list of conditions",
+            Preset::Means("none"),
+            "Conditions on cookies.",
+            |field, draft| draft.cookies = value_conditions::cookies(field),
+            |route| value_conditions::show_cookies(&route.cookies),
         ),
         Key::new(
             "upstream",
@@ -97,7 +127,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             "`https`, or mapping",
             Preset::Means("none"),
             "Redirects the client to another URL.",
-            |field, draft| draft.redirect = redirect(field),
+            |field, draft| draft.redirect = redirect(field, draft.path_regex()),
             |route| show_action_redirect(&route.action),
         ),
         Key::new(
@@ -113,9 +143,24 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             "path",
             Preset::Means("none"),
             "The path that replaces `path` for the upstream: `path: /old` with `rewrite: /new` makes \
-                    `/new/x` of `/old/x`.",
-            |field, draft| draft.rewrite = field.parse(values::path).map(PathRewrite::Prefix),
-            |route| forward(route).and_then(|to| to.rewrite.as_ref()).map(path_rewrite).into(),
+                    `/new/x` of `/old/x`. With `path_regex` and `path_exact` it replaces the whole path, and may contain \
+                    `{1}` or `{name}` (a group of `path_regex`), `{path}`, `{host}` and `{query}`.",
+            |field, draft| draft.rewrite = draft.read_rewrite(field),
+            |route| {
+                forward(route)
+                    .and_then(|to| to.rewrite.as_ref())
+                    .map(|to| path_rewrite(to, &route.path))
+                    .into()
+            },
+        ),
+        Key::new(
+            "upstream_host",
+            "`received`, `server`, or a host",
+            Preset::Is("received"),
+            "The `Host` that servers receive: that of the request, that of the server's address (`server`), or this \
+                    one, such as `app.internal` or `app.internal:8080`. `X-Forwarded-Host` has that of the request.",
+            |field, draft| draft.upstream_host = field.parse(upstream_host).flatten(),
+            |route| forward(route).and_then(|to| to.host.as_ref()).map(show_upstream_host).into(),
         ),
         Key::new(
             "timeout",
@@ -150,7 +195,9 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             Preset::Means("none"),
             "Changes to the headers of requests that are forwarded, made in this order, in the format of \
                     `response_headers`.",
-            |field, draft| draft.request_headers = header_changes::header_changes(field),
+            |field, draft| {
+                draft.request_headers = header_changes::header_changes_of(field, draft.path_regex());
+            },
             |route| header_changes::show(&route.request_headers),
         ),
         Key::new(
@@ -170,8 +217,43 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             Preset::Means("none"),
             "Changes to the headers of responses, made in this order. They apply to responses of servers, of \
                     `respond` and of `redirect`, and to the gateway's own errors for requests that match the route.",
-            |field, draft| draft.response_headers = header_changes::header_changes(field),
+            |field, draft| {
+                draft.response_headers = header_changes::header_changes_of(field, draft.path_regex());
+            },
             |route| header_changes::show(&route.response_headers),
+        ),
+        Key::new(
+            "clients",
+            "mapping",
+            Preset::Means("all that the listener allows"),
+            "Access control by client address, as `clients` of a listener, and in addition to it: others receive 403.",
+            |field, draft| draft.clients = listener_clients::clients(field),
+            |route| listener_clients::show(&route.access.iter().collect::<Vec<_>>()),
+        ),
+        Key::new(
+            "client_auth",
+            "`required`, or mapping",
+            Preset::Means("that of the listener"),
+            "Requires a client certificate that the listener has verified: requests on other connections receive 403, \
+                    with a text that says whether the certificate is missing or not accepted.",
+            |field, draft| draft.client_auth = route_client_auth::client_auth(field),
+            |route| route_client_auth::show(&route.access),
+        ),
+        Key::new(
+            "cors",
+            "mapping",
+            Preset::Means("none"),
+            "Access for pages of other origins.",
+            |field, draft| draft.cors = cors::cors(field),
+            |route| route.cors.as_ref().map(show_cors).into(),
+        ),
+        Key::new(
+            "fault",
+            "mapping",
+            Preset::Means("none"),
+            "Fault injection, to test clients.",
+            |field, draft| draft.fault = fault::fault(field),
+            |route| route.fault.as_ref().map(|fault| FAULT.show(fault)).into(),
         ),
         Key::new(
             "rate_limits",
@@ -196,6 +278,22 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             "HTTP Basic authentication, in place of the listener's.",
             |field, draft| draft.basic_auth = basic_auth::basic_auth(field),
             |route| basic_auth::show(&route.basic_auth),
+        ),
+        Key::new(
+            "jwt",
+            "mapping, or `off`",
+            Preset::Means("the listener's `jwt`"),
+            "The JSON Web Token that requests need, in place of the listener's.",
+            |field, draft| draft.jwt = jwt::jwt(field),
+            |route| jwt::show(&route.jwt),
+        ),
+        Key::new(
+            "authorization",
+            "mapping, or `off`",
+            Preset::Means("the listener's `authorization`"),
+            "An external authorization server, in place of the listener's.",
+            |field, draft| draft.authorization = authorization::authorization(field),
+            |route| authorization::show(&route.authorization),
         ),
         Key::new(
             "compression",
@@ -231,139 +329,6 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
         ),
     ],
 };
-
-/// Values read for a route; `None` for an invalid host or path.
-pub(super) struct RouteDraft {
-    host: Option<Option<String>>,
-    path: Option<PathMatch>,
-    headers: Vec<HeaderMatch>,
-    upstream: Option<String>,
-    split: Option<Vec<Weighted>>,
-    redirect: Option<Redirect>,
-    respond: Option<Respond>,
-    rewrite: Option<PathRewrite>,
-    timeout: Option<Duration>,
-    request_headers: Vec<HeaderChange>,
-    response_headers: Vec<HeaderChange>,
-    retry: Option<RetryPolicy>,
-    sticky: Vec<HashPolicy>,
-    rate_limits: Vec<RateLimit>,
-    body_limit: RouteBodyLimit,
-    basic_auth: RouteBasicAuth,
-    compression: Option<Option<Arc<Compression>>>,
-    error_pages: Vec<ErrorPage>,
-    mirrors: Vec<Mirror>,
-    request_trailers: bool,
-    upgrades: Upgrades,
-}
-
-/// Reads a route, which forwards, responds or redirects.
-pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
-    let mut draft = RouteDraft::every_request();
-    ROUTE.read(field, &mut draft)?;
-    route_refused::refuse_contradictions(field);
-    let (host, path, headers) = (draft.host.take(), draft.path.take(), std::mem::take(&mut draft.headers));
-    let request_headers = std::mem::take(&mut draft.request_headers);
-    let response_headers = std::mem::take(&mut draft.response_headers);
-    let rate_limits = RouteRateLimits::Besides(std::mem::take(&mut draft.rate_limits));
-    let (basic_auth, body_limit) = (std::mem::take(&mut draft.basic_auth), draft.body_limit);
-    let error_pages = std::mem::take(&mut draft.error_pages);
-    let compression = draft.compression.take();
-    let uncompressed = matches!(compression, Some(None));
-    let compression = compression.flatten();
-    let action = draft.into_action()?;
-    if !matches!(action, Action::Forward(_)) {
-        for field in [
-            "rewrite",
-            "timeout",
-            "retry",
-            "sticky",
-            "mirror",
-            "request_headers",
-            "request_trailers",
-            "compression",
-            "upgrades",
-        ]
-        .iter()
-        .filter_map(|key| field.entry(key))
-        {
-            field.error(Problem::new("this route does not forward to an upstream", "remove this"));
-        }
-    }
-    let route = Route::new(path?, action, field.place());
-    let route = Route {
-        headers,
-        request_headers,
-        response_headers,
-        rate_limits,
-        body_limit,
-        basic_auth,
-        compression,
-        error_pages,
-        ..route
-    };
-    Some(WrittenRoute { host: host?, route, uncompressed })
-}
-
-impl RouteDraft {
-    fn every_request() -> Self {
-        Self {
-            host: Some(None),
-            path: Some(segments(None)),
-            headers: Vec::new(),
-            upstream: None,
-            split: None,
-            redirect: None,
-            respond: None,
-            rewrite: None,
-            timeout: None,
-            request_headers: Vec::new(),
-            response_headers: Vec::new(),
-            retry: None,
-            sticky: Vec::new(),
-            rate_limits: Vec::new(),
-            body_limit: RouteBodyLimit::default(),
-            basic_auth: RouteBasicAuth::default(),
-            compression: None,
-            error_pages: Vec::new(),
-            mirrors: Vec::new(),
-            request_trailers: false,
-            upgrades: Upgrades::default(),
-        }
-    }
-
-    fn into_action(self) -> Option<Action> {
-        let Self { rewrite, timeout, retry, sticky: hash, mirrors, request_trailers, upgrades, .. } = self;
-        if let Some(redirect) = self.redirect {
-            return Some(Action::Redirect(Box::new(redirect)));
-        }
-        let to = self.split.or_else(|| Some(vec![Weighted::all(self.upstream?)]));
-        let forward = |to| Forward {
-            to,
-            rewrite,
-            timeout,
-            retry,
-            hash,
-            mirrors,
-            request_trailers,
-            upgrades,
-            ..Forward::to("")
-        };
-        to.map(|to| Action::Forward(Box::new(forward(to)))).or(self.respond.map(Action::Respond))
-    }
-}
-
-fn segments(path: Option<String>) -> PathMatch {
-    PathMatch::segments(path.as_deref().unwrap_or_default())
-}
-
-fn exactly(path: String) -> PathMatch {
-    PathMatch { rule: PathRule::Exact(path), ignore_case: false }
-}
-
-fn matching(expression: Expression) -> PathMatch {
-    PathMatch { rule: PathRule::Regex(expression), ignore_case: false }
-}
 
 pub(super) fn to_upstream(name: String) -> Action {
     Action::Forward(Box::new(Forward::to(name)))
@@ -404,10 +369,6 @@ fn show(route: &Route, domains: &Value) -> Value {
             ("name", text(&route.name)),
             ("path_prefix", prefix.into()),
             ("ignore_case", if_true(route.path.ignore_case)),
-            ("query", list(route.query.iter().map(query_match))),
-            ("rewrite_host", forward.and_then(|to| to.host.as_ref()).map(host_rewrite).into()),
-            ("cors", route.cors.as_ref().map(cors).into()),
-            ("fault", route.fault.as_ref().map(fault).into()),
             ("idle", forward.and_then(|to| to.idle).map(time).into()),
         ],
     );

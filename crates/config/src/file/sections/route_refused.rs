@@ -1,7 +1,11 @@
 //! Checks that refuse routes in conflict with others, or with the listener's mode.
 
 use super::written_route::WrittenRoute;
-use crate::{Diagnostic, Field, Problem, model::Action, values};
+use crate::{
+    Diagnostic, Field, Problem,
+    model::{Action, Route},
+    values,
+};
 use std::collections::{
     HashMap,
     hash_map::Entry::{Occupied, Vacant},
@@ -10,8 +14,11 @@ use std::collections::{
 /// Refuses a second route for the same requests, which would never match. `field` is the listener.
 pub(super) fn refuse_shadowed(field: &Field<'_>, routes: &[WrittenRoute]) {
     let mut seen = HashMap::new();
-    for WrittenRoute { host, route, .. } in routes {
-        let conditions = format!("{:?} {:?}", route.path, route.headers);
+    for (host, route) in
+        routes.iter().flat_map(|written| written.hosts.iter().map(|host| (host, &written.route)))
+    {
+        let Route { path, methods, headers, query, cookies, .. } = route;
+        let conditions = format!("{path:?} {methods:?} {headers:?} {query:?} {cookies:?}");
         match seen.entry((host, conditions)) {
             Vacant(entry) => _ = entry.insert(route.place.clone()),
             Occupied(entry) => {
@@ -33,11 +40,10 @@ pub(super) fn refuse_contradictions(field: &Field<'_>) {
     if let (Some(_), Some(second)) = (written.next(), written.next()) {
         second.error(Problem::new("a route has one path", "remove one, or write two routes"));
     }
-    if let (Some(_), Some(rewrite)) = (field.entry("path_regex"), field.entry("rewrite")) {
-        rewrite.error(Problem::new(
-            "a regular expression has no prefix to rewrite",
-            "use `path` or `path_exact`",
-        ));
+    if let Some(before) = field.entry("before_regex")
+        && PATHS[1..].iter().any(|key| field.entry(key).is_some())
+    {
+        before.error(Problem::new("it orders prefixes only", "remove this, or use `path`"));
     }
     refuse_upstream_and_respond(field);
     const ACTIONS: [&str; 4] = ["upstream", "respond", "split", "redirect"];

@@ -1,55 +1,52 @@
-//! Properties of routes that only other front ends can configure, as `/config` shows them.
+//! Paths and properties of routes, as `/config` shows them: also those that only other front ends can configure.
 
-use super::text_match::{text_match, without_frame};
+use super::{cors::CORS, placeholders, text_match::without_frame};
 use crate::{
-    file::shown::{put, text, time},
-    fraction,
-    model::{Cors, Fault, HostRewrite, PathMatch, PathRewrite, PathRule, QueryMatch},
+    Problem,
+    file::shown::{if_true, put},
+    model::{Cors, HostRewrite, PathMatch, PathRewrite, PathRule},
+    values,
 };
 use serde_json::{Value, json};
 
-pub(super) fn path_rewrite(rewrite: &PathRewrite) -> Value {
+/// Shows a rewrite of a path that meets this condition. Rewrites that only Envoy has are mappings.
+pub(super) fn path_rewrite(rewrite: &PathRewrite, path: &PathMatch) -> Value {
+    let is_whole = matches!(path.rule, PathRule::Exact(_) | PathRule::Regex(_));
     match rewrite {
         PathRewrite::Prefix(path) => json!(path),
+        PathRewrite::Full(path) if is_whole => json!(path),
+        PathRewrite::Template(template) if is_whole => json!(placeholders::show(template)),
         PathRewrite::Full(path) => json!({ "path": path }),
+        PathRewrite::Template(template) => json!({ "path": placeholders::show(template) }),
         PathRewrite::Regex(expression, with) => json!({ "regex": expression.as_str(), "with": with }),
     }
 }
 
-pub(super) fn host_rewrite(rewrite: &HostRewrite) -> Value {
+/// Parses the host that servers receive; `None` for that of the request.
+pub(super) fn upstream_host(text: &str) -> Result<Option<HostRewrite>, Problem> {
+    match text {
+        "received" => return Ok(None),
+        "server" => return Ok(Some(HostRewrite::Server)),
+        _ => {}
+    }
+    let (host, port) = text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+    values::host(host)?;
+    port.map(values::port).transpose()?;
+    Ok(Some(HostRewrite::Literal(text.to_owned())))
+}
+
+pub(super) fn show_upstream_host(rewrite: &HostRewrite) -> Value {
     match rewrite {
         HostRewrite::Literal(host) => json!(host),
-        HostRewrite::Server => json!({ "server": true }),
+        HostRewrite::Server => json!("server"),
         HostRewrite::Header(name) => json!({ "header": name }),
     }
 }
 
-pub(super) fn query_match(query: &QueryMatch) -> Value {
-    let mut shown = query.value.as_ref().map_or_else(|| json!({ "present": true }), text_match);
-    put(&mut shown, [("name", query.name.as_str().into())]);
-    shown
-}
-
-pub(super) fn cors(cors: &Cors) -> Value {
-    let mut shown = json!({ "origins": cors.origins.iter().map(text_match).collect::<Vec<_>>() });
-    put(
-        &mut shown,
-        [
-            ("methods", text(&cors.methods)),
-            ("headers", text(&cors.headers)),
-            ("expose", text(&cors.expose)),
-            ("max_age", text(&cors.max_age)),
-            ("credentials", cors.credentials.into()),
-        ],
-    );
-    shown
-}
-
-pub(super) fn fault(fault: &Fault) -> Value {
-    let mut shown = json!({});
-    let delay = |(delay, parts): (_, u32)| json!({ "time": time(delay), "percent": fraction::show(parts) });
-    let abort = |(status, parts): (u16, u32)| json!({ "status": status, "percent": fraction::show(parts) });
-    put(&mut shown, [("delay", fault.delay.map(delay).into()), ("abort", fault.abort.map(abort).into())]);
+/// Shows the access for pages of other origins, with what only Envoy has.
+pub(super) fn show_cors(cors: &Cors) -> Value {
+    let mut shown = CORS.show(cors);
+    put(&mut shown, [("forward_other_preflights", if_true(cors.forward_other_preflights))]);
     shown
 }
 

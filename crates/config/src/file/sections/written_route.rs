@@ -1,6 +1,6 @@
 //! A route as it is written, and its conversion to the model.
 
-use super::rate_limits;
+use super::{rate_limits, value_conditions};
 use crate::model::{
     Action, Compression, Domain, HeaderChange, PathMatch, Place, Route, RouteRateLimits, Weighted,
 };
@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 /// A route as it is written.
 pub(super) struct WrittenRoute {
-    pub(super) host: Option<String>,
+    /// The hosts; `None` stands for every host.
+    pub(super) hosts: Vec<Option<String>>,
     pub(super) route: Route,
     /// Whether the route turns the listener's compression off.
     pub(super) uncompressed: bool,
@@ -30,11 +31,13 @@ impl WrittenRoute {
 
     /// Names the route's limits, for a listener with this name, and a scope that distinguishes it from others.
     pub(super) fn with_limits_of(mut self, listener: &str, scope: &str) -> Self {
-        let Route { path, headers, rate_limits, .. } = &mut self.route;
+        let Route { path, methods, headers, query, cookies, rate_limits, .. } = &mut self.route;
         if let RouteRateLimits::Besides(limits) = rate_limits {
-            let host = self.host.as_deref().unwrap_or_default();
+            let hosts: Vec<_> = self.hosts.iter().map(|host| host.as_deref().unwrap_or_default()).collect();
+            let host = hosts.join(",");
             let name = format!("{listener} {host}{}", path.rule.text());
-            rate_limits::name(limits, &name, &format!("{scope} {host} {path:?} {headers:?}"));
+            let conditions = format!("{path:?} {methods:?} {headers:?} {query:?} {cookies:?}");
+            rate_limits::name(limits, &name, &format!("{scope} {host} {conditions}"));
         }
         self
     }
@@ -49,7 +52,8 @@ impl WrittenRoute {
     }
 
     pub(super) fn for_everything(action: Action, place: Place) -> Self {
-        Self { host: None, route: Route::new(PathMatch::segments(""), action, place), uncompressed: false }
+        let route = Route::new(PathMatch::segments(""), action, place);
+        Self { hosts: vec![None], route, uncompressed: false }
     }
 
     /// Returns the targets of connections in TCP mode.
@@ -60,15 +64,9 @@ impl WrittenRoute {
         }
     }
 
-    /// Converts the route to the model.
-    pub(super) fn into_model(self) -> (Domain, Route) {
-        let domain = match self.host.map(|host| host.to_ascii_lowercase()) {
-            None => Domain::Any,
-            Some(host) => match host.strip_prefix("*.") {
-                Some(parent) => Domain::Below(parent.to_owned()),
-                None => Domain::Exact(host),
-            },
-        };
-        (domain, self.route)
+    /// Converts the route to the model: one for each of its hosts.
+    pub(super) fn into_model(self) -> impl Iterator<Item = (Domain, Route)> {
+        let Self { hosts, route, uncompressed: _ } = self;
+        hosts.into_iter().map(move |host| (value_conditions::domain(host.as_deref()), route.clone()))
     }
 }

@@ -74,7 +74,10 @@ fn rules() {
 
 const RULES: &[Case] = &[
     ("{deny: 403}", "q.yaml:1: listeners[0].rules[0]: `when` is missing; add `when: ...` (mapping)"),
-    ("{when: {path: /a}}", "q.yaml:1: listeners[0].rules[0]: `deny` is missing; add `deny: ...` (status)"),
+    (
+        "{when: {path: /a}}",
+        "q.yaml:1: listeners[0].rules[0]: the rule has no action; add `deny: 403`, or another action",
+    ),
     (
         "{when: {}, deny: 403}",
         "q.yaml:1: listeners[0].rules[0].when: the rule would apply to every request; add a condition",
@@ -86,6 +89,14 @@ const RULES: &[Case] = &[
     (
         "{when: {path: /a, path_exact: /b}, deny: 403}",
         "q.yaml:1: listeners[0].rules[0].when.path_exact: a rule has one path; remove one, or write two rules",
+    ),
+    (
+        "{when: {path: /a}, deny: 403, respond: hi}",
+        "q.yaml:1: listeners[0].rules[0].respond: a rule has one action; write two rules",
+    ),
+    (
+        "{when: {path: /a}, request_headers: [{set: X-A, value: '{1}'}]}",
+        "q.yaml:1: listeners[0].rules[0].request_headers[0].value: `{1}` is a group of `path_regex`, which is not set here; write `path_regex` with a group in parentheses, such as `/old/(.*)`",
     ),
     (
         "{when: {methods: ['G T']}, deny: 403}",
@@ -101,7 +112,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `compression`, `error_pages`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rules`, `rate_limits`, `basic_auth`, `upgrades`, `abort_on_close`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `compression`, `error_pages`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rules`, `rate_limits`, `basic_auth`, `jwt`, `authorization`, `upgrades`, `abort_on_close`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",
@@ -157,7 +168,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, response_headers: [{set: X, value: 'a {client'}, {set: X, value: '{moon}'}]",
-        "q.yaml:1: listeners[0].response_headers[0].value: unclosed brace in `a {client`; write `{{` for a literal brace\nq.yaml:1: listeners[0].response_headers[1].value: unknown variable `{moon}`; known are {client}, {client_ip}, {client_certificate_subject}, {client_certificate_uri}, {client_certificate_dns}, {client_certificate_sha256}, {local}, {local_ip}, {protocol}, {scheme}, {server_name}, {tls_version}, {upstream}, {request:NAME} and {response:NAME}; write `{{` for a brace",
+        "q.yaml:1: listeners[0].response_headers[0].value: unclosed brace in `a {client`; write `{{` for a literal brace\nq.yaml:1: listeners[0].response_headers[1].value: unknown variable `{moon}`; known are {client}, {client_ip}, {client_certificate_subject}, {client_certificate_uri}, {client_certificate_dns}, {client_certificate_sha256}, {local}, {local_ip}, {protocol}, {scheme}, {server_name}, {tls_version}, {upstream}, {host}, {path}, {query}, {request:NAME} and {response:NAME}; write `{{` for a brace",
     ),
     (
         "mode: tcp, upstream: u, response_headers: [{remove: X}]",

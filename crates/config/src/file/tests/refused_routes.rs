@@ -176,6 +176,74 @@ const ROUTES: &[Case] = &[
         "q.yaml:1: listeners[0].routes[0].path_regex: `(` is not a regular expression: error: unclosed group",
     ),
     (
+        "{host: [a.example, A.example], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].host[1]: this host is listed twice; remove one",
+    ),
+    (
+        "{path_exact: /a, before_regex: on, respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].before_regex: it orders prefixes only; remove this, or use `path`",
+    ),
+    (
+        "{queries: [{name: a, exact: b, present: on}], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].queries[0]: more than one condition; write one in each item of the list",
+    ),
+    (
+        "{cookies: [{exact: b}], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].cookies[0]: `name` is missing; add `name: ...` (name)",
+    ),
+    (
+        "{redirect: {path: '/{moon}'}}",
+        "q.yaml:1: listeners[0].routes[0].redirect.path: unknown placeholder `{moon}`; known are `{host}`, `{path}`, `{query}` and, with `path_regex`, its groups: `{1}` or `{name}`",
+    ),
+    (
+        "{redirect: {path: '/{path}'}}",
+        "q.yaml:1: listeners[0].routes[0].redirect.path: `{path}` begins with a slash, so that two would follow each other; remove the slash before `{path}`",
+    ),
+    (
+        "{redirect: {path: '/{1}'}}",
+        "q.yaml:1: listeners[0].routes[0].redirect.path: `{1}` is a group of `path_regex`, which is not set here; write `path_regex` with a group in parentheses, such as `/old/(.*)`",
+    ),
+    (
+        "{path_regex: '/a(b)', redirect: {path: '/{2}'}}",
+        "q.yaml:1: listeners[0].routes[0].redirect.path: `path_regex` has no group `{2}`: it has 1; groups are in parentheses, and counted from 1",
+    ),
+    (
+        "{path_regex: '/(.*)', redirect: {host: '{1}.example'}}",
+        "q.yaml:1: listeners[0].routes[0].redirect.host: a group of the path must not choose the host, since it could name another site; write the host, or `{host}`",
+    ),
+    (
+        "{redirect: {host: '{path}.example'}}",
+        "q.yaml:1: listeners[0].routes[0].redirect.host: unknown placeholder `{path}`; known are `{host}`",
+    ),
+    (
+        "{respond: hi, response_headers: [{set: X-A, value: '{1}'}]}",
+        "q.yaml:1: listeners[0].routes[0].response_headers[0].value: `{1}` is a group of `path_regex`, which is not set here; write `path_regex` with a group in parentheses, such as `/old/(.*)`",
+    ),
+    (
+        "{respond: hi, client_auth: required}",
+        "q.yaml:1: listeners[0].routes[0].client_auth: the listener requests no client certificates, so that it would refuse every request; add `tls: {client_auth: {mode: optional, ca: clients-ca.pem}}` to the listener",
+    ),
+    (
+        "{respond: hi, client_auth: maybe}",
+        "q.yaml:1: listeners[0].routes[0].client_auth: `maybe` is not a requirement; write `required`, or `{names: [...]}`",
+    ),
+    (
+        "{respond: hi, cors: {origins: ['*'], credentials: on}}",
+        "q.yaml:1: listeners[0].routes[0].cors.credentials: with the origin `*`, any page could act for the user; list the origins, or remove this",
+    ),
+    (
+        "{respond: hi, cors: {origins: ['*.a.*']}}",
+        "q.yaml:1: listeners[0].routes[0].cors.origins[0]: `*.a.*` has several `*`; write one at most",
+    ),
+    (
+        "{respond: hi, fault: {abort_percent: 5}}",
+        "q.yaml:1: listeners[0].routes[0].fault.abort_percent: `abort` is missing; add `abort`, or remove this\nq.yaml:1: listeners[0].routes[0].fault: no fault is set; write `delay` or `abort`",
+    ),
+    (
+        "{respond: hi, upstream_host: server}",
+        "q.yaml:1: listeners[0].routes[0].upstream_host: this route does not forward to an upstream; remove this",
+    ),
+    (
         "{redirect: ftp}",
         "q.yaml:1: listeners[0].routes[0].redirect: `ftp` is not a scheme; write `https` or `http`",
     ),

@@ -2,7 +2,7 @@
 
 use crate::http::request::Request;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use quadrille_config::model::Cors;
+use quadrille_config::model::{Cors, Route};
 
 /// Classification of a request with regard to CORS.
 pub(crate) enum CrossOrigin {
@@ -45,6 +45,21 @@ impl CrossOrigin {
         put(&mut headers, header::ACCESS_CONTROL_MAX_AGE, &cors.max_age);
         Self::Preflight(headers)
     }
+}
+
+/// Returns whether it is a preflight request (Fetch standard, section 3.3.2).
+pub(crate) fn is_preflight(request: &Request) -> bool {
+    let names_method = |headers: &HeaderMap| {
+        headers.get(header::ACCESS_CONTROL_REQUEST_METHOD).is_some_and(|value| !value.is_empty())
+    };
+    request.method == Method::OPTIONS
+        && request.headers.contains_key(header::ORIGIN)
+        && names_method(&request.headers)
+}
+
+/// Returns whether the gateway itself responds to all preflight requests of a route, which need no credentials.
+pub(crate) fn responds_to_preflights(route: &Route) -> bool {
+    route.cors.as_ref().is_some_and(|cors| !cors.forward_other_preflights)
 }
 
 fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {

@@ -1,7 +1,11 @@
 //! Access rules: conditions on the client and the request that allow or deny it.
 
 use super::call::Call;
-use crate::{access, http::error::refusal::Refusal};
+use crate::{
+    access,
+    connection::Connection,
+    http::{error::refusal::Refusal, request::Request},
+};
 use bytes::Bytes;
 use quadrille_config::model::{AccessCondition, AccessRules, Doubt};
 
@@ -10,7 +14,7 @@ use quadrille_config::model::{AccessCondition, AccessRules, Doubt};
 /// # Errors
 /// Returns the refusal, with the policy that denies the request.
 pub(super) fn check(rules: &AccessRules, call: &Call<'_>) -> Result<(), Refusal> {
-    denying_policy(rules, call).map_or(Ok(()), |policy| {
+    denying_policy(rules, call.request(), call.connection).map_or(Ok(()), |policy| {
         let body = Bytes::from_static(b"RBAC: access denied");
         Err(Refusal::own(policy.to_owned(), 403, body).counted_as("request"))
     })
@@ -18,15 +22,39 @@ pub(super) fn check(rules: &AccessRules, call: &Call<'_>) -> Result<(), Refusal>
 
 /// Evaluates rules in shadow mode: stores the name of the matching policy in the request's metadata under `name`.
 pub(super) fn note(rules: &AccessRules, name: &str, call: &mut Call<'_>) {
-    let policy = denying_policy(rules, call).map(str::to_owned);
+    let policy = denying_policy(rules, call.request(), call.connection).map(str::to_owned);
     if let Some(policy) = policy {
         call.request_mut().metadata.set("envoy.filters.http.rbac", name, policy.into());
     }
 }
 
-fn denying_policy<'a>(rules: &'a AccessRules, call: &Call<'_>) -> Option<&'a str> {
-    let view = call.view();
-    let request = call.request();
+/// Checks that the rules of a route allow a request.
+///
+/// # Errors
+/// Returns the refusal, which names the property of the client that was denied.
+pub(crate) fn check_route(
+    rules: &[AccessRules],
+    request: &Request,
+    connection: &Connection,
+) -> Result<(), Refusal> {
+    let Some(rules) = rules.iter().find(|rules| denying_policy(rules, request, connection).is_some()) else {
+        return Ok(());
+    };
+    let (reason, words) = match (concern_certificates(rules), &connection.certificate) {
+        (false, _) => ("client address denied", "This client address is not allowed here.\n"),
+        (true, None) => ("no client certificate", "A client certificate is required.\n"),
+        (true, Some(_)) => ("client certificate denied", "This client certificate is not allowed here.\n"),
+    };
+    Err(Refusal::page(reason, 403, words, &request.headers).counted_as("request"))
+}
+
+fn concern_certificates(rules: &AccessRules) -> bool {
+    let principals = rules.policies.iter().flat_map(|policy| &policy.principals);
+    principals.into_iter().any(|condition| matches!(condition, AccessCondition::Authenticated(_)))
+}
+
+fn denying_policy<'a>(rules: &'a AccessRules, request: &Request, connection: &Connection) -> Option<&'a str> {
+    let view = request.view(connection.tls);
     let holds = |condition: &AccessCondition, doubt: Doubt| match condition {
         AccessCondition::Header(header) => view.header_holds(header, doubt),
         AccessCondition::Path(path) => path.matches(view.path),
@@ -34,5 +62,5 @@ fn denying_policy<'a>(rules: &'a AccessRules, call: &Call<'_>) -> Option<&'a str
         _ => false,
     };
     let rules = std::slice::from_ref(rules);
-    access::admits(rules, call.connection, request.sender.client.ip(), &holds).err()
+    access::admits(rules, connection, request.sender.client.ip(), &holds).err()
 }

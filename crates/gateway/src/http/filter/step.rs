@@ -1,10 +1,10 @@
 //! Access steps, which run before a request is routed, ready for use.
 
 use super::{
-    authorization::Authorization,
+    authorization::{Authorization, OfRoutes},
     basic_auth::{self, Authenticators},
     call::Call,
-    jwt::{Authentication, KeyFetchers},
+    jwt::{self, Authentication, KeyFetchers},
     rate_limit_service::RateLimitService,
     rate_limits, request_rules, rules,
 };
@@ -17,16 +17,18 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{AccessRules, AccessStep, RequestRule},
+    model::{AccessRules, AccessStep},
 };
 use std::sync::Arc;
 
 /// An access step, ready for use.
 pub(crate) enum Step {
     Rules(AccessRules),
-    RequestRules(Box<[RequestRule]>),
+    RequestRules(Box<[request_rules::Rule]>),
     Jwt(Authentication),
+    RouteJwt(jwt::OfRoutes),
     Authorization(Authorization),
+    RouteAuthorization(OfRoutes),
     /// Rules in shadow mode: the name of the matching policy is stored in the metadata under this name.
     Shadow(AccessRules, String),
     RateLimits(Box<[Arc<Limiter>]>),
@@ -49,11 +51,21 @@ impl Step {
     ) -> Result<Self, Diagnostic> {
         match model {
             AccessStep::Rules(rules) => Ok(Self::Rules(rules.clone())),
-            AccessStep::RequestRules(rules) => Ok(Self::RequestRules(rules.clone().into())),
+            AccessStep::RequestRules(rules) => {
+                let rule = |rule| request_rules::Rule::new(rule, limiters);
+                Ok(Self::RequestRules(rules.iter().map(rule).collect()))
+            }
             AccessStep::Jwt(model) => {
                 Authentication::new(model, upstreams, key_fetchers, warnings).map(Self::Jwt)
             }
+            AccessStep::RouteJwt { own, of_routes } => {
+                let tokens = jwt::OfRoutes::new(own.as_ref(), of_routes, upstreams, key_fetchers, warnings);
+                tokens.map(Self::RouteJwt)
+            }
             AccessStep::Authorization(model) => Ok(Self::Authorization(Authorization::new(model, upstreams))),
+            AccessStep::RouteAuthorization { own, of_routes } => {
+                Ok(Self::RouteAuthorization(OfRoutes::new(own.as_ref(), of_routes, upstreams)))
+            }
             AccessStep::RateLimits(limits) => Ok(Self::RateLimits(limiters.of(limits))),
             AccessStep::RateLimitService(model) => {
                 Ok(Self::RateLimitService(RateLimitService::new(model, upstreams)))
@@ -73,10 +85,12 @@ impl Step {
             }
             Self::RateLimits(own) => rate_limits::check_chain(own, call),
             Self::Jwt(tokens) => tokens.check(call).await,
+            Self::RouteJwt(tokens) => Box::pin(tokens.check(call)).await,
             Self::BasicAuth(users) => users.check(call).await,
             // Seldom configured, and large futures: every request moves its future about.
             Self::RateLimitService(service) => Box::pin(service.check(call)).await,
             Self::Authorization(server) => Box::pin(server.check(call)).await,
+            Self::RouteAuthorization(servers) => Box::pin(servers.check(call)).await,
         }
     }
 }

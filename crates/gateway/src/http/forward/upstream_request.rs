@@ -88,7 +88,9 @@ fn path(destination: &Destination<'_>) -> Result<PathAndQuery, Invalid> {
     let uri = &destination.request.uri;
     match &destination.to.rewrite {
         Some(to) => {
-            let path = rewrite::path(to, &destination.matched.route().path, uri.path());
+            // The scheme is not a part of rewrites.
+            let request = destination.request.view(false);
+            let path = rewrite::path(to, &destination.matched.route().path, &request);
             with_query(&path, uri.query()).map_err(|_| Invalid)
         }
         None => Ok(destination.request.sent_path()),

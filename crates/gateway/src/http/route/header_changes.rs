@@ -15,8 +15,8 @@ pub(crate) struct Variables<'a> {
     pub(crate) client: SocketAddr,
     pub(crate) version: Version,
     pub(crate) upstream: &'a str,
-    /// Headers of the request, as sent by the client.
-    pub(crate) request: &'a HeaderMap,
+    /// The request, with its headers as sent by the client.
+    pub(crate) request: &'a Request,
 }
 
 /// Applies the changes in order. In a response, texts may refer to response headers, with their values at that point.
@@ -66,7 +66,7 @@ impl<'a> Variables<'a> {
     /// Creates the variables of a request to this upstream, whose name may be empty.
     pub(crate) fn new(request: &'a Request, connection: &'a Connection, upstream: &'a str) -> Self {
         let (client, version) = (request.sender.client, request.version);
-        Self { connection, client, version, upstream, request: &request.headers }
+        Self { connection, client, version, upstream, request }
     }
 
     /// Renders a text. Returns `None` if the result is empty or is not a valid header value.
@@ -95,8 +95,11 @@ impl<'a> Variables<'a> {
         };
         let text = match part {
             HeaderPart::Literal(value) => return out.extend(value.as_bytes()),
-            HeaderPart::RequestHeader(name) => return copied(Some(self.request), name),
+            HeaderPart::RequestHeader(name) => return copied(Some(&self.request.headers), name),
             HeaderPart::ResponseHeader(name) => return copied(answer, name),
+            HeaderPart::Request(part) => {
+                return out.extend(self.request.view(connection.tls).part(part).as_bytes());
+            }
             HeaderPart::Client => self.client.to_string(),
             HeaderPart::ClientIp => self.client.ip().to_canonical().to_string(),
             HeaderPart::Local => connection.local.to_string(),

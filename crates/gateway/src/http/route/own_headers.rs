@@ -6,7 +6,7 @@ use crate::{
     http::request::{Request, forwarded_headers, header_spelling},
 };
 use http::HeaderName;
-use quadrille_config::model::{HeaderChange, Http};
+use quadrille_config::model::{AccessStep, HeaderChange, Http};
 
 /// Request headers that conditions read, and that only the gateway sets.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(crate) struct OwnHeaders {
     spelled: Vec<HeaderName>,
     /// Whether a condition reads a header about the client.
     forwarded: bool,
-    /// Headers that carry a user name, which no request has before its user is authenticated.
+    /// Headers that carry a user name, a claim or what an authorization server says, which no request has before.
     users: Vec<HeaderName>,
     changes: Vec<HeaderChange>,
 }
@@ -27,6 +27,11 @@ impl OwnHeaders {
         let read = &http.own_headers.read;
         let is_ambiguous = |name: &&HeaderName| name.as_str().contains(['-', '_']);
         let users = http.basic_auths().filter_map(|users| users.user_header.as_ref());
+        let servers = http.access.iter().flat_map(AccessStep::route_authorizations);
+        let users = users.chain(servers.flat_map(|server| server.copied()));
+        let steps = http.access.iter().filter(|step| matches!(step, AccessStep::RouteJwt { .. }));
+        let claims = steps.flat_map(AccessStep::token_issuers).flat_map(|issuer| &issuer.claim_headers);
+        let users = users.chain(claims.map(|(name, _)| name));
         Self {
             spelled: read.iter().filter(is_ambiguous).cloned().collect(),
             forwarded: http.envoy_headers.is_some() || read.iter().any(forwarded_headers::is_about_client),

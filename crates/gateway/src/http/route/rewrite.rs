@@ -5,8 +5,14 @@ use quadrille_config::model::{PathMatch, PathRewrite, PathRule, Redirect};
 use std::borrow::Cow;
 
 /// Rewrites a path that the route matched.
-pub(crate) fn path<'a>(rewrite: &'a PathRewrite, matched: &PathMatch, path: &'a str) -> Cow<'a, str> {
+pub(crate) fn path<'a>(
+    rewrite: &'a PathRewrite,
+    matched: &PathMatch,
+    request: &RequestView<'a>,
+) -> Cow<'a, str> {
+    let path = request.path;
     match rewrite {
+        PathRewrite::Template(template) => request.render(template).into(),
         PathRewrite::Full(other) => other.into(),
         PathRewrite::Regex(expression, text) => expression.replace_all(path, text.as_str()),
         PathRewrite::Prefix(prefix) => {
@@ -30,10 +36,11 @@ pub(crate) fn location(redirect: &Redirect, matched: &PathMatch, request: &Reque
     let kept = request.authority[name.len()..].strip_prefix(':');
     let default = if request.tls { "443" } else { "80" };
     let kept = kept.filter(|kept| redirect.host.is_none() && !(scheme != now && *kept == default));
-    let host = redirect.host.as_deref().unwrap_or(name);
+    let host = redirect.host.as_ref().map(|host| request.render(host));
+    let host = host.as_deref().unwrap_or(name);
     let port = port.as_deref().or(kept).map(|port| format!(":{port}")).unwrap_or_default();
     let path = match &redirect.path {
-        Some(rewrite) => self::path(rewrite, matched, request.path),
+        Some(rewrite) => self::path(rewrite, matched, request),
         None => request.path.into(),
     };
     let query = request.query.filter(|_| !redirect.strip_query && !path.contains('?'));
@@ -45,11 +52,26 @@ pub(crate) fn location(redirect: &Redirect, matched: &PathMatch, request: &Reque
 mod tests {
     use super::*;
     use http::HeaderMap;
-    use quadrille_config::model::whole;
+    use quadrille_config::model::{RequestPart, Template, TemplatePart, whole};
     use regex::Regex;
+
+    fn view<'a>(authority: &'a str, path: &'a str, headers: &'a HeaderMap, tls: bool) -> RequestView<'a> {
+        RequestView { authority, method: "GET", path, query: Some("q=1"), headers, tls }
+    }
 
     #[test]
     fn paths_are_rewritten() {
+        let headers = HeaderMap::new();
+        let expression = whole("/v([0-9]+)(/x)?").expect("an expression");
+        let group = |number| TemplatePart::Request(RequestPart::Capture(expression.clone(), number));
+        let template = Template(vec![
+            TemplatePart::Request(RequestPart::Host),
+            TemplatePart::Request(RequestPart::Path),
+            TemplatePart::Literal("/".into()),
+            group(1),
+            group(2),
+            TemplatePart::Request(RequestPart::Query),
+        ]);
         let rule = |rule| PathMatch { rule, ignore_case: true };
         let prefix = |to: &str| PathRewrite::Prefix(to.into());
         let regex =
@@ -66,22 +88,17 @@ mod tests {
             (regex("^/v([0-9]+)/(.*)$", "/$2/${1}"), PathMatch::any(), "/v2/x", "/x/2"),
             (regex("a", "b"), PathMatch::any(), "/aa", "/bb"),
             (PathRewrite::Full("/c".into()), PathMatch::any(), "/aa", "/c"),
+            (PathRewrite::Template(template), PathMatch::any(), "/v12", "h/v12/12q=1"),
         ] {
-            assert_eq!(path(&rewrite, &matched, before), after, "{rewrite:?} {before}");
+            let request = view("h:8443", before, &headers, true);
+            assert_eq!(path(&rewrite, &matched, &request), after, "{rewrite:?} {before}");
         }
     }
 
     #[test]
     fn redirects_keep_what_they_do_not_change() {
         let headers = HeaderMap::new();
-        let request = |authority, tls| RequestView {
-            authority,
-            method: "GET",
-            path: "/a/x",
-            query: Some("q=1"),
-            headers: &headers,
-            tls,
-        };
+        let request = |authority, tls| view(authority, "/a/x", &headers, tls);
         let matched = PathMatch::segments("/a");
         let https = Redirect::https;
         let nothing = || Redirect { scheme: None, ..Redirect::https() };
@@ -92,7 +109,12 @@ mod tests {
             (https(), "h:443", true, "https://h:443/a/x?q=1"),
             (https(), "[::1]:80", false, "https://[::1]/a/x?q=1"),
             (Redirect { port: Some(8443), ..https() }, "h:80", false, "https://h:8443/a/x?q=1"),
-            (Redirect { host: Some("o".into()), ..nothing() }, "h:8443", true, "https://o/a/x?q=1"),
+            (
+                Redirect { host: Some(Template::literal("o")), ..nothing() },
+                "h:8443",
+                true,
+                "https://o/a/x?q=1",
+            ),
             (Redirect { strip_query: true, ..nothing() }, "h", false, "http://h/a/x"),
             (
                 Redirect { path: Some(PathRewrite::Prefix("/b".into())), ..nothing() },

@@ -159,7 +159,7 @@ impl Router {
     }
 
     /// Iterates over the matching hosts, most specific first.
-    fn hosts<'a>(&'a self, host: &'a str) -> impl Iterator<Item = usize> + 'a {
+    pub(crate) fn hosts<'a>(&'a self, host: &'a str) -> impl Iterator<Item = usize> + 'a {
         let exact = self.names.exact(host).copied();
         let below = self.names.one_label_wildcard(host).copied();
         let suffixes = self.suffixes.matching(move |length| host.get(host.len().checked_sub(length)?..));

@@ -135,7 +135,12 @@ fn headers_and_queries_are_conditions() {
         |name: &str, rule| HeaderMatch { name: name.into(), rule, invert: false, missing_is_empty: false };
     let text = |text: &str| HeaderRule::Text(TextMatch::exact(text));
     let on = |headers: Vec<HeaderMatch>, body| Route { headers, ..prefix("/", body) };
-    let query = |name: &str, value: Option<TextMatch>| QueryMatch { name: name.into(), value };
+    let query = |name: &str, value: Option<TextMatch>| QueryMatch {
+        name: name.into(),
+        value,
+        invert: false,
+        decode: false,
+    };
     let starts = TextMatch { rule: TextRule::Prefix("1".into()), ignore_case: false };
     let routes = ordered(vec![host(
         &["*"],

@@ -1,8 +1,11 @@
 //! Session affinity: hash policies that keep a client on an endpoint.
 
-use crate::http::request::{Request, request_view::parameter};
+use crate::http::request::{
+    Request,
+    request_view::{cookies, parameter},
+};
 use crc32fast::Hasher;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue};
 use quadrille_config::model::{HashOn, HashPolicy};
 use std::{fmt::Write, net::SocketAddr, time::Duration};
 
@@ -48,7 +51,7 @@ impl Stickiness {
                     }
                     None => false,
                 },
-                HashOn::Cookie { name, lifetime, path } => match (cookie(headers, name), lifetime) {
+                HashOn::Cookie { name, lifetime, path } => match (cookies(headers, name).next(), lifetime) {
                     (Some(value), _) => {
                         hasher.update(value);
                         true
@@ -76,16 +79,6 @@ impl Stickiness {
         found.point = found.point.map(|_| hasher.finalize());
         found
     }
-}
-
-/// Returns the value of the first cookie with this name (RFC 6265 section 4.2.1).
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
-    let pairs = headers
-        .get_all(header::COOKIE)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b';').map(<[u8]>::trim_ascii));
-    let value = pairs.into_iter().find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-    Some(value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value))
 }
 
 fn set_cookie(

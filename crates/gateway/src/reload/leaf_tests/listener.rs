@@ -177,7 +177,7 @@ pub(super) fn error_page() -> ErrorPage {
     }
 }
 
-fn deny_all() -> AccessRules {
+pub(super) fn deny_all() -> AccessRules {
     AccessRules { action: AccessAction::Allow, policies: Vec::new(), place: Place::flag("test") }
 }
 

@@ -2,8 +2,8 @@
 
 use quadrille_config::model::{
     Acme, AcmeKeyType, AcmeOrder, Action, AltName, AltNameKind, CertificateSource, Chain, ClientAuth,
-    ClientCheck, Domain, Forward, Gateway, HeaderMatch, HeaderRule, Health, Http, KeySource, Keyless,
-    KeylessTls, Listener, Mode, OutlierDetection, PathMatch, Place, QueryMatch, Redirect, Respond,
+    ClientCheck, CookieMatch, Domain, Forward, Gateway, HeaderMatch, HeaderRule, Health, Http, KeySource,
+    Keyless, KeylessTls, Listener, Mode, OutlierDetection, PathMatch, Place, QueryMatch, Redirect, Respond,
     Resumption, RetryOn, RetryPolicy, Route, RouteTable, Serve, Server, SessionCache, Source, TextMatch,
     TicketKeys, Tls, TlsPolicy, Upstream, UpstreamTls, VirtualHost, Weighted,
 };
@@ -154,7 +154,9 @@ fn route_table() -> RouteTable {
         invert: false,
         missing_is_empty: false,
     };
-    let query = QueryMatch { name: "version".to_owned(), value: Some(TextMatch::exact("1")) };
+    let value = || Some(TextMatch::exact("1"));
+    let query = QueryMatch { name: "version".to_owned(), value: value(), invert: false, decode: false };
+    let cookie = CookieMatch { name: "version".to_owned(), value: value(), invert: false };
     let actions = [
         Action::Forward(Box::new(forward)),
         Action::Redirect(Box::new(Redirect::https())),
@@ -163,6 +165,7 @@ fn route_table() -> RouteTable {
     let route = |action| Route {
         headers: vec![header.clone()],
         query: vec![query.clone()],
+        cookies: vec![cookie.clone()],
         ..Route::new(PathMatch::segments("/path"), action, place())
     };
     let host = VirtualHost::new(vec![Domain::Any], actions.into_iter().map(route).collect(), place());

@@ -1,12 +1,13 @@
 //! Leaves of route tables: each rebuilds only its table.
 
 use super::{Leaves, ROUTE_TABLE, TIME};
-use http::HeaderName;
+use http::{HeaderName, Method};
 use quadrille_config::model::{
-    Action, AttemptCounts, Cors, Domain, Fault, FilterOnRoute, Forward, HashOn, HashPolicy, HeaderChange,
-    HeaderMatch, HeaderRule, HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect,
-    Respond, RetryOn, RetryPolicy, Route, RouteBasicAuth, RouteBodyLimit, RouteDescriptors, RouteRateLimits,
-    RouteTable, TextMatch, TextRule, Upgrades, VirtualHost, Weighted,
+    Action, AttemptCounts, CookieMatch, Cors, Domain, Fault, FilterOnRoute, Forward, HashOn, HashPolicy,
+    HeaderChange, HeaderMatch, HeaderRule, HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch,
+    Redirect, Respond, RetryOn, RetryPolicy, Route, RouteAuthorization, RouteBasicAuth, RouteBodyLimit,
+    RouteDescriptors, RouteJwt, RouteRateLimits, RouteTable, Template, TextMatch, TextRule, Upgrades,
+    VirtualHost, Weighted,
 };
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -30,8 +31,12 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
     let Route {
         name,
         path,
+        before_regex,
+        methods,
         headers,
         query,
+        cookies,
+        access,
         action,
         request_headers,
         response_headers,
@@ -41,6 +46,8 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         descriptors,
         body_limit,
         basic_auth,
+        jwt,
+        authorization,
         compression,
         error_pages,
         tracing,
@@ -49,6 +56,8 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
     leaves.set("route.tracing", tracing, Some(Arc::default()));
     leaves.set("route.error_pages", error_pages, vec![super::listener::error_page()]);
     leaves.set("route.compression", compression, Some(Arc::default()));
+    leaves.set("route.jwt", jwt, RouteJwt::Off);
+    leaves.set("route.authorization", authorization, RouteAuthorization::Off);
     leaves.set("route.basic_auth", basic_auth, RouteBasicAuth::Off);
     leaves.set("route.body_limit", body_limit, RouteBodyLimit::Unlimited);
     let told = RouteDescriptors { filters: vec![("other".into(), FilterOnRoute::Off)], ..Default::default() };
@@ -57,6 +66,9 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
     leaves.set("route.cors", cors, Some(Cors::default()));
     leaves.set("route.fault", fault, Some(Fault::default()));
     leaves.set("route.name", name, "other".into());
+    leaves.flip("route.before_regex", before_regex);
+    leaves.set("route.methods", methods, vec![Method::PUT]);
+    leaves.set("route.access", access, vec![super::listener::deny_all()]);
     let PathMatch { rule, ignore_case } = path;
     leaves.set("route.path.rule", rule, PathRule::Exact("/other".into()));
     leaves.flip("route.path.ignore_case", ignore_case);
@@ -66,8 +78,15 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         leaves.flip("route.headers.missing_is_empty", missing_is_empty);
         leaves.set("route.headers.rule", rule, HeaderRule::Range(1, 7));
     }
-    for QueryMatch { name, value } in query {
+    for CookieMatch { name, value, invert } in cookies {
+        leaves.set("route.cookies.name", name, "other".into());
+        leaves.flip("route.cookies.invert", invert);
+        leaves.set("route.cookies.value", value, None);
+    }
+    for QueryMatch { name, value, invert, decode } in query {
         leaves.set("route.query.name", name, "other".into());
+        leaves.flip("route.query.invert", invert);
+        leaves.flip("route.query.decode", decode);
         text_match(value.as_mut().expect("a value"), leaves);
         leaves.set("route.query.value", value, None);
     }
@@ -173,7 +192,7 @@ pub(super) fn weighted(model: &mut Weighted, leaves: &mut Leaves) {
 fn redirect(model: &mut Redirect, leaves: &mut Leaves) {
     let Redirect { scheme, host, port, path, status, strip_query } = model;
     leaves.set("redirect.scheme", scheme, Some("http".into()));
-    leaves.set("redirect.host", host, Some("other.example".into()));
+    leaves.set("redirect.host", host, Some(Template::literal("other.example")));
     leaves.set("redirect.port", port, Some(1));
     leaves.set("redirect.path", path, Some(PathRewrite::Full("/other".into())));
     leaves.set("redirect.status", status, 302);

@@ -334,7 +334,8 @@ impl SnapshotBuilder<'_> {
         let of_connections = chain.access.iter().cloned().map(model::AccessStep::Rules);
         let mut steps = Vec::with_capacity(chain.access.len() + http.access.len());
         let mut warnings = Vec::new();
-        let limiters = http.access.iter().flat_map(model::AccessStep::rate_limits);
+        let configured = http.access.iter();
+        let limiters = configured.flat_map(|step| step.rate_limits().iter().chain(step.limits_of_rules()));
         self.artifacts.limiters(limiters);
         let issuers = http.access.iter().flat_map(model::AccessStep::token_issuers);
         self.artifacts.key_fetchers(issuers.filter_map(|issuer| issuer.keys.remote()));

@@ -1,6 +1,7 @@
 //! External authorization servers. A request without a decision is denied unless the configuration fails open.
 
 mod grpc;
+mod of_routes;
 mod over_http;
 mod verdict;
 
@@ -25,6 +26,8 @@ use http_body::Body;
 use quadrille_config::model::{Authorization as Model, AuthorizationService, TextMatch};
 use std::{net::SocketAddr, sync::Arc};
 use verdict::Verdict;
+
+pub(crate) use of_routes::OfRoutes;
 
 /// Maximum size of an authorization response, in bytes.
 const LARGEST_RESPONSE: usize = 64 * 1024;

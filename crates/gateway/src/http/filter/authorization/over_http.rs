@@ -5,12 +5,12 @@ use crate::{
     header_list,
     http::{
         filter::service_call::{CallError, direct, is_fixed},
-        request::Request,
+        request::{Request, header_spelling},
     },
     upstream::RequestBody,
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use quadrille_config::model::{HttpAuthorization, TextMatch};
 
 /// Response header with which a server lists the request headers to remove.
@@ -24,14 +24,22 @@ pub(super) fn request(
     scheme: Option<&str>,
     body: Bytes,
 ) -> Option<http::Request<RequestBody>> {
-    let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
-    let path = format!("{}{path}", service.path_prefix);
+    let received = request.uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = match &service.forward_auth {
+        Some(forward) => forward.path.clone(),
+        None => format!("{}{received}", service.path_prefix),
+    };
     let length = body.len();
     let body = RequestBody::whole(body);
     let mut built = http::Request::new(body);
     *built.method_mut() = request.method.clone();
     let told = built.headers_mut();
     *told = headers;
+    if service.forward_auth.is_some() {
+        tell_request_line(told, request, received)?;
+        *built.method_mut() = Method::GET;
+    }
+    let told = built.headers_mut();
     // These describe the body of the original request.
     [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::EXPECT, header::HOST]
         .into_iter()
@@ -48,6 +56,26 @@ pub(super) fn request(
     Some(built)
 }
 
+/// Sets the headers that carry the request line, as Traefik and Caddy (`X-Forwarded-*`) and nginx (`X-Original-*`) name
+/// them.
+fn tell_request_line(headers: &mut HeaderMap, request: &Request, path: &str) -> Option<()> {
+    let method = HeaderValue::from_str(request.method.as_str()).ok()?;
+    let scheme = headers.get(FORWARDED_PROTO).and_then(|scheme| scheme.to_str().ok()).unwrap_or("https");
+    let url = HeaderValue::try_from(format!("{scheme}://{}{path}", request.host())).ok()?;
+    let path = HeaderValue::from_str(path).ok()?;
+    for (name, value) in [
+        ("x-forwarded-method", method.clone()),
+        ("x-forwarded-uri", path),
+        ("x-original-method", method),
+        ("x-original-url", url),
+    ] {
+        header_spelling::set(headers, HeaderName::from_static(name), value);
+    }
+    Some(())
+}
+
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
 /// Reads the decision from the server's response.
 pub(super) fn verdict(
     service: &HttpAuthorization,
@@ -62,7 +90,11 @@ pub(super) fn verdict(
         !is_fixed(name) && patterns.iter().any(|pattern| pattern.matches(name.as_str()))
     };
     let pairs = || headers.iter().map(|(name, value)| (name.clone(), value.clone()));
-    if status != StatusCode::OK {
+    let allows = match &service.forward_auth {
+        Some(_) => status.is_success(),
+        None => status == StatusCode::OK,
+    };
+    if !allows {
         const ALWAYS: [HeaderName; 2] = [header::WWW_AUTHENTICATE, header::LOCATION];
         let told = |name: &HeaderName| {
             let all = service.client_headers.is_empty();
@@ -79,5 +111,11 @@ pub(super) fn verdict(
     };
     let names = header_list::members(headers, TO_REMOVE).filter_map(|name| name.parse().ok());
     changes.remove = names.filter(|name| !is_fixed(name)).collect();
+    if let Some(forward) = &service.forward_auth {
+        // A value from the client must not remain.
+        changes.remove.extend(forward.copied.iter().cloned());
+        let copied = |name: &HeaderName| forward.copied.contains(name) && !is_fixed(name);
+        changes.set.extend(pairs().filter(|(name, _)| copied(name)));
+    }
     Ok(Verdict::Allowed(changes))
 }

@@ -11,7 +11,7 @@ mod users;
 
 use crate::http::{
     error::refusal::Refusal,
-    filter::call::Call,
+    filter::{call::Call, cors},
     request::{Request, header_spelling, user::User},
     route::router::RouteLookup,
 };
@@ -79,10 +79,16 @@ impl Step {
             header_spelling::remove(&mut request.headers, name);
             request.owned_headers.push(name.clone());
         }
+        let is_preflight = cors::is_preflight(call.request());
         let users = match call.lookup() {
             None => self.own.as_ref(),
             // The response is a redirect to TLS: a password is never requested without TLS.
             Some(RouteLookup::NeedsTls) => None,
+            Some(RouteLookup::Route(matched))
+                if is_preflight && cors::responds_to_preflights(matched.route()) =>
+            {
+                None
+            }
             Some(RouteLookup::Route(matched)) => match &matched.route().basic_auth {
                 RouteBasicAuth::OfChain => self.own.as_ref(),
                 RouteBasicAuth::Off => None,

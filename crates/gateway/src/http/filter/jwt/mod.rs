@@ -6,10 +6,12 @@
 mod fetched_keys;
 mod keys;
 mod locations;
+mod of_routes;
 mod status;
 mod token;
 
 pub(crate) use fetched_keys::KeyFetchers;
+pub(crate) use of_routes::OfRoutes;
 pub(crate) use status::Problem;
 
 use crate::{
