@@ -22,7 +22,7 @@ main() {
     "$work/go-client" make "$work"
     choose_ports
     configuration
-    check "quadrille check names Go and rustls as clients of ML-DSA, and OpenSSL 3.0 as one of P-256" says_who_gets_what
+    check "quadrille check names Go and rustls as clients of ML-DSA, and OpenSSL 3.0 as one of P-256" shows_certificates_of_clients
     "$quadrille" serve --config "$work/gateway.yaml" >"$work/gateway.log" 2>&1 &
     pids+=($!)
     answers
@@ -99,7 +99,7 @@ YAML
     } >"$work/gateway.yaml"
 }
 
-says_who_gets_what() {
+shows_certificates_of_clients() {
     local index
     "$quadrille" check "$work/gateway.yaml" >"$work/said"
     cat "$work/said"

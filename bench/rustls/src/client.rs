@@ -22,8 +22,10 @@ pub(crate) fn fetch(ca: &str, ports: &[&str]) -> Outcome<()> {
     for root in CertificateDer::pem_file_iter(ca)? {
         roots.add(root?)?;
     }
-    let config = Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth());
     for port in ports {
+        // With sessions of its own: the listeners have one name and share their ticket keys.
+        let config = ClientConfig::builder().with_root_certificates(roots.clone()).with_no_client_auth();
+        let config = Arc::new(config);
         match visit(&config, port.parse()?).and_then(|first| Ok((first, visit(&config, port.parse()?)?))) {
             Ok((first, second)) => {
                 let Visit { key, handshake, group, body } = first;

@@ -1,6 +1,6 @@
 //! `quadrille check`.
 
-use crate::{Failure, logging};
+use crate::{failure::Failure, logging};
 use quadrille_config::{ConfigurationFile, Diagnostic, Diagnostics, Loaded, model::Gateway};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

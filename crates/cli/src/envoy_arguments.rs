@@ -1,6 +1,6 @@
 //! Envoy's command line, so that a program that starts Envoy, such as Istio's agent, can start this one instead.
 
-use crate::{Failure, check::Check, envoy::ServedBootstrap, logging::Logging, serve};
+use crate::{check::Check, envoy::ServedBootstrap, failure::Failure, logging::Logging, serve};
 use clap::{Parser, ValueEnum};
 use quadrille_control_plane::Trust;
 use std::{ffi::OsStr, num::NonZeroUsize, path::PathBuf, time::Duration};

@@ -4,7 +4,7 @@
 //! so that messages name the included file and its line.
 
 use super::{
-    read_text,
+    text::read_text,
     variables::{self, Surroundings},
 };
 use crate::{

@@ -3,8 +3,9 @@
 use super::{
     checks,
     composition::Composer,
-    envoys_form, read_text,
+    envoys_form,
     sections::{self, EMPTY},
+    text::read_text,
 };
 use crate::{
     Diagnostic, Diagnostics,

@@ -25,7 +25,7 @@ pub(super) fn problem(root: &Node, origin: &Origin) -> Option<(Place, Problem)> 
 
 /// Returns whether this file is a configuration of the gateway, by its keys; false if it cannot be read.
 pub fn is_native(path: &Path) -> bool {
-    let Ok(text) = super::read_text(path) else { return false };
+    let Ok(text) = super::text::read_text(path) else { return false };
     match yaml::read(&text, Limits::BY_PROGRAM) {
         Ok(Some(root)) => {
             let native = ["listeners", "include", "upstreams"];

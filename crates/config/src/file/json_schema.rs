@@ -91,7 +91,7 @@ fn described_elsewhere(key: &KeyDescription) -> Option<&'static str> {
     })
 }
 
-/// Returns the part of the value's description that concerns single values; `None` if there are none.
+/// Returns the part of the value's description that concerns single values; `None` without one.
 fn alone(text: &'static str, is_list: bool) -> Option<&'static str> {
     if is_list {
         return match text.split_once("list of ") {

@@ -28,6 +28,7 @@ mod sections;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod text;
 mod variables;
 
 pub use document::{ConfigurationFile, Loaded};
@@ -36,17 +37,17 @@ pub use explanation::explain;
 pub use json_schema::json_schema;
 pub use reference::{key_policy_reference, reference};
 pub use restart::{fixed, needs_restart, show_in_force};
+pub use text::read_text;
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},
-    model::{Gateway, Origin, Place, Problem, key_server::Policy},
+    model::{Gateway, Origin, Place, key_server::Policy},
     reader::{Dialect, Reader},
     yaml::{self, Limits},
 };
 use composition::Composer;
 use serde_json::Value;
-use std::{io, path::Path};
-use zeroize::Zeroizing;
+use std::path::Path;
 
 /// Reads a configuration file.
 ///
@@ -62,19 +63,6 @@ pub fn load(path: &Path) -> Result<Gateway, Diagnostics> {
 /// As for [`load`].
 pub fn load_key_policy(path: &Path) -> Result<Policy, Diagnostics> {
     parse_key_policy(&read_text(path)?, &path.display().to_string())
-}
-
-/// Reads a file of text, which may hold private keys.
-///
-/// # Errors
-/// If it cannot be read, or is not UTF-8 text.
-pub fn read_text(path: &Path) -> Result<Zeroizing<String>, Diagnostics> {
-    let refuse = |problem| Diagnostics::whole(Origin::file(&path.display().to_string()), problem);
-    let bytes = std::fs::read(path).map(Zeroizing::new).map_err(|error| refuse(unreadable(&error)))?;
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => Ok(Zeroizing::new(text.to_owned())),
-        Err(_) => Err(refuse(Problem::new("not UTF-8 text", "save it as UTF-8"))),
-    }
 }
 
 /// Reads a configuration from text. Errors name `file_name`, and relative paths start at its directory.
@@ -119,14 +107,4 @@ fn escape(value: &mut Value) {
         Value::Object(entries) => entries.values_mut().for_each(escape),
         _ => {}
     }
-}
-
-fn unreadable(error: &io::Error) -> Problem {
-    let remedy = match error.kind() {
-        io::ErrorKind::NotFound => Some("check the path"),
-        io::ErrorKind::PermissionDenied => Some("give the user that runs quadrille read access"),
-        io::ErrorKind::IsADirectory => Some("name a file in this directory"),
-        _ => None,
-    };
-    Problem { message: format!("cannot be read: {error}"), remedy: remedy.map(str::to_owned) }
 }

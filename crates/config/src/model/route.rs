@@ -1,10 +1,9 @@
 use super::{
-    AccessRules, AttemptCounts, Compression, CookieMatch, Cors, ErrorPage, Expression, Fault, HashPolicy,
-    HeaderChange, HeaderMatch, Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteAuthorization,
-    RouteBasicAuth, RouteBodyLimit, RouteDescriptors, RouteJwt, RouteRateLimits, RouteTracing, Template,
-    Upgrades,
+    AccessRules, AttemptCounts, Compression, CookieMatch, Cors, ErrorPage, Fault, HashPolicy, HeaderChange,
+    HeaderMatch, Mirror, PathMatch, PathRewrite, Place, QueryMatch, Redirect, Respond, RetryPolicy,
+    RouteAuthorization, RouteBasicAuth, RouteBodyLimit, RouteDescriptors, RouteJwt, RouteRateLimits,
+    RouteTracing, Upgrades,
 };
-use bytes::Bytes;
 use http::Method;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -113,20 +112,6 @@ pub struct Weighted {
     pub response_headers: Vec<HeaderChange>,
 }
 
-/// The path that is sent to a server, or in a redirect. The query is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum PathRewrite {
-    /// Replaces the part matched by the route's prefix (with an exact path, the whole path). Not for regular
-    /// expressions.
-    Prefix(String),
-    /// Replaces every match of the expression by the text, in which `$1` or `${1}` is the first group.
-    Regex(Expression, String),
-    /// Replaces the whole path. In a redirect it may include a query.
-    Full(String),
-    /// Replaces the whole path by a text with placeholders, which may include a query.
-    Template(Template),
-}
-
 /// The host that is sent to a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostRewrite {
@@ -136,34 +121,6 @@ pub enum HostRewrite {
     Server,
     /// The value of this request header, if present.
     Header(String),
-}
-
-/// A redirect. Parts that are `None` are those of the request.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Redirect {
-    /// `https` or `http`.
-    pub scheme: Option<String>,
-    /// The host, without a port.
-    pub host: Option<Template>,
-    /// The port. If `None` and the scheme changes, a default port of the old scheme is removed.
-    pub port: Option<u16>,
-    /// The path.
-    pub path: Option<PathRewrite>,
-    /// 301, 302, 303, 307 or 308.
-    pub status: u16,
-    /// Whether the query is removed.
-    pub strip_query: bool,
-}
-
-/// A fixed response, without an upstream.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Respond {
-    /// HTTP status.
-    pub status: u16,
-    /// `Content-Type` of the body.
-    pub content_type: String,
-    /// The whole body.
-    pub body: Bytes,
 }
 
 impl Route {
@@ -226,20 +183,5 @@ impl Weighted {
             request_headers: Vec::new(),
             response_headers: Vec::new(),
         }
-    }
-}
-
-impl Redirect {
-    /// Returns a permanent redirect to the same URL with `https`.
-    pub fn https() -> Self {
-        let (scheme, host, port, path) = (Some("https".to_owned()), None, None, None);
-        Self { scheme, host, port, path, status: 301, strip_query: false }
-    }
-}
-
-impl Respond {
-    /// Returns a response with this text and status 200.
-    pub fn text(body: impl Into<Bytes>) -> Self {
-        Self { status: 200, content_type: "text/plain; charset=utf-8".into(), body: body.into() }
     }
 }

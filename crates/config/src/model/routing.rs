@@ -1,12 +1,12 @@
 //! Routing tables: virtual hosts, and their routes in order.
 
 use super::{
-    AccessStep, BasicAuth, EnvoyHeaders, ErrorPage, ForwardedCertificate, HeaderChange, HttpTracing,
+    AccessStep, BasicAuth, Domain, EnvoyHeaders, ErrorPage, ForwardedCertificate, HeaderChange, HttpTracing,
     LocalReplies, Mode, PathRule, Paths, Place, RateLimit, RequestIds, RequestLimits, Route, RouteBasicAuth,
     Upgrades,
 };
 use http::HeaderName;
-use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
+use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 /// HTTP settings of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -99,50 +99,6 @@ pub struct VirtualHost {
     pub place: Place,
 }
 
-/// A pattern for hosts, in lower case. Among matching patterns, exact ones precede, then the longest suffix, then the
-/// longest prefix, then `Any`. `Below` is between exact ones and suffixes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Domain {
-    /// This host: `example.com`.
-    Exact(String),
-    /// Longer hosts with this suffix: `.example.com` for `*.example.com`; `-a.example` for `*-a.example`.
-    Suffix(String),
-    /// Hosts with one more label: `example.com` for `*.example.com`, as in certificates.
-    Below(String),
-    /// Longer hosts with this prefix: `example.` for `example.*`.
-    Prefix(String),
-    /// Every host.
-    Any,
-}
-
-impl Domain {
-    /// Returns whether it matches a host, which is in lower case and without a port.
-    pub fn matches(&self, host: &str) -> bool {
-        match self {
-            Self::Exact(name) => host == name,
-            Self::Suffix(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
-            Self::Below(parent) => {
-                host.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && rest == parent)
-            }
-            Self::Prefix(prefix) => host.len() > prefix.len() && host.starts_with(prefix.as_str()),
-            Self::Any => true,
-        }
-    }
-
-    /// Parses Envoy's format: `example.com`, `*.example.com`, `example.*`, `*`.
-    pub fn wildcard(text: &str) -> Self {
-        let text = text.to_ascii_lowercase();
-        if text == "*" {
-            return Self::Any;
-        }
-        match (text.strip_prefix('*'), text.strip_suffix('*')) {
-            (Some(suffix), _) => Self::Suffix(suffix.to_owned()),
-            (_, Some(prefix)) => Self::Prefix(prefix.to_owned()),
-            _ => Self::Exact(text),
-        }
-    }
-}
-
 impl Http {
     /// Returns settings with these routes, and defaults otherwise.
     pub fn new(routes: impl Into<Arc<RouteTable>>) -> Self {
@@ -228,19 +184,6 @@ impl VirtualHost {
     /// Returns a virtual host for these domains, with default settings.
     pub fn new(domains: Vec<Domain>, routes: Vec<Route>, place: Place) -> Self {
         Self { name: String::new(), domains, routes, require_tls: false, place }
-    }
-}
-
-/// Writes Envoy's format; `Below` is written like a suffix.
-impl fmt::Display for Domain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exact(host) => f.write_str(host),
-            Self::Suffix(suffix) => write!(f, "*{suffix}"),
-            Self::Below(parent) => write!(f, "*.{parent}"),
-            Self::Prefix(prefix) => write!(f, "{prefix}*"),
-            Self::Any => f.write_str("*"),
-        }
     }
 }
 

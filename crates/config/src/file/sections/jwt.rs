@@ -93,7 +93,7 @@ pub(super) const JWT: Section<JwtDraft, JwtAuthentication> = Section {
         ),
         Key::new(
             "claim_headers",
-            "headers with their claims",
+            "mapping of headers to claims",
             Preset::Means("none"),
             "Headers that carry claims to servers: `{X-User: sub}`. Values from clients are removed from all requests of \
                     the listener. A dot separates the names of nested claims.",

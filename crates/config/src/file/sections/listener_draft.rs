@@ -3,8 +3,8 @@
 use super::{
     authorization, basic_auth, certificate, compression, error_pages, header_changes, jwt,
     listener_clients::Clients, listener_http3::Http3Draft, listener_limits::ListenerLimits,
-    listener_paths::PATHS, listener_rules, own_headers, rate_limits, route, route_draft, route_refused, tls,
-    upgrades, written_route::WrittenRoute,
+    listener_paths::PATHS, listener_rules, own_headers, rate_limits, route, route_refused, tls, upgrades,
+    written_route::WrittenRoute,
 };
 use crate::{
     Field, Problem,
@@ -315,7 +315,7 @@ pub(super) fn networks(field: &Field<'_>) -> Vec<Network> {
 
 pub(super) fn routes(field: &Field<'_>, mode: Mode) -> Vec<WrittenRoute> {
     let route = |field: &Field<'_>| {
-        let route = route_draft::route(field)?;
+        let route = route::route(field)?;
         if mode == Mode::Tcp {
             route_refused::refuse_http(field, &route, route::ROUTE.keys.iter().map(|key| key.name));
         }

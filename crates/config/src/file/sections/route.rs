@@ -7,15 +7,17 @@ use super::{
     route_actions::{only_upstream, redirect, show_redirect, show_split, split},
     route_client_auth, route_conditions,
     route_draft::{RouteDraft, exactly, matching, segments},
-    route_limits, route_mirror,
+    route_limits, route_mirror, route_refused,
     route_respond::{self, RESPOND},
     route_retry::{RETRY, retry},
     route_shown::{
         exact_path, path_regex, path_rewrite, segments_of, show_cors, show_upstream_host, upstream_host,
     },
     route_sticky, upgrades, value_conditions,
+    written_route::WrittenRoute,
 };
 use crate::{
+    Field, Problem,
     enums::switch,
     file::{
         schema::{Key, Preset, Section},
@@ -25,6 +27,38 @@ use crate::{
     values,
 };
 use serde_json::{Value, json};
+
+/// Reads a route, which forwards, responds or redirects.
+pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
+    let mut draft = RouteDraft::every_request();
+    ROUTE.read(field, &mut draft)?;
+    route_refused::refuse_contradictions(field);
+    let (hosts, path) = (draft.hosts.take(), draft.path.take());
+    let uncompressed = matches!(draft.compression, Some(None));
+    let route = draft.take_settings(field.place());
+    let action = draft.into_action()?;
+    if !matches!(action, Action::Forward(_)) {
+        for field in [
+            "rewrite",
+            "upstream_host",
+            "timeout",
+            "retry",
+            "sticky",
+            "mirror",
+            "request_headers",
+            "request_trailers",
+            "compression",
+            "upgrades",
+        ]
+        .iter()
+        .filter_map(|key| field.entry(key))
+        {
+            field.error(Problem::new("this route does not forward to an upstream", "remove this"));
+        }
+    }
+    let route = Route { path: path?, action, ..route };
+    Some(WrittenRoute { hosts: hosts?, route, uncompressed })
+}
 
 pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
     path: "listeners[].routes[]",

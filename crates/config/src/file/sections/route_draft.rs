@@ -1,8 +1,6 @@
 //! Values read for a route, until it is complete.
 
-use super::{
-    placeholders, route::ROUTE, route_actions::whole_path, route_refused, written_route::WrittenRoute,
-};
+use super::{placeholders, route_actions::whole_path};
 use crate::{
     Field, Problem,
     model::{
@@ -52,40 +50,8 @@ pub(super) struct RouteDraft {
     pub(super) upgrades: Upgrades,
 }
 
-/// Reads a route, which forwards, responds or redirects.
-pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
-    let mut draft = RouteDraft::every_request();
-    ROUTE.read(field, &mut draft)?;
-    route_refused::refuse_contradictions(field);
-    let (hosts, path) = (draft.hosts.take(), draft.path.take());
-    let uncompressed = matches!(draft.compression, Some(None));
-    let route = draft.take_settings(field.place());
-    let action = draft.into_action()?;
-    if !matches!(action, Action::Forward(_)) {
-        for field in [
-            "rewrite",
-            "upstream_host",
-            "timeout",
-            "retry",
-            "sticky",
-            "mirror",
-            "request_headers",
-            "request_trailers",
-            "compression",
-            "upgrades",
-        ]
-        .iter()
-        .filter_map(|key| field.entry(key))
-        {
-            field.error(Problem::new("this route does not forward to an upstream", "remove this"));
-        }
-    }
-    let route = Route { path: path?, action, ..route };
-    Some(WrittenRoute { hosts: hosts?, route, uncompressed })
-}
-
 impl RouteDraft {
-    fn every_request() -> Self {
+    pub(super) fn every_request() -> Self {
         Self {
             hosts: Some(vec![None]),
             path: Some(segments(None)),
@@ -142,7 +108,7 @@ impl RouteDraft {
     }
 
     /// Takes the settings that do not depend on the action, which the route lacks.
-    fn take_settings(&mut self, place: Place) -> Route {
+    pub(super) fn take_settings(&mut self, place: Place) -> Route {
         let compression = self.compression.take().flatten();
         let access = std::mem::take(&mut self.clients).into_iter().chain(self.client_auth.take());
         Route {
@@ -167,7 +133,7 @@ impl RouteDraft {
         }
     }
 
-    fn into_action(self) -> Option<Action> {
+    pub(super) fn into_action(self) -> Option<Action> {
         let Self { rewrite, timeout, retry, sticky: hash, mirrors, request_trailers, upgrades, .. } = self;
         let host = self.upstream_host;
         if let Some(redirect) = self.redirect {

@@ -236,7 +236,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, limits: {body: 10m}",
-        "q.yaml:1: listeners[0].limits.body: `10m` is not a size; write digits with a unit, such as `64KiB`",
+        "q.yaml:1: listeners[0].limits.body: `10m` is not a size; write `10MiB`",
     ),
     (
         "respond: hi, limits: {body: 0}",

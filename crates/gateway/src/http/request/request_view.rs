@@ -40,7 +40,7 @@ impl<'a> RequestView<'a> {
             && query.iter().all(|query| self.matches_query(query))
     }
 
-    /// Returns whether the method is one of these, or there are none.
+    /// Returns whether the method is one of these, or the list is empty.
     pub(crate) fn has_method(&self, methods: &[Method]) -> bool {
         methods.is_empty() || methods.iter().any(|method| method.as_str() == self.method)
     }
