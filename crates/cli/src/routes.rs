@@ -54,7 +54,9 @@ impl Explain {
         let headers: HeaderMap = self.all_headers();
         let authority = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         let request = ExplainedRequest {
-            authority: authority.or(self.url.authority().map(|own| own.as_str())).unwrap_or_default(),
+            authority: authority
+                .or(self.url.authority().map(http::uri::Authority::as_str))
+                .unwrap_or_default(),
             method: &self.method,
             path: self.url.path(),
             query: self.url.query(),

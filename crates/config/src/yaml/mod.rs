@@ -292,7 +292,7 @@ impl Builder {
         match (value, key.take()) {
             (Value::Sequence(items), _) => items.push(node),
             (Value::Mapping(entries), Some((key, position))) => {
-                entries.push(Entry { key, position, value: node })
+                entries.push(Entry { key, position, value: node });
             }
             (_, _) => *key = Some(as_key(node)?),
         }

@@ -218,7 +218,7 @@ fn rule(field: &Field<'_>) -> Option<RequestRule> {
     let mut actions = ACTIONS.iter().filter_map(|key| field.entry(key));
     match (actions.next(), actions.next()) {
         (None, _) => {
-            field.error(Problem::new("the rule has no action", "add `deny: 403`, or another action"))
+            field.error(Problem::new("the rule has no action", "add `deny: 403`, or another action"));
         }
         (_, Some(second)) => second.error(Problem::new("a rule has one action", "write two rules")),
         _ => {}

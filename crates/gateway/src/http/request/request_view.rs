@@ -126,7 +126,7 @@ impl<'a> RequestView<'a> {
         let text = |text: &'a str| if *decode { form_decoded(text) } else { text.into() };
         let pairs = self.query.into_iter().flat_map(|query| query.split('&'));
         let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-        let values = pairs.filter(|(found, _)| text(*found) == name.as_str()).map(|(_, value)| text(value));
+        let values = pairs.filter(|(found, _)| text(found) == name.as_str()).map(|(_, value)| text(value));
         value_holds(values, value.as_ref(), *invert, doubt)
     }
 

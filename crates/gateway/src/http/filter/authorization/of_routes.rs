@@ -24,6 +24,10 @@ pub(crate) struct OfRoutes {
 }
 
 impl OfRoutes {
+    #[expect(
+        clippy::mutable_key_type,
+        reason = "expressions are hashed by their text, not their compiled form"
+    )]
     pub(crate) fn new(own: Option<&Arc<Model>>, of_routes: &[Arc<Model>], upstreams: &Upstreams) -> Self {
         let new = |model: &Arc<Model>| Arc::new(Authorization::new(model, upstreams));
         let headers = own.into_iter().chain(of_routes).flat_map(|model| model.copied()).cloned().collect();

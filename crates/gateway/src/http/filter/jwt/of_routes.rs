@@ -31,6 +31,10 @@ impl OfRoutes {
     ///
     /// # Errors
     /// Names a key set that cannot be read.
+    #[expect(
+        clippy::mutable_key_type,
+        reason = "expressions are hashed by their text, not their compiled form"
+    )]
     pub(crate) fn new(
         own: Option<&Arc<JwtAuthentication>>,
         of_routes: &[Arc<JwtAuthentication>],
