@@ -1,6 +1,6 @@
 //! Single operations through OpenSSL's own command, each checked by an OpenSSL without the module.
 
-use crate::support::{Site, fail, finish, quadrille};
+use crate::support::{Site, fail, finish, module, quadrille};
 use quadrille_engine::{Key, KeyType, MlDsa};
 
 fn site() -> Site {
@@ -231,10 +231,11 @@ fn ml_dsa_keys_are_refused_with_the_reason() {
         let said = fail(site.with_provider("openssl").args(["dgst", "-sha256", "-sign", &uri, "message"]));
         assert!(said.contains("it is an ML-DSA key, and libssl of OpenSSL 3.0."), "{uri}: {said}");
     }
-    let quadrille = quadrille().display().to_string();
-    for arguments in
-        [["check", "nginx", "--key", "pq.key"], ["key", "--server=unix:/run/keys.sock", "--cert", "pq.pub"]]
-    {
+    let (quadrille, module) = (quadrille().display().to_string(), module().display().to_string());
+    for arguments in [
+        ["check", "nginx", "--key=pq.key", "--module", &module],
+        ["key", "--server", "unix:/run/keys.sock", "--cert", "pq.pub"],
+    ] {
         let said = fail(site.plain(&quadrille).arg("provider").args(arguments));
         assert!(said.contains("pq.") && said.contains("it is an ML-DSA key"), "{arguments:?}: {said}");
     }
