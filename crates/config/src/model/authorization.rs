@@ -1,8 +1,8 @@
 //! External authorization, as in Envoy's `ext_authz` filter.
 
-use super::{MetadataMatch, Place, TextMatch};
+use super::{MetadataMatch, Place, RouteSetting, TextMatch};
 use http::{HeaderName, HeaderValue};
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 /// An authorization server that is queried about requests before they are routed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -82,16 +82,7 @@ pub struct ForwardAuth {
 }
 
 /// The authorization server of a route.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum RouteAuthorization {
-    /// The server of its chain.
-    #[default]
-    OfChain,
-    /// No authorization.
-    Off,
-    /// This one, in place of the chain's.
-    InPlace(Arc<Authorization>),
-}
+pub type RouteAuthorization = RouteSetting<Authorization>;
 
 impl Authorization {
     /// Returns the headers of its responses that replace those of requests.

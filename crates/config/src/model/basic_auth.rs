@@ -1,8 +1,7 @@
 //! HTTP Basic authentication (RFC 7617).
 
-use super::{Place, Rate, Source};
+use super::{Place, Rate, RouteSetting, Source};
 use http::HeaderName;
-use std::sync::Arc;
 
 /// HTTP Basic authentication: the users, and the headers that are forwarded to servers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,16 +32,7 @@ pub enum PasswordHashes {
 }
 
 /// The Basic authentication of a route.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum RouteBasicAuth {
-    /// The setting of its chain.
-    #[default]
-    OfChain,
-    /// No authentication.
-    Off,
-    /// These settings, in place of the chain's.
-    InPlace(Arc<BasicAuth>),
-}
+pub type RouteBasicAuth = RouteSetting<BasicAuth>;
 
 impl BasicAuth {
     /// The default realm.

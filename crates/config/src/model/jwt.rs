@@ -1,8 +1,8 @@
 //! Authentication by JSON Web Tokens (RFC 7519), as in Envoy's `jwt_authn` filter.
 
-use super::{HeaderMatch, PathMatch, Place, QueryMatch, Source};
+use super::{HeaderMatch, PathMatch, Place, QueryMatch, RouteSetting, Source};
 use http::HeaderName;
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 /// The tokens that requests need.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,16 +20,7 @@ pub struct JwtAuthentication {
 }
 
 /// The tokens that requests of a route need.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum RouteJwt {
-    /// Those of its chain.
-    #[default]
-    OfChain,
-    /// None.
-    Off,
-    /// These, in place of the chain's.
-    InPlace(Arc<JwtAuthentication>),
-}
+pub type RouteJwt = RouteSetting<JwtAuthentication>;
 
 /// An issuer of tokens, with its signing keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -20,11 +20,7 @@ impl CrossOrigin {
         let mut headers = HeaderMap::with_capacity(6);
         headers.append(header::VARY, HeaderValue::from_static("Origin"));
         let Some(origin) = request.headers.get(header::ORIGIN) else { return Self::Actual(headers) };
-        let preflight = request.method == Method::OPTIONS
-            && request
-                .headers
-                .get(header::ACCESS_CONTROL_REQUEST_METHOD)
-                .is_some_and(|value| !value.is_empty());
+        let preflight = is_preflight(request);
         let is_allowed = |text: &str| cors.origins.iter().any(|allowed| allowed.matches(text));
         if !origin.to_str().is_ok_and(is_allowed) {
             return match preflight && !cors.forward_other_preflights {

@@ -4,24 +4,16 @@ use super::{Authorization, denied};
 use crate::{
     http::{
         error::refusal::Refusal,
-        filter::{call::Call, cors},
-        request::header_spelling,
-        route::router::RouteLookup,
+        filter::{call::Call, per_route::PerRoute},
     },
     upstream::Upstreams,
 };
 use bytes::Bytes;
-use http::HeaderName;
-use quadrille_config::model::{Authorization as Model, RouteAuthorization};
-use std::{collections::HashMap, sync::Arc};
+use quadrille_config::model::Authorization as Model;
+use std::sync::Arc;
 
 /// The access step: the servers of a chain and of its routes.
-pub(crate) struct OfRoutes {
-    own: Option<Arc<Authorization>>,
-    of_routes: HashMap<Arc<Model>, Arc<Authorization>>,
-    /// Headers that servers set; they are removed from client requests.
-    headers: Vec<HeaderName>,
-}
+pub(crate) struct OfRoutes(PerRoute<Model, Authorization>);
 
 impl OfRoutes {
     #[expect(
@@ -32,7 +24,7 @@ impl OfRoutes {
         let new = |model: &Arc<Model>| Arc::new(Authorization::new(model, upstreams));
         let headers = own.into_iter().chain(of_routes).flat_map(|model| model.copied()).cloned().collect();
         let of_routes = of_routes.iter().map(|model| (Arc::clone(model), new(model))).collect();
-        Self { own: own.map(new), of_routes, headers }
+        Self(PerRoute::new(own.map(new), of_routes, headers, |route| &route.authorization))
     }
 
     /// Checks that the server of the request's route allows it.
@@ -40,42 +32,7 @@ impl OfRoutes {
     /// # Errors
     /// Returns the response to the client.
     pub(crate) async fn check(&self, call: &mut Call<'_>) -> Result<(), Refusal> {
-        for name in &self.headers {
-            let request = call.request_mut();
-            header_spelling::remove(&mut request.headers, name);
-            request.owned_headers.push(name.clone());
-        }
-        let mut allowed_by = None;
-        // The headers that a server sets may lead to another route, whose server must allow the request, too.
-        for _ in 0..3 {
-            match self.server(call) {
-                None => return Ok(()),
-                Some(server) if allowed_by.is_some_and(|by| Arc::ptr_eq(by, server)) => return Ok(()),
-                Some(server) => {
-                    server.check(call).await?;
-                    allowed_by = Some(server);
-                }
-            }
-        }
-        Err(denied("the routes of authorized requests alternate", 403, Bytes::new()))
-    }
-
-    fn server(&self, call: &mut Call<'_>) -> Option<&Arc<Authorization>> {
-        let is_preflight = cors::is_preflight(call.request());
-        match call.lookup() {
-            None => self.own.as_ref(),
-            // The response is a redirect to TLS.
-            Some(RouteLookup::NeedsTls) => None,
-            Some(RouteLookup::Route(matched))
-                if is_preflight && cors::responds_to_preflights(matched.route()) =>
-            {
-                None
-            }
-            Some(RouteLookup::Route(matched)) => match &matched.route().authorization {
-                RouteAuthorization::OfChain => self.own.as_ref(),
-                RouteAuthorization::Off => None,
-                RouteAuthorization::InPlace(model) => self.of_routes.get(model),
-            },
-        }
+        let alternating = || denied("the routes of authorized requests alternate", 403, Bytes::new());
+        self.0.check(call, async |server: &Authorization, call| server.check(call).await, alternating).await
     }
 }

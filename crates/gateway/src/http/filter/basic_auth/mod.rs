@@ -11,19 +11,15 @@ mod users;
 
 use crate::http::{
     error::refusal::Refusal,
-    filter::{call::Call, cors},
-    request::{Request, header_spelling, user::User},
-    route::router::RouteLookup,
+    filter::{call::Call, per_route::PerRoute},
+    request::{Request, user::User},
 };
 use credentials::Credentials;
 use guesses::Guesses;
 use hashing::Busy;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use moka::sync::Cache;
-use quadrille_config::{
-    Diagnostic,
-    model::{BasicAuth, RouteBasicAuth},
-};
+use quadrille_config::{Diagnostic, model::BasicAuth};
 use ring::hmac;
 use std::{
     collections::HashMap,
@@ -36,12 +32,7 @@ use users::Users;
 pub(crate) type Authenticators = HashMap<Arc<BasicAuth>, Arc<Authenticator>>;
 
 /// The access step: the users of the chain and of its routes.
-pub(crate) struct Step {
-    own: Option<Arc<Authenticator>>,
-    all: Authenticators,
-    /// Headers that carry the user name to upstreams. They are removed from client requests.
-    headers: Vec<HeaderName>,
-}
+pub(crate) struct Step(PerRoute<BasicAuth, Authenticator>);
 
 /// The users of one setting, with a cache of verified credentials.
 pub(crate) struct Authenticator {
@@ -66,7 +57,8 @@ impl Step {
     /// Creates a step. `all` includes the users of the chain.
     pub(crate) fn new(own: Option<&Arc<BasicAuth>>, all: &Authenticators) -> Self {
         let headers = all.keys().filter_map(|model| model.user_header.clone()).collect();
-        Self { own: own.and_then(|own| all.get(own)).cloned(), all: all.clone(), headers }
+        let own = own.and_then(|own| all.get(own)).cloned();
+        Self(PerRoute::new(own, all.clone(), headers, |route| &route.basic_auth))
     }
 
     /// Checks that a request comes from an authenticated user, and attaches the user to the request.
@@ -74,28 +66,8 @@ impl Step {
     /// # Errors
     /// Returns the response to the client otherwise.
     pub(crate) async fn check(&self, call: &mut Call<'_>) -> Result<(), Refusal> {
-        for name in &self.headers {
-            let request = call.request_mut();
-            header_spelling::remove(&mut request.headers, name);
-            request.owned_headers.push(name.clone());
-        }
-        let is_preflight = cors::is_preflight(call.request());
-        let users = match call.lookup() {
-            None => self.own.as_ref(),
-            // The response is a redirect to TLS: a password is never requested without TLS.
-            Some(RouteLookup::NeedsTls) => None,
-            Some(RouteLookup::Route(matched))
-                if is_preflight && cors::responds_to_preflights(matched.route()) =>
-            {
-                None
-            }
-            Some(RouteLookup::Route(matched)) => match &matched.route().basic_auth {
-                RouteBasicAuth::OfChain => self.own.as_ref(),
-                RouteBasicAuth::Off => None,
-                RouteBasicAuth::InPlace(model) => self.all.get(model),
-            },
-        };
-        if let Some(users) = users {
+        self.0.remove_headers(call);
+        if let Some(users) = self.0.of(call) {
             let user = Box::pin(users.authenticate(call.request())).await?;
             call.authenticated(user);
         }
