@@ -37,11 +37,8 @@ impl Future for BatchFlusher {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if turn_end::arrive(context.waker().clone()) {
             let shared = self.0.shared();
-            let lone = shared.take_lone();
-            if lone.is_none() {
-                // Flushing comes first: compute threads then work in parallel with this thread.
-                self.0.flush();
-            }
+            // Flushing comes first: compute threads then work in parallel with this thread.
+            let lone = shared.take_lone_or_flush();
             turn_end::compute(shared);
             if let Some(lone) = lone {
                 shared.compute(&lone);

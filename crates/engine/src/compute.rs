@@ -129,19 +129,29 @@ impl Shared {
         }
     }
 
-    /// Takes an operation that a compute thread would compute at once and alone, while all of them are idle: if the
-    /// calling thread computes it, two changes of thread are saved. Only a short one, because other connections of the
-    /// calling event loop wait for it.
-    pub(crate) fn take_lone(&self) -> Option<Batch> {
+    /// Ends the turn of an event loop, which computes the operation that is returned; otherwise wakes a compute thread
+    /// as [`flush`](Self::flush) does.
+    pub(crate) fn take_lone_or_flush(&self) -> Option<Batch> {
         let mut state = self.state();
+        let lone = self.take_lone(&mut state);
+        if lone.is_none() {
+            self.wake_threads(&state);
+        }
+        lone
+    }
+
+    /// Takes an operation that a compute thread would compute at once and alone, while all of them are idle: if the
+    /// calling thread computes it, two changes of thread are saved. The operation is a short one, because other
+    /// connections of the calling event loop wait for it.
+    fn take_lone(&self, state: &mut State) -> Option<Batch> {
         if state.queues.live() != 1 || state.idle < self.settings.threads.get() || state.stopped {
             return None;
         }
         let now = Instant::now();
         state.load.observe(now, process_time);
-        match self.decide(&state, now) {
+        match self.decide(state, now) {
             Decision::Take { key_type: key_type @ KeyType::Rsa { bits: ..=2048 }, count: 1 } => {
-                Some(self.take(&mut state, key_type, 1))
+                Some(self.take(state, key_type, 1))
             }
             _ => None,
         }

@@ -127,18 +127,22 @@ impl Shared {
     /// Wakes a compute thread if operations wait and one is free; it wakes the next one if operations remain. A
     /// thread is not woken for a future deadline if another wakes up in time.
     pub(crate) fn flush(&self) {
-        let state = self.state();
+        self.wake_threads(&self.state());
+    }
+
+    /// Wakes threads for the operations that wait.
+    pub(crate) fn wake_threads(&self, state: &State) {
         let comes_up = |due: Instant| state.timed.iter().any(|time| *time <= due);
         let not_yet = || {
             !state.timed.is_empty()
-                && matches!(self.decide(&state, Instant::now()), Decision::WaitUntil(due) if comes_up(due))
+                && matches!(self.decide(state, Instant::now()), Decision::WaitUntil(due) if comes_up(due))
         };
         if state.idle > 0 && state.queues.live() > 0 && !not_yet() {
             self.work.notify_one();
         }
         if let Some(overflow) = &self.backend.overflow
             && state.overflow_idle > 0
-            && self.spills(&state, &**overflow).is_some()
+            && self.spills(state, &**overflow).is_some()
         {
             self.spilled.notify_one();
         }
