@@ -1,8 +1,8 @@
 //! Conditions of routes on request headers, in addition to host and path.
 
-use super::text_match::text_match;
+use super::text_match::{refuse_several, text_match};
 use crate::{
-    Field, Problem,
+    Field,
     enums::switch,
     file::{
         schema::{Key, Preset, Section},
@@ -112,10 +112,7 @@ pub(super) fn headers(field: &Field<'_>) -> Vec<HeaderMatch> {
 fn header(field: &Field<'_>) -> Option<HeaderMatch> {
     let mut draft = HeaderDraft::default();
     HEADER.read(field, &mut draft)?;
-    let rules = ["exact", "prefix", "suffix", "contains", "regex", "present"];
-    if rules.iter().filter(|key| field.entry(key).is_some()).count() > 1 {
-        field.error(Problem::new("more than one condition", "write one in each item of the list"));
-    }
+    refuse_several(field);
     let HeaderDraft { name, rule, present, ignore_case, invert } = draft;
     let rule = match rule {
         Some(rule) => HeaderRule::Text(TextMatch { rule, ignore_case }),

@@ -20,6 +20,14 @@ pub(super) fn text_match(text: &TextMatch) -> Value {
     shown
 }
 
+/// Refuses a condition on a header, parameter or cookie with more than one rule.
+pub(super) fn refuse_several(field: &Field<'_>) {
+    let rules = ["exact", "prefix", "suffix", "contains", "regex", "present"];
+    if rules.iter().filter(|key| field.entry(key).is_some()).count() > 1 {
+        field.error(Problem::new("more than one condition", "write one in each item of the list"));
+    }
+}
+
 /// Parses a text in which one `*` stands for any characters.
 pub(super) fn pattern(text: &str) -> Result<TextMatch, Problem> {
     let rule = match text.split_once('*') {

@@ -1,6 +1,6 @@
 //! Conditions on methods, query parameters, cookies and hosts, of routes and of rules.
 
-use super::text_match::text_match;
+use super::text_match::{refuse_several, text_match};
 use crate::{
     Field, Problem,
     enums::switch,
@@ -154,10 +154,7 @@ fn conditions(field: &Field<'_>, section: &Section<ValueDraft, ValueShown>) -> V
 fn condition(field: &Field<'_>, section: &Section<ValueDraft, ValueShown>) -> Option<ValueShown> {
     let mut draft = ValueDraft::default();
     section.read(field, &mut draft)?;
-    let rules = ["exact", "prefix", "suffix", "contains", "regex", "present"];
-    if rules.iter().filter(|key| field.entry(key).is_some()).count() > 1 {
-        field.error(Problem::new("more than one condition", "write one in each item of the list"));
-    }
+    refuse_several(field);
     let ValueDraft { name, rule, present, ignore_case, invert } = draft;
     let value = rule.map(|rule| TextMatch { rule, ignore_case });
     let invert = if value.is_some() { invert } else { invert == present.unwrap_or(true) };
