@@ -16,7 +16,7 @@ const WIDTH: usize = 100;
 /// Returns the reference of a key or a section, such as `listeners.routes.retry`. Its last part suffices.
 ///
 /// # Errors
-/// If there is no such key.
+/// If the key does not exist.
 pub fn explain(path: &str) -> Result<String, Problem> {
     let wanted = plain(path);
     let mut found: Vec<_> = entries().filter(|entry| entry.path == wanted).collect();
@@ -89,7 +89,7 @@ fn unknown(path: &str, wanted: &str) -> Problem {
         Some(near) => format!("did you mean `{near}`?"),
         None => "write the path of a key, such as `listeners.routes.retry`".to_owned(),
     };
-    Problem::new(format!("there is no key {}", quote(path)), remedy)
+    Problem::new(format!("the key {} does not exist", quote(path)), remedy)
 }
 
 /// Returns a path without the marks of lists and names.
@@ -150,7 +150,7 @@ mod tests {
         let said = |path| explain(path).expect_err("no key").to_string();
         assert_eq!(
             said("listeners.routes.retri"),
-            "there is no key `listeners.routes.retri`; did you mean `listeners.routes.retry`?"
+            "the key `listeners.routes.retri` does not exist; did you mean `listeners.routes.retry`?"
         );
         assert!(said("quantum").contains("such as `listeners.routes.retry`"));
     }

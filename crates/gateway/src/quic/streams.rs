@@ -72,7 +72,7 @@ impl State {
     }
 }
 
-/// Reads data in parts until there is no more, and starts no part after [`LONGEST_READ`], because each byte may be a
+/// Reads data in parts until none is left, and starts no part after [`LONGEST_READ`], because each byte may be a
 /// frame of its own.
 fn read_for_a_while(
     scratch: &mut [u8],
