@@ -1,49 +1,14 @@
 //! Access control of routes, CORS, faults, and the actions of rules.
 
 use crate::support::{
-    Certificates, Configuration, Gateway, Http3Client, Pair, TokenKey, curl, curl_status, document,
-    echo_server, grpc_authorization, http_authorization, http3::Sending, jwks, listener, seconds_from_now,
+    EchoSite, Pair, TokenKey, curl, grpc_authorization, http_authorization, jwks, seconds_from_now,
 };
 
 use serde_json::json;
 
-struct Site {
-    certificates: Certificates,
-    gateway: Gateway,
-    _file: Configuration,
-}
-
-impl Site {
-    fn new(keys: &str) -> Self {
-        Self::with(keys, "")
-    }
-
-    /// Starts a gateway with these keys of its listener and these upstreams, besides `web`, which echoes requests.
-    fn with(keys: &str, upstreams: &str) -> Self {
-        let certificates = Certificates::new();
-        let pair = certificates.ecdsa("P-256", &["localhost"]);
-        let keys = keys.replace("CA", &certificates.ca().display().to_string());
-        let web = format!("web: {{servers: [\"{}\"]}}{upstreams}", echo_server());
-        let file = Configuration::new(&document(&[listener(&pair, &format!("http3: on, {keys}"))], &web));
-        let gateway = Gateway::with_config(&file.path(), 1);
-        Self { certificates, gateway, _file: file }
-    }
-
-    /// Returns the statuses over HTTP/1.1, HTTP/2 and HTTP/3.
-    fn statuses(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> [String; 3] {
-        let lines: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        let status = |version| {
-            let lines = lines.iter().flat_map(|line| ["-H", line.as_str()]);
-            let arguments: Vec<_> = [version, "-X", method].into_iter().chain(lines).collect();
-            curl_status(&self.gateway, &self.certificates, &arguments, path)
-        };
-        let mut client = Http3Client::new(&self.certificates).connect(self.gateway.address(0));
-        let third = client.exchange(&Sending { method, path, headers, body: b"" });
-        [status("--http1.1"), status("--http2"), third.status.to_string()]
-    }
-
+impl EchoSite {
     /// Returns heads and bodies over HTTP/1.1 and HTTP/2, in lower case, with this client certificate.
-    fn texts(&self, shown: Option<&Pair>, arguments: &[&str], path: &str) -> [String; 2] {
+    fn heads_and_bodies(&self, shown: Option<&Pair>, arguments: &[&str], path: &str) -> [String; 2] {
         let mut all = vec!["--include", "--no-fail"];
         if let Some(Pair { chain, key, .. }) = shown {
             let [chain, key] = [chain, key].map(|path| path.to_str().expect("UTF-8"));
@@ -59,7 +24,7 @@ impl Site {
 
 #[test]
 fn a_route_allows_clients() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "routes: [{path: /inside, clients: {allow: [10.0.0.0/8]}, respond: in},
           {path: /outside, clients: {deny: [127.0.0.0/8]}, upstream: web},
           {path: /both, clients: {allow: [127.0.0.0/8], deny: [10.0.0.0/8]}, respond: ok}, {respond: ok}]",
@@ -67,7 +32,7 @@ fn a_route_allows_clients() {
     for (path, status) in [("/inside/x", "403"), ("/outside", "403"), ("/both", "200"), ("/", "200")] {
         assert_eq!(site.statuses("GET", path, &[]), [status; 3], "{path}");
     }
-    for text in site.texts(None, &[], "/inside") {
+    for text in site.heads_and_bodies(None, &[], "/inside") {
         assert!(text.contains("this client address is not allowed here."), "{text}");
     }
     assert!(site.gateway.metric("quadrille_access_denied_total", &["what=\"request\""]) >= 8.0);
@@ -75,14 +40,14 @@ fn a_route_allows_clients() {
 
 #[test]
 fn a_route_requires_a_certificate() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "tls: {client_auth: {mode: optional, ca: CA}},
          routes: [{path: /any, client_auth: required, respond: ok},
           {path: /named, client_auth: {names: [alice.example, '*.staff.example']}, respond: ok}, {respond: open}]",
     );
     for path in ["/any", "/named/x"] {
         assert_eq!(site.statuses("GET", path, &[]), ["403"; 3], "{path}");
-        for text in site.texts(None, &[], path) {
+        for text in site.heads_and_bodies(None, &[], path) {
             assert!(text.contains("a client certificate is required."), "{text}");
         }
     }
@@ -91,10 +56,10 @@ fn a_route_requires_a_certificate() {
         [("alice.example", " 200"), ("bob.staff.example", " 200"), ("mallory.example", " 403")]
     {
         let pair = site.certificates.ecdsa("P-256", &[name]);
-        for text in site.texts(Some(&pair), &[], "/any") {
+        for text in site.heads_and_bodies(Some(&pair), &[], "/any") {
             assert!(text.lines().next().is_some_and(|line| line.contains(" 200")), "{text}");
         }
-        for text in site.texts(Some(&pair), &[], "/named") {
+        for text in site.heads_and_bodies(Some(&pair), &[], "/named") {
             assert!(text.lines().next().is_some_and(|line| line.contains(named)), "{name}: {text}");
             let words = "this client certificate is not allowed here.";
             assert_eq!(text.contains(words), named == " 403", "{name}: {text}");
@@ -104,7 +69,7 @@ fn a_route_requires_a_certificate() {
 
 #[test]
 fn pages_of_other_origins_have_access() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "routes: [{path: /api, upstream: web, cors: {origins: ['https://*.example', 'http://x.test'], methods: [PUT],
            headers: [X-A, Content-Type], expose: [ETag], max_age: 1h, credentials: on}},
           {path: /private, respond: ok, basic_auth: {users: 'ada:$2y$05$DdtPXFFCcdaikKOAhelah.ig4957ecLHk7CcmHEhDzxwEVL6SC1Ci'},
@@ -112,7 +77,9 @@ fn pages_of_other_origins_have_access() {
           {path: /open, respond: ok, cors: {origins: ['*']}}]",
     );
     let preflight = ["-X", "OPTIONS", "-H", "access-control-request-method: PUT", "-H"];
-    for text in site.texts(None, &[&preflight[..], &["origin: https://a.example"]].concat(), "/api") {
+    for text in
+        site.heads_and_bodies(None, &[&preflight[..], &["origin: https://a.example"]].concat(), "/api")
+    {
         for line in [
             "access-control-allow-origin: https://a.example",
             "access-control-allow-methods: put",
@@ -124,27 +91,29 @@ fn pages_of_other_origins_have_access() {
         }
     }
     // Preflight requests carry no password.
-    for text in site.texts(None, &[&preflight[..], &["origin: https://a.example"]].concat(), "/private") {
+    for text in
+        site.heads_and_bodies(None, &[&preflight[..], &["origin: https://a.example"]].concat(), "/private")
+    {
         assert!(text.contains("access-control-allow-origin: https://a.example\r\n"), "{text}");
     }
     assert_eq!(site.statuses("GET", "/private", &[("origin", "https://a.example")]), ["401"; 3]);
     assert_eq!(site.statuses("OPTIONS", "/private", &[("origin", "https://a.example")]), ["401"; 3]);
-    for text in site.texts(None, &["-H", "origin: http://x.test"], "/api") {
+    for text in site.heads_and_bodies(None, &["-H", "origin: http://x.test"], "/api") {
         assert!(text.contains("access-control-expose-headers: etag\r\n"), "{text}");
     }
     for origin in ["origin: https://a.evil", "origin: https://example"] {
-        for text in site.texts(None, &[&preflight[..], &[origin]].concat(), "/api") {
+        for text in site.heads_and_bodies(None, &[&preflight[..], &[origin]].concat(), "/api") {
             assert!(!text.contains("access-control-allow-origin"), "{text}");
         }
     }
-    for text in site.texts(None, &["-H", "origin: null"], "/open") {
+    for text in site.heads_and_bodies(None, &["-H", "origin: null"], "/open") {
         assert!(text.contains("access-control-allow-origin: null\r\n"), "{text}");
     }
 }
 
 #[test]
 fn faults_are_injected() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "routes: [{path: /abort, upstream: web, fault: {abort: 503}}, {path: /delay, respond: ok, fault: {delay: 10ms}},
           {path: /seldom, respond: ok, fault: {abort: 503, abort_percent: 0.0001}}]",
     );
@@ -155,7 +124,7 @@ fn faults_are_injected() {
 
 #[test]
 fn rules_have_other_actions() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "rules: [{when: {path: /beta}, request_headers: [{set: X-Beta, value: '{host}'}, {remove: X-Gone}]},
           {when: {headers: [{name: x-beta}], queries: [{name: stop}]}, respond: {status: 418, body: teapot}},
           {when: {path_regex: '/old/(.*)'}, redirect: {path: '/new/{1}', port: 1}},
@@ -165,24 +134,24 @@ fn rules_have_other_actions() {
          routes: [{path: /beta/seen, headers: [{name: x-beta, exact: localhost}], respond: seen}, {path: /beta, upstream: web},
           {respond: ok}]",
     );
-    for text in site.texts(None, &["-H", "x-gone: 1", "-H", "x_beta: forged"], "/beta") {
+    for text in site.heads_and_bodies(None, &["-H", "x-gone: 1", "-H", "x_beta: forged"], "/beta") {
         assert!(text.contains("x-beta: localhost\r\n"), "{text}");
         assert!(!text.contains("x-gone") && !text.contains("forged"), "{text}");
     }
-    for text in site.texts(None, &["-H", "x-beta: forged"], "/beta/seen") {
+    for text in site.heads_and_bodies(None, &["-H", "x-beta: forged"], "/beta/seen") {
         assert!(text.ends_with("seen"), "{text}");
     }
-    for text in site.texts(None, &[], "/beta?stop") {
+    for text in site.heads_and_bodies(None, &[], "/beta?stop") {
         assert!(text.contains(" 418") && text.ends_with("teapot"), "{text}");
         assert!(text.contains("content-type: text/plain; charset=utf-8\r\n"), "{text}");
     }
     assert_eq!(site.statuses("GET", "/?stop", &[]), ["200"; 3], "the header is not set");
-    for text in site.texts(None, &[], "/old/a/b?q") {
+    for text in site.heads_and_bodies(None, &[], "/old/a/b?q") {
         assert!(text.contains("location: https://localhost:1/new/a/b?q\r\n"), "{text}");
         assert!(text.contains(" 301"), "{text}");
     }
     for host in ["h.example", "www.i.example"] {
-        for text in site.texts(None, &["-H", &format!("host: {host}")], "/") {
+        for text in site.heads_and_bodies(None, &["-H", &format!("host: {host}")], "/") {
             assert!(text.ends_with("host"), "{text}");
         }
     }
@@ -212,7 +181,7 @@ fn a_token_is_required() {
         format!("{jwt}, routes: [{{path: /free, jwt: off, upstream: web}}, {{upstream: web}}]"),
         format!("routes: [{{path: /free, upstream: web}}, {{upstream: web, {jwt}}}]"),
     ] {
-        let site = Site::new(&keys);
+        let site = EchoSite::new(&keys);
         let with = |token: &str| site.statuses("GET", "/a", &[("authorization", &format!("Bearer {token}"))]);
         assert_eq!(with(&good), ["200"; 3]);
         assert_eq!(with(&other.token("ES256", &claims("shop"))), ["401"; 3]);
@@ -221,11 +190,13 @@ fn a_token_is_required() {
         assert_eq!(site.statuses("GET", "/a", &[("cookie", &format!("session={good}"))]), ["200"; 3]);
         assert_eq!(site.statuses("GET", "/free", &[]), ["200"; 3]);
         let token = format!("authorization: Bearer {good}");
-        for text in site.texts(None, &["-H", &token, "-H", "x-user: root", "-H", "x_plan: root"], "/a") {
+        for text in
+            site.heads_and_bodies(None, &["-H", &token, "-H", "x-user: root", "-H", "x_plan: root"], "/a")
+        {
             assert!(text.contains("x-user: ann\r\n") && text.contains("x-plan: gold\r\n"), "{text}");
             assert!(!text.contains("root") && !text.contains("bearer"), "{text}");
         }
-        for text in site.texts(None, &["-H", "x-user: root"], "/free") {
+        for text in site.heads_and_bodies(None, &["-H", "x-user: root"], "/free") {
             assert!(!text.contains("root"), "{text}");
         }
     }
@@ -239,12 +210,12 @@ fn an_authorization_server_decides() {
         format!("{server}, routes: [{{path: /free, authorization: off, upstream: web}}, {{upstream: web}}]"),
         format!("routes: [{{path: /free, upstream: web}}, {{upstream: web, {server}}}]"),
     ] {
-        let site = Site::with(&keys, &authz);
+        let site = EchoSite::with(&keys, &authz);
         assert_eq!(site.statuses("GET", "/a", &[]), ["401"; 3]);
         assert_eq!(site.statuses("GET", "/a", &[("x-ext-authz", "fail")]), ["503"; 3]);
         assert_eq!(site.statuses("GET", "/a", &[("x-ext-authz", "allow")]), ["200"; 3]);
         assert_eq!(site.statuses("GET", "/free/x", &[]), ["200"; 3]);
-        for text in site.texts(None, &["-X", "PUT", "-H", "x-told: 1"], "/a?b=c") {
+        for text in site.heads_and_bodies(None, &["-X", "PUT", "-H", "x-told: 1"], "/a?b=c") {
             assert!(
                 text.contains("\r\nx-client: out\r\n") && text.contains("www-authenticate: basic\r\n"),
                 "{text}"
@@ -265,11 +236,11 @@ fn an_authorization_server_decides() {
             "-H",
             "x-original-url: x",
         ];
-        for text in site.texts(None, &forged, "/a") {
+        for text in site.heads_and_bodies(None, &forged, "/a") {
             assert!(text.contains("x-user: alice\r\n") && text.contains("\r\nx-client: in\r\n"), "{text}");
             assert!(!text.contains("root"), "{text}");
         }
-        for text in site.texts(None, &["-H", "x-user: root"], "/free") {
+        for text in site.heads_and_bodies(None, &["-H", "x-user: root"], "/free") {
             assert!(!text.contains("root"), "{text}");
         }
     }
@@ -282,7 +253,7 @@ fn an_authorization_server_decides_by_grpc() {
         ", authz: {{servers: ['{}'], protocol: http2, retries: 0}}, none: {{servers: ['127.0.0.1:1'], retries: 0}}",
         grpc_authorization()
     );
-    let site = Site::with(
+    let site = EchoSite::with(
         "authorization: {upstream: authz, protocol: grpc},
          routes: [{path: /none, authorization: {upstream: none}, respond: ok},
           {path: /open, authorization: {upstream: none, fail_open: on}, respond: ok}, {respond: ok}]",

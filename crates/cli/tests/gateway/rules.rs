@@ -1,40 +1,8 @@
 //! Rules that hold for all routes, and conditions on headers that the gateway sets.
 
-use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Http3Client, Pair, curl, curl_status, document,
-    echo_server, http3::Sending, listener,
-};
+use crate::support::{Connector, EchoSite, Http3Client, Pair, curl, http3::Sending};
 
-struct Site {
-    certificates: Certificates,
-    gateway: Gateway,
-    _file: Configuration,
-}
-
-impl Site {
-    fn new(keys: &str) -> Self {
-        let certificates = Certificates::new();
-        let pair = certificates.ecdsa("P-256", &["localhost"]);
-        let keys = keys.replace("CA", &certificates.ca().display().to_string());
-        let web = format!("web: {{servers: [\"{}\"]}}", echo_server());
-        let file = Configuration::new(&document(&[listener(&pair, &format!("http3: on, {keys}"))], &web));
-        let gateway = Gateway::with_config(&file.path(), 1);
-        Self { certificates, gateway, _file: file }
-    }
-
-    /// Returns the statuses of a request over each HTTP version.
-    fn statuses(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> [String; 3] {
-        let lines: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        let arguments = |version| {
-            let lines = lines.iter().flat_map(|line| ["-H", line.as_str()]);
-            let all: Vec<_> = [version, "-X", method].into_iter().chain(lines).collect();
-            curl_status(&self.gateway, &self.certificates, &all, path)
-        };
-        let mut client = Http3Client::new(&self.certificates).connect(self.gateway.address(0));
-        let http3 = client.exchange(&Sending { method, path, headers, body: b"" });
-        [arguments("--http1.1"), arguments("--http2"), http3.status.to_string()]
-    }
-
+impl EchoSite {
     /// Returns the text of a response over HTTP/1.1 and HTTP/2, and over HTTP/3 without a certificate.
     fn texts(&self, headers: &[(&str, &str)], shown: Option<&Pair>) -> Vec<String> {
         let lines: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
@@ -56,7 +24,7 @@ impl Site {
 
 #[test]
 fn a_rule_denies_on_every_path() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "routes: [{path: /api/x, respond: x}, {path_exact: /exact, respond: e}, {path: /, respond: ok}],
          rules: [{when: {headers: [{name: user-agent, prefix: SQLMap, ignore_case: on}]}, deny: 403},
                  {when: {path: /internal, methods: [POST, PUT]}, deny: 404},
@@ -89,7 +57,7 @@ fn a_rule_denies_on_every_path() {
 /// A rule precedes limits and passwords: what it denies is not counted, and no password is requested.
 #[test]
 fn rules_precede_limits_and_passwords() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "respond: ok, rate_limits: [{rate: 3/240h}],
          rules: [{when: {headers: [{name: x-bad}]}, deny: 403}, {when: {headers: [{name: x-user}]}, deny: 418}],
          basic_auth: {users: 'ada:$2y$05$DdtPXFFCcdaikKOAhelah.ig4957ecLHk7CcmHEhDzxwEVL6SC1Ci', user_header: X-User}",
@@ -107,7 +75,7 @@ fn conditions_see_the_gateways_own_value() {
         "routes: [{headers: [{name: client-subject}], upstream: web, MORE}, {respond: public}]";
     const SET: &str = "request_headers: [{set: Client-Subject, value: '{client_certificate_subject}'}]";
     for keys in [format!("{SET}, {}", ROUTES.replace(", MORE", "")), ROUTES.replace("MORE", SET)] {
-        let site = Site::new(&format!("tls: {{client_auth: {{mode: optional, ca: CA}}}}, {keys}"));
+        let site = EchoSite::new(&format!("tls: {{client_auth: {{mode: optional, ca: CA}}}}, {keys}"));
         let forged = [("client-subject", "CN=root"), ("client_subject", "CN=root")];
         assert_eq!(site.texts(&forged, None), ["public"; 3], "{keys}");
         assert_eq!(site.texts(&[], None), ["public"; 3], "{keys}");
@@ -121,7 +89,7 @@ fn conditions_see_the_gateways_own_value() {
 
 #[test]
 fn conditions_see_the_gateways_forwarding_headers() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "routes: [{headers: [{name: x-forwarded-proto, exact: http}], respond: plain},
                   {headers: [{name: x-real-ip}], respond: inside},
                   {headers: [{name: x-forwarded-for, exact: 127.0.0.1}], upstream: web}, {respond: elsewhere}]",
@@ -141,7 +109,7 @@ fn conditions_see_the_gateways_forwarding_headers() {
 /// A header that the route sets to a fixed text is still a condition on the client's value.
 #[test]
 fn a_route_may_replace_the_header_that_it_matches() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "routes: [{headers: [{name: x-canary, exact: 'yes'}], upstream: web,
                    request_headers: [{set: X-Canary, value: matched}]}, {respond: stable}]",
     );
@@ -154,7 +122,7 @@ fn a_route_may_replace_the_header_that_it_matches() {
 /// Servers may read `X_Debug` as `X-Debug`, which the condition on it would not see.
 #[test]
 fn conditions_see_every_header_that_servers_read_as_theirs() {
-    let site = Site::new(
+    let site = EchoSite::new(
         "rules: [{when: {headers: [{name: x-debug}]}, deny: 403},
                  {when: {path: /token, headers: [{name: x-token, present: off}]}, deny: 401}],
          routes: [{path: /canary, headers: [{name: x-canary-user}], respond: canary},
