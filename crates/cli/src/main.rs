@@ -5,6 +5,7 @@ mod allocator;
 mod bench;
 mod cert;
 mod check;
+mod convert;
 mod demo;
 mod envoy;
 mod envoy_arguments;
@@ -55,6 +56,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     #[command(short_flag = 't')]
     Check(check::Check),
+    Convert(convert::Convert),
     Explain(explain::Explain),
     Schema(schema::Schema),
     /// List, renew and revoke certificates that are ordered by ACME.
@@ -100,6 +102,7 @@ fn run(command: Command) -> Result<(), Failure> {
     let outcome = match command {
         Command::Serve(command) => command.run(),
         Command::Check(command) => return command.run(),
+        Command::Convert(command) => return command.run(),
         Command::Explain(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Cert(command) => command.run(),

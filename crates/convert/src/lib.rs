@@ -1,0 +1,22 @@
+//! Converters of the configurations of nginx, HAProxy and Caddy to Quadrille's.
+//!
+//! ```text
+//!  nginx.conf ── statements ──┐
+//!  haproxy.cfg ── lines ──────┼──> Draft (listeners, routes, upstreams) ── YAML with comments
+//!  Caddy's JSON ── values ────┘         └── Ledger: each statement is converted, differs, or is not converted
+//! ```
+//!
+//! A statement without an equivalent is a remark with its line and a remedy. One that guards, such as an access rule, a
+//! limit or a client certificate, closes what it guards: its routes respond with an error until an operator decides.
+//! Every conversion is read by the configuration's own reader before it is returned.
+
+#![warn(missing_docs)]
+
+mod conversion;
+mod draft;
+mod ledger;
+mod nginx;
+mod yaml;
+
+pub use conversion::{Conversion, Language, Source, convert};
+pub use ledger::{Place, Remark};
