@@ -41,6 +41,8 @@ pub(crate) struct Convert {
 enum SourceLanguage {
     /// `nginx.conf`, with the files that it includes.
     Nginx,
+    /// `haproxy.cfg`.
+    Haproxy,
 }
 
 impl Convert {
@@ -85,6 +87,7 @@ impl From<SourceLanguage> for Language {
     fn from(language: SourceLanguage) -> Self {
         match language {
             SourceLanguage::Nginx => Self::Nginx,
+            SourceLanguage::Haproxy => Self::Haproxy,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     draft::Draft,
+    haproxy,
     ledger::{Ledger, Remark},
     nginx, yaml,
 };
@@ -12,6 +13,8 @@ use std::{fmt::Write as _, path::PathBuf, sync::Arc};
 pub enum Language {
     /// `nginx.conf`, with the files that it includes.
     Nginx,
+    /// `haproxy.cfg`.
+    Haproxy,
 }
 
 /// Text to convert.
@@ -46,6 +49,7 @@ pub fn convert(language: Language, source: &Source) -> Result<Conversion, String
     let ledger = Ledger::default();
     let draft = match language {
         Language::Nginx => nginx::draft(source, &ledger)?,
+        Language::Haproxy => haproxy::draft(source, &ledger)?,
     };
     if draft.listeners.is_empty() {
         let problems: Vec<_> = ledger.not_converted().iter().map(|remark| format!("\n  {remark}")).collect();

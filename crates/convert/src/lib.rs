@@ -14,8 +14,12 @@
 
 mod conversion;
 mod draft;
+mod expression;
+mod haproxy;
 mod ledger;
 mod nginx;
+mod tls_lists;
+mod values;
 mod yaml;
 
 pub use conversion::{Conversion, Language, Source, convert};

@@ -12,6 +12,11 @@ fn nginx() {
     assert_conversions(Language::Nginx, "tests/nginx", "conf", 30);
 }
 
+#[test]
+fn haproxy() {
+    assert_conversions(Language::Haproxy, "tests/haproxy", "cfg", 30);
+}
+
 /// Converts all configurations of a folder, and compares them with their expectations. Reports all differences at once.
 fn assert_conversions(language: Language, folder: &str, ending: &str, least: usize) {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)

@@ -2,7 +2,7 @@
 
 use super::{
     access::{Internal, internal_location},
-    expression, headers,
+    headers,
     location::{Kind, Placed},
     scope::Scope,
     statement::Statement,
@@ -11,6 +11,7 @@ use super::{
     variables::{Context, Piece, pieces},
     world::World,
 };
+use crate::expression;
 use crate::{
     draft::{Action, Path, Route},
     yaml::Map,

@@ -1,6 +1,7 @@
 //! Conditions of `if`, as conditions of routes and rules.
 
-use super::{expression, statement::Statement, variables::Context};
+use super::{statement::Statement, variables::Context};
+use crate::expression;
 use crate::yaml::{Map, Value};
 use std::collections::BTreeMap;
 

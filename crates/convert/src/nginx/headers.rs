@@ -3,10 +3,10 @@
 use super::{
     scope::Scope,
     statement::Statement,
-    values,
     variables::{Context, header_value},
     world::World,
 };
+use crate::values;
 use crate::{draft::Route, yaml::Map};
 
 /// Headers that the gateway sets by itself, or that only concern nginx's connections to servers.
@@ -115,7 +115,7 @@ fn change(
     world: &World<'_>,
     add: impl FnOnce(Map),
 ) {
-    if !is_changeable(name) {
+    if !values::is_changeable(name) {
         return world.ledger.refused(one.id, format!("`{name}` is not a header that can be changed"));
     }
     if value.is_empty() {
@@ -135,26 +135,10 @@ fn change(
     }
 }
 
-fn is_changeable(name: &str) -> bool {
-    const FIXED: [&str; 9] = [
-        "host",
-        "connection",
-        "content-length",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "proxy-connection",
-    ];
-    quadrille_config::values::header_name(name).is_ok()
-        && !FIXED.contains(&name.to_ascii_lowercase().as_str())
-}
-
 /// Sets the headers of responses.
 pub(super) fn of_response(route: &mut Route, scope: &Scope<'_>, context: &Context, world: &World<'_>) {
     for one in scope.all("proxy_hide_header") {
-        if is_changeable(one.arg(0)) {
+        if values::is_changeable(one.arg(0)) {
             route.keys.push("response_headers", Map::of("remove", one.arg(0)));
         }
         world.ledger.converted(one.id);
@@ -179,7 +163,7 @@ pub(super) fn of_response(route: &mut Route, scope: &Scope<'_>, context: &Contex
         }
     }
     for one in scope.all("more_clear_headers") {
-        for name in one.args.iter().filter(|name| is_changeable(name)) {
+        for name in one.args.iter().filter(|name| values::is_changeable(name)) {
             route.keys.push("response_headers", Map::of("remove", name));
         }
         world.ledger.converted(one.id);

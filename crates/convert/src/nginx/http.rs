@@ -7,10 +7,10 @@ use super::{
     server::{self, Server},
     statement::Statement,
     tls::{self, ServerTls},
-    values,
     variables::Context,
     world::World,
 };
+use crate::values;
 use crate::{
     draft::{Listener, Route},
     yaml::{Map, Value},

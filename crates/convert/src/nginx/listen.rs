@@ -1,6 +1,7 @@
 //! Addresses and names of servers.
 
-use super::{expression, statement::Statement, world::World};
+use super::{statement::Statement, world::World};
+use crate::expression;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A `listen` directive.

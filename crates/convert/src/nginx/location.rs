@@ -1,7 +1,8 @@
 //! Locations of a server, in the order in which nginx selects them, as conditions on paths.
 
-use super::{expression, scope::Scope, statement::Statement, world::World};
+use super::{scope::Scope, statement::Statement, world::World};
 use crate::draft::Path;
+use crate::expression;
 
 /// A location.
 #[derive(Clone, Debug)]

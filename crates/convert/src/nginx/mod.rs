@@ -11,7 +11,6 @@
 mod access;
 mod action;
 mod condition;
-mod expression;
 mod headers;
 mod http;
 mod lexer;
@@ -27,7 +26,6 @@ mod tables;
 mod target;
 mod tls;
 mod upstream;
-mod values;
 mod variables;
 mod world;
 

@@ -1,6 +1,7 @@
 //! Settings of the whole process: threads, logs, DNS servers.
 
-use super::{scope::Scope, statement::Statement, values, world::World};
+use super::{scope::Scope, statement::Statement, world::World};
+use crate::values;
 
 /// Converts the directives outside of `http` and `stream`.
 pub(super) fn convert(statements: &[Statement], world: &World<'_>) {

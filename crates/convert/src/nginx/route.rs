@@ -8,10 +8,11 @@ use super::{
     location::{Location, Placed},
     scope::Scope,
     statement::Statement,
-    upstream, values,
+    upstream,
     variables::Context,
     world::World,
 };
+use crate::values;
 use crate::{
     draft::{Action, Path, Route},
     yaml::Map,

@@ -4,7 +4,6 @@ use super::{
     access::{self, Internal},
     action,
     condition::{self, Test},
-    expression,
     listen::{Names, hosts_expression},
     location::{self, Kind},
     route,
@@ -14,6 +13,7 @@ use super::{
     variables::Context,
     world::World,
 };
+use crate::expression;
 use crate::{
     draft::{Action, Path, Route},
     yaml::{Map, Value},

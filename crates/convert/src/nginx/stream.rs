@@ -1,6 +1,7 @@
 //! The servers of `stream`: TCP connections, and TLS that passes through.
 
-use super::{access, listen, scope::Scope, statement::Statement, tls, upstream, values, world::World};
+use super::{access, listen, scope::Scope, statement::Statement, tls, upstream, world::World};
+use crate::values;
 use crate::{
     draft::Listener,
     yaml::{Map, Value},

@@ -1,7 +1,11 @@
 //! TLS settings, of listeners and of connections to servers.
 
-use super::{scope::Scope, statement::Statement, values, world::World};
+use super::{scope::Scope, statement::Statement, world::World};
 use crate::yaml::Map;
+use crate::{
+    tls_lists::{self, Added},
+    values,
+};
 
 /// TLS settings of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,37 +81,16 @@ fn versions(protocols: Option<&Statement>, world: &World<'_>, settings: &mut Map
 fn lists(scope: &Scope<'_>, world: &World<'_>, settings: &mut Map) {
     for (name, key) in [("ssl_ciphers", "cipher_suites"), ("ssl_ecdh_curve", "groups")] {
         let Some(one) = scope.one(name) else { continue };
-        let words: Vec<_> = one.arg(0).split(':').filter(|word| !word.starts_with("TLS_")).collect();
-        let mut known: Vec<&str> = Vec::new();
-        for word in &words {
-            if !known.contains(word) && is_accepted(&Map::of(key, vec![*word])) {
-                known.push(word);
+        match tls_lists::add(one.arg(0), key, settings) {
+            Added::All => world.ledger.converted(one.id),
+            Added::Without(others) => {
+                world.ledger.differs(one.id, format!("{others} unknown ones are left out"))
             }
-        }
-        let mut with = settings.clone();
-        with.set(key, known.clone());
-        if words.len() == 1 && words[0] == "auto" {
-            world.ledger.converted(one.id);
-        } else if known.is_empty() || !is_accepted(&with) {
-            world.ledger.differs(one.id, format!("the default `{key}` apply, which are secure"));
-        } else {
-            *settings = with;
-            match words.len() - known.len() {
-                0 => world.ledger.converted(one.id),
-                others => world.ledger.differs(one.id, format!("{others} unknown ones are left out")),
+            Added::Nothing => {
+                world.ledger.differs(one.id, format!("the default `{key}` apply, which are secure"))
             }
         }
     }
-}
-
-/// Returns whether the configuration's reader accepts TLS settings.
-fn is_accepted(settings: &Map) -> bool {
-    let listener = Map::of("address", "127.0.0.1:1")
-        .with("certificates", vec![Map::of("chain", "c").with("key", "k")])
-        .with("tls", settings.clone())
-        .with("respond", "x");
-    let document = crate::yaml::document(&Map::of("listeners", vec![listener]));
-    quadrille_config::parse(&document, "probe").is_ok()
 }
 
 fn client_certificates(scope: &Scope<'_>, world: &World<'_>, tls: &mut ServerTls) {

@@ -1,6 +1,7 @@
 //! Upstreams: `upstream` blocks and the servers of `proxy_pass`, with the settings that nginx has in locations.
 
-use super::{scope::Scope, statement::Statement, tls, values, variables::Context, world::World};
+use super::{scope::Scope, statement::Statement, tls, variables::Context, world::World};
+use crate::values;
 use crate::yaml::Map;
 
 /// The servers of a `proxy_pass`.

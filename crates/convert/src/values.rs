@@ -1,7 +1,7 @@
-//! nginx's times, sizes and addresses, in Quadrille's format.
+//! Times, sizes and addresses, in Quadrille's format.
 
 /// Returns a time such as `30s`, `1m 30s`, `500ms` or `60` (seconds) in milliseconds.
-pub(super) fn milliseconds(text: &str) -> Option<u64> {
+pub(crate) fn milliseconds(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 9] = [
         ("ms", 1),
         ("s", 1_000),
@@ -30,12 +30,12 @@ pub(super) fn milliseconds(text: &str) -> Option<u64> {
 }
 
 /// Returns a time that Quadrille accepts: not zero, and at most a year.
-pub(super) fn duration(text: &str) -> Option<String> {
+pub(crate) fn duration(text: &str) -> Option<String> {
     shown(milliseconds(text)?)
 }
 
 /// Writes milliseconds as a duration; `None` for zero.
-pub(super) fn shown(milliseconds: u64) -> Option<String> {
+pub(crate) fn shown(milliseconds: u64) -> Option<String> {
     const YEAR: u64 = 365 * 86_400_000;
     match milliseconds.min(YEAR) {
         0 => None,
@@ -48,7 +48,7 @@ pub(super) fn shown(milliseconds: u64) -> Option<String> {
 }
 
 /// Returns a size such as `10m`, `8k` or `512` in bytes.
-pub(super) fn bytes(text: &str) -> Option<u64> {
+pub(crate) fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" => 1,
@@ -61,7 +61,7 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
 }
 
 /// Writes a size.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes > 0 && bytes.is_multiple_of(1 << 30) => format!("{}GiB", bytes >> 30),
         bytes if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
@@ -71,7 +71,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// Returns the address of a server with its port: `10.0.0.1` is `10.0.0.1:80`. `None` if Quadrille cannot use it.
-pub(super) fn server_address(text: &str, port: u16) -> Option<String> {
+pub(crate) fn server_address(text: &str, port: u16) -> Option<String> {
     let bare_ipv6 = text.starts_with('[') && text.ends_with(']');
     let address = match text.starts_with("unix:") {
         true => text.trim_end_matches(':').to_owned(),
@@ -79,6 +79,23 @@ pub(super) fn server_address(text: &str, port: u16) -> Option<String> {
         false => text.to_owned(),
     };
     quadrille_config::values::server_address(&address).ok()
+}
+
+/// Returns whether the configuration may change a header of this name: not those of the connection and of framing.
+pub(crate) fn is_changeable(name: &str) -> bool {
+    const FIXED: [&str; 9] = [
+        "host",
+        "connection",
+        "content-length",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "proxy-connection",
+    ];
+    quadrille_config::values::header_name(name).is_ok()
+        && !FIXED.contains(&name.to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]

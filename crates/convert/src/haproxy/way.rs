@@ -1,0 +1,140 @@
+//! Ways of requests to backends, in HAProxy's order, as routes.
+
+use super::test::Conjunction;
+use crate::{
+    draft::{Action, Path, Route},
+    yaml::{Map, Value},
+};
+
+/// A rule that selects a backend or responds, with its conditions.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    pub(super) when: Conjunction,
+    pub(super) action: Action,
+    pub(super) keys: Map,
+    pub(super) comments: Vec<String>,
+    /// The name of the backend.
+    pub(super) backend: String,
+}
+
+/// A change of the ways of some requests.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Allow(Vec<String>),
+    Deny(Vec<String>),
+    Keys(Map),
+    Limit(Map),
+    /// Other methods than these have this status.
+    Methods(Vec<String>, u16),
+    Close(u16, String),
+}
+
+/// Applies a change to requests that meet the conditions. Where they cannot be combined with those of a way, all its requests
+/// are changed: a guard then holds for more.
+pub(super) fn apply(ways: Vec<Way>, when: &Conjunction, change: &Change) -> Vec<Way> {
+    let mut made = Vec::new();
+    for way in ways {
+        if when.is_every_request() {
+            made.extend(changed(way, change));
+            continue;
+        }
+        match way.when.and(when) {
+            Some(Some(merged)) if merged == way.when => made.extend(changed(way, change)),
+            Some(Some(merged)) => {
+                made.extend(changed(Way { when: merged, ..way.clone() }, change));
+                made.push(way);
+            }
+            Some(None) => made.push(way),
+            None => made.extend(changed(way, change)),
+        }
+    }
+    made
+}
+
+fn changed(mut way: Way, change: &Change) -> Vec<Way> {
+    match change {
+        Change::Allow(networks) => {
+            let clients = way.keys.inner("clients");
+            if clients.get("allow").is_none() {
+                clients.set("allow", networks.clone());
+            } else {
+                // Both lists must allow a client.
+                way.close(503, "two lists of allowed clients apply to these requests");
+            }
+        }
+        Change::Deny(networks) => {
+            let clients = way.keys.inner("clients");
+            networks.iter().for_each(|network| clients.push("deny", network));
+        }
+        Change::Keys(keys) => way.keys.extend(keys.clone()),
+        Change::Limit(limit) => way.keys.push("rate_limits", limit.clone()),
+        Change::Methods(methods, status) => {
+            if way.when.others.get("methods").is_none() {
+                let mut others = way.clone();
+                others.action = Action::status(*status);
+                way.when.others.set("methods", methods.clone());
+                return vec![way, others];
+            }
+        }
+        Change::Close(status, reason) => way.close(*status, reason),
+    }
+    vec![way]
+}
+
+impl Way {
+    fn close(&mut self, status: u16, reason: &str) {
+        let mut route = self.route();
+        route.close(status, reason);
+        self.action = route.action;
+        self.comments = route.comments;
+    }
+
+    fn route(&self) -> Route {
+        Route {
+            hosts: self.when.hosts.clone(),
+            path: self.when.path(),
+            conditions: self.when.others.clone(),
+            action: self.action.clone(),
+            keys: self.keys.clone(),
+            comments: self.comments.clone(),
+        }
+    }
+
+    /// Returns the rank of the way's conditions, by which routes are selected.
+    fn rank(&self) -> (u8, u8, usize) {
+        let host = match &self.when.hosts[..] {
+            [] => 0,
+            _ => 1,
+        };
+        let path = match self.when.path() {
+            Path::Exact(_) => 2,
+            Path::Regex(_) => 1,
+            Path::Prefix(_) | Path::FirstPrefix(_) => 0,
+        };
+        let listed = |key| match self.when.others.get(key) {
+            Some(Value::List(items)) => items.len(),
+            _ => 0,
+        };
+        let methods = usize::from(self.when.others.get("methods").is_some());
+        (host, path, listed("headers") + listed("queries") + listed("cookies") + methods)
+    }
+}
+
+/// Returns the routes of ways. HAProxy takes the first way whose conditions hold, Quadrille the most specific route: where a
+/// later way is more specific, a route with the conditions of both leads to the earlier one.
+pub(super) fn routes(ways: &[Way]) -> Vec<Route> {
+    const MOST: usize = 2_000;
+    let mut made: Vec<Way> = Vec::new();
+    for (index, way) in ways.iter().enumerate() {
+        for earlier in &ways[..index] {
+            if way.rank() <= earlier.rank() || made.len() > MOST {
+                continue;
+            }
+            if let Some(Some(both)) = earlier.when.and(&way.when) {
+                made.push(Way { when: both, ..earlier.clone() });
+            }
+        }
+        made.push(way.clone());
+    }
+    made.iter().map(Way::route).collect()
+}
