@@ -43,6 +43,8 @@ enum SourceLanguage {
     Nginx,
     /// `haproxy.cfg`.
     Haproxy,
+    /// The JSON of `caddy adapt --config Caddyfile`.
+    Caddy,
 }
 
 impl Convert {
@@ -88,6 +90,7 @@ impl From<SourceLanguage> for Language {
         match language {
             SourceLanguage::Nginx => Self::Nginx,
             SourceLanguage::Haproxy => Self::Haproxy,
+            SourceLanguage::Caddy => Self::Caddy,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A conversion from its source to the text of a configuration.
 
 use crate::{
+    caddy,
     draft::Draft,
     haproxy,
     ledger::{Ledger, Remark},
@@ -15,6 +16,8 @@ pub enum Language {
     Nginx,
     /// `haproxy.cfg`.
     Haproxy,
+    /// The JSON of `caddy adapt`.
+    Caddy,
 }
 
 /// Text to convert.
@@ -50,6 +53,7 @@ pub fn convert(language: Language, source: &Source) -> Result<Conversion, String
     let draft = match language {
         Language::Nginx => nginx::draft(source, &ledger)?,
         Language::Haproxy => haproxy::draft(source, &ledger)?,
+        Language::Caddy => caddy::draft(source, &ledger)?,
     };
     if draft.listeners.is_empty() {
         let problems: Vec<_> = ledger.not_converted().iter().map(|remark| format!("\n  {remark}")).collect();

@@ -7,7 +7,7 @@ use std::{cell::RefCell, fmt, sync::Arc};
 pub struct Place {
     /// The file, by its name as given.
     pub file: Arc<str>,
-    /// The line, counted from one.
+    /// The line, counted from one; 0 if it is not known, as in JSON.
     pub line: usize,
 }
 
@@ -123,7 +123,10 @@ const UNREAD: &str = "has no effect here, or is not known: check whether it is n
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
+        match self.line {
+            0 => f.write_str(&self.file),
+            line => write!(f, "{}:{line}", self.file),
+        }
     }
 }
 

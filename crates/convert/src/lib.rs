@@ -12,6 +12,7 @@
 
 #![warn(missing_docs)]
 
+mod caddy;
 mod conversion;
 mod draft;
 mod expression;
@@ -20,6 +21,7 @@ mod ledger;
 mod nginx;
 mod tls_lists;
 mod values;
+mod ways;
 mod yaml;
 
 pub use conversion::{Conversion, Language, Source, convert};

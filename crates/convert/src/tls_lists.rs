@@ -18,7 +18,13 @@ pub(crate) fn add(list: &str, key: &str, settings: &mut Map) -> Added {
     if list == "auto" {
         return Added::All;
     }
-    let words: Vec<_> = list.split(':').filter(|word| !word.starts_with("TLS_")).collect();
+    add_all(list.split(':'), key, settings)
+}
+
+/// Adds these items under `key` of TLS settings.
+pub(crate) fn add_all<'t>(list: impl Iterator<Item = &'t str>, key: &str, settings: &mut Map) -> Added {
+    let of_tls13 = |word: &&str| word.starts_with("TLS_") && !word.contains("_WITH_");
+    let words: Vec<_> = list.filter(|word| !of_tls13(word)).collect();
     let mut known: Vec<&str> = Vec::new();
     for word in &words {
         if !known.contains(word) && is_accepted(&Map::of(key, vec![*word])) {

@@ -17,6 +17,19 @@ fn haproxy() {
     assert_conversions(Language::Haproxy, "tests/haproxy", "cfg", 30);
 }
 
+#[test]
+fn caddy() {
+    assert_conversions(Language::Caddy, "tests/caddy", "json", 30);
+}
+
+#[test]
+fn a_caddyfile_is_refused_with_the_command_that_adapts_it() {
+    let text = "example.com {\n  reverse_proxy localhost:8080\n}\n".to_owned();
+    let source = Source { name: "Caddyfile".into(), directory: "/etc/site".into(), text };
+    let problem = convert(Language::Caddy, &source).expect_err("not JSON");
+    assert!(problem.contains("caddy adapt --config Caddyfile > caddy.json"), "{problem}");
+}
+
 /// Converts all configurations of a folder, and compares them with their expectations. Reports all differences at once.
 fn assert_conversions(language: Language, folder: &str, ending: &str, least: usize) {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)

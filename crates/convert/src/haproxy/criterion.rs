@@ -1,7 +1,6 @@
 //! Criteria of access lists: `path_beg /api`, `hdr(host) -i example.com`.
 
-use super::path_test::PathTest;
-use crate::{expression, yaml::Map};
+use crate::{expression, ways::PathTest, yaml::Map};
 
 /// A criterion: its name, argument, flags and values.
 pub(super) struct Criterion<'l> {

@@ -3,16 +3,15 @@
 use super::{
     backend::{self, Backend},
     bind::{self, Bind},
-    path_test::PathTest,
     place::{Place, Rules},
     rules,
     section::{Line, Section},
-    test::{Conjunction, Lists, alternatives},
-    way::{Way, routes},
+    test::{Lists, alternatives},
     world::{World, duration, sort_out},
 };
 use crate::{
     draft::{Action, Listener},
+    ways::{Change, Conjunction, PathTest, Way, apply, routes},
     yaml::Map,
 };
 
@@ -276,8 +275,8 @@ fn tcp_requests(
 }
 
 fn close(ways: Vec<Way>, line: &Line, world: &World<'_>) -> Vec<Way> {
-    let change = super::way::Change::Close(503, world.ledger.shown(line.id));
-    super::way::apply(ways, &Conjunction::default(), &change)
+    let change = Change::Close(503, world.ledger.shown(line.id));
+    apply(ways, &Conjunction::default(), &change)
 }
 
 /// Returns the listeners of a frontend that forwards bytes: one for each SNI that selects a backend.

@@ -3,10 +3,10 @@
 use super::{
     place::{Place, Rules},
     section::Line,
-    test::{Conjunction, alternatives},
+    test::alternatives,
     world::World,
 };
-use crate::{values, yaml::Map};
+use crate::{values, ways::Conjunction, yaml::Map};
 
 /// Converts a change of a request's header.
 pub(super) fn request_header(

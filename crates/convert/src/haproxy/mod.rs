@@ -15,12 +15,10 @@ mod bind;
 mod criterion;
 mod frontend;
 mod header_rules;
-mod path_test;
 mod place;
 mod rules;
 mod section;
 mod test;
-mod way;
 mod world;
 
 use crate::{conversion::Source, draft::Draft, ledger::Ledger};

@@ -4,11 +4,13 @@ use super::{
     header_rules::{request_header, response_header},
     place::{Place, Rules},
     section::{Line, Section},
-    test::{Conjunction, alternatives},
-    way::{Change, Way, apply},
+    test::alternatives,
     world::World,
 };
-use crate::yaml::{Map, Value};
+use crate::{
+    ways::{Change, Conjunction, Way, apply},
+    yaml::{Map, Value},
+};
 
 /// Converts the rules of a section, in their order. Changes concern the ways that `concerns` selects.
 pub(super) fn convert(

@@ -2,36 +2,13 @@
 
 use super::{
     criterion::{Criterion, criterion, is_network, is_presence, paths, texts},
-    path_test::{PathTest, both},
     section::Line,
 };
 use crate::{
-    draft::Path,
+    ways::{Conjunction, PathTest, both},
     yaml::{Map, Value},
 };
 use std::collections::BTreeMap;
-
-/// Conditions that all hold.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Conjunction {
-    pub(super) hosts: Vec<String>,
-    pub(super) path: Option<PathTest>,
-    /// `methods`, `headers`, `queries` and `cookies`.
-    pub(super) others: Map,
-    /// Client networks, and those excluded.
-    pub(super) src: Option<Vec<String>>,
-    pub(super) not_src: Vec<String>,
-    pub(super) not_methods: Vec<String>,
-    /// Whether the client has presented a valid certificate.
-    pub(super) certificate: Option<bool>,
-    /// A list of users, and whether the request has the password of one.
-    pub(super) users: Option<(String, bool)>,
-    /// The number of requests in the period of the stick table that is exceeded.
-    pub(super) above: Option<u64>,
-    pub(super) sni: Vec<String>,
-    /// Parts that cannot be expressed.
-    pub(super) unknown: Vec<String>,
-}
 
 /// Named access lists: the lines of each name.
 pub(super) type Lists<'a> = BTreeMap<&'a str, Vec<&'a Line>>;
@@ -284,83 +261,5 @@ impl Conjunction {
             one
         };
         conditions.into_iter().map(with).collect()
-    }
-
-    /// Returns the conjunction of both: `Some(None)` if no request meets both, `None` if it cannot be expressed.
-    pub(super) fn and(&self, other: &Self) -> Option<Option<Self>> {
-        let mut one = self.clone();
-        match (self.hosts.is_empty(), other.hosts.is_empty()) {
-            (true, _) => one.hosts.clone_from(&other.hosts),
-            (false, true) => {}
-            (false, false) => {
-                one.hosts.retain(|host| other.hosts.contains(host));
-                if one.hosts.is_empty() {
-                    return Some(None);
-                }
-            }
-        }
-        one.path = match (&self.path, &other.path) {
-            (Some(known), Some(path)) => match both(known, path)? {
-                Some(path) => Some(path),
-                None => return Some(None),
-            },
-            (path, None) | (None, path) => path.clone(),
-        };
-        for key in ["headers", "queries", "cookies"] {
-            let Some(Value::List(items)) = other.others.get(key) else { continue };
-            for item in items {
-                let is_known =
-                    matches!(one.others.get(key), Some(Value::List(known)) if known.contains(item));
-                if !is_known {
-                    one.others.push(key, item.clone());
-                }
-            }
-        }
-        match (one.others.get("methods"), other.others.get("methods")) {
-            (None, Some(methods)) => one.others.set("methods", methods.clone()),
-            (Some(known), Some(methods)) if known != methods => return None,
-            _ => {}
-        }
-        Some(Some(one))
-    }
-
-    /// Returns whether routes and rules can express all of it.
-    pub(super) fn is_of_request(&self) -> bool {
-        self.src.is_none()
-            && self.not_src.is_empty()
-            && self.not_methods.is_empty()
-            && self.certificate.is_none()
-            && self.users.is_none()
-            && self.above.is_none()
-            && self.sni.is_empty()
-            && self.unknown.is_empty()
-    }
-
-    /// Returns whether no property of the request is named.
-    pub(super) fn is_every_request(&self) -> bool {
-        self.hosts.is_empty() && self.path.is_none() && self.others.is_empty()
-    }
-
-    /// Returns the value of `when` of a rule.
-    pub(super) fn when(&self) -> Map {
-        let mut when = Map::new();
-        if !self.hosts.is_empty() {
-            when.set("host", self.hosts.clone());
-        }
-        match self.path() {
-            Path::Exact(path) => when.set("path_exact", path),
-            Path::Regex(expression) => when.set("path_regex", expression),
-            Path::Prefix(_) | Path::FirstPrefix(_) => {}
-        }
-        when.extend(self.others.clone());
-        if when.is_empty() {
-            when.set("path", "/");
-        }
-        when
-    }
-
-    /// Returns the condition on the path of a route.
-    pub(super) fn path(&self) -> Path {
-        self.path.as_ref().map_or_else(|| Path::Prefix(String::new()), PathTest::to_path)
     }
 }

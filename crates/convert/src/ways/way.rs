@@ -1,6 +1,6 @@
-//! Ways of requests to backends, in HAProxy's order, as routes.
+//! Ways of requests to servers, in the order of the source, as routes.
 
-use super::test::Conjunction;
+use super::conjunction::Conjunction;
 use crate::{
     draft::{Action, Path, Route},
     yaml::{Map, Value},
@@ -8,22 +8,24 @@ use crate::{
 
 /// A rule that selects a backend or responds, with its conditions.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
-    pub(super) when: Conjunction,
-    pub(super) action: Action,
-    pub(super) keys: Map,
-    pub(super) comments: Vec<String>,
+pub(crate) struct Way {
+    pub(crate) when: Conjunction,
+    pub(crate) action: Action,
+    pub(crate) keys: Map,
+    pub(crate) comments: Vec<String>,
     /// The name of the backend.
-    pub(super) backend: String,
+    pub(crate) backend: String,
 }
 
 /// A change of the ways of some requests.
 #[derive(Clone, Debug)]
-pub(super) enum Change {
+pub(crate) enum Change {
     Allow(Vec<String>),
     Deny(Vec<String>),
     Keys(Map),
     Limit(Map),
+    /// Changes of headers under this key, before those of the way.
+    Headers(&'static str, Vec<Map>),
     /// Other methods than these have this status.
     Methods(Vec<String>, u16),
     Close(u16, String),
@@ -31,7 +33,7 @@ pub(super) enum Change {
 
 /// Applies a change to requests that meet the conditions. Where they cannot be combined with those of a way, all its requests
 /// are changed: a guard then holds for more.
-pub(super) fn apply(ways: Vec<Way>, when: &Conjunction, change: &Change) -> Vec<Way> {
+pub(crate) fn apply(ways: Vec<Way>, when: &Conjunction, change: &Change) -> Vec<Way> {
     let mut made = Vec::new();
     for way in ways {
         if when.is_every_request() {
@@ -67,6 +69,14 @@ fn changed(mut way: Way, change: &Change) -> Vec<Way> {
             networks.iter().for_each(|network| clients.push("deny", network));
         }
         Change::Keys(keys) => way.keys.extend(keys.clone()),
+        Change::Headers(key, changes) => {
+            let later = match way.keys.get(key) {
+                Some(Value::List(items)) => items.clone(),
+                _ => Vec::new(),
+            };
+            let all: Vec<Value> = changes.iter().cloned().map(Value::from).chain(later).collect();
+            way.keys.set(key, all);
+        }
         Change::Limit(limit) => way.keys.push("rate_limits", limit.clone()),
         Change::Methods(methods, status) => {
             if way.when.others.get("methods").is_none() {
@@ -90,12 +100,16 @@ impl Way {
     }
 
     fn route(&self) -> Route {
+        let mut keys = self.keys.clone();
+        if let Some(rewrite) = self.when.rewrite() {
+            keys.set("rewrite", rewrite);
+        }
         Route {
             hosts: self.when.hosts.clone(),
             path: self.when.path(),
             conditions: self.when.others.clone(),
             action: self.action.clone(),
-            keys: self.keys.clone(),
+            keys,
             comments: self.comments.clone(),
         }
     }
@@ -120,9 +134,9 @@ impl Way {
     }
 }
 
-/// Returns the routes of ways. HAProxy takes the first way whose conditions hold, Quadrille the most specific route: where a
+/// Returns the routes of ways. The source takes the first way whose conditions hold, Quadrille the most specific route: where a
 /// later way is more specific, a route with the conditions of both leads to the earlier one.
-pub(super) fn routes(ways: &[Way]) -> Vec<Route> {
+pub(crate) fn routes(ways: &[Way]) -> Vec<Route> {
     const MOST: usize = 2_000;
     let mut made: Vec<Way> = Vec::new();
     for (index, way) in ways.iter().enumerate() {

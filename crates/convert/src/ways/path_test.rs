@@ -1,10 +1,10 @@
-//! Conditions of HAProxy on paths.
+//! Conditions on paths.
 
 use crate::{draft::Path, expression};
 
 /// A condition on a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PathTest {
+pub(crate) enum PathTest {
     Exact(String),
     Begins(String),
     Ends(String),
@@ -13,7 +13,7 @@ pub(super) enum PathTest {
 }
 
 /// Returns the path that meets both conditions: `Some(None)` if there is none, `None` if it cannot be expressed.
-pub(super) fn both(one: &PathTest, other: &PathTest) -> Option<Option<PathTest>> {
+pub(crate) fn both(one: &PathTest, other: &PathTest) -> Option<Option<PathTest>> {
     use PathTest::{Begins, Ends, Exact, Regex};
     match (one, other) {
         _ if one == other => Some(Some(one.clone())),
@@ -29,7 +29,7 @@ pub(super) fn both(one: &PathTest, other: &PathTest) -> Option<Option<PathTest>>
 
 impl PathTest {
     /// Returns the condition of a route.
-    pub(super) fn to_path(&self) -> Path {
+    pub(crate) fn to_path(&self) -> Path {
         match self {
             Self::Begins(text) if text == "/" => Path::Prefix(String::new()),
             Self::Exact(path) => Path::Exact(path.clone()),
