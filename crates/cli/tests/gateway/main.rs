@@ -17,6 +17,7 @@ mod commands;
 mod compression;
 mod configuration_files;
 mod content_length;
+mod convert;
 mod cpu;
 mod dashboard;
 mod descriptors;

@@ -26,14 +26,22 @@ impl Nginx {
 
     /// Starts a server with options after `listen`, such as `ssl http2`.
     pub fn listening(options: &str, directives: &str) -> Self {
+        Self::with(|nginx| nginx.configuration(options, directives))
+    }
+
+    /// Starts a server with this content of `http`, in which `PORT` stands for its port, and `DIRECTORY` for its own.
+    pub fn of_http(http: &str) -> Self {
+        Self::with(|nginx| nginx.around(http))
+    }
+
+    fn with(configuration: impl FnOnce(&Self) -> String) -> Self {
         let mut nginx = Self {
             child: None,
             directory: tempfile::tempdir().expect("a temporary directory"),
             port: ports::free(),
         };
         std::fs::create_dir(nginx.path("www")).expect("the root");
-        std::fs::write(nginx.path("nginx.conf"), nginx.configuration(options, directives))
-            .expect("nginx.conf");
+        std::fs::write(nginx.path("nginx.conf"), configuration(&nginx)).expect("nginx.conf");
         nginx.start();
         nginx
     }
@@ -87,22 +95,27 @@ impl Nginx {
     }
 
     fn configuration(&self, options: &str, directives: &str) -> String {
-        let (port, directory) = (self.port, self.directory.path().display());
+        self.around(&format!(
+            "log_format counted '$connection_requests $ssl_session_reused'; sendfile on; client_max_body_size 0;
+            keepalive_requests 1000000; keepalive_timeout 600s;
+            types {{ text/html html; text/css css; text/javascript js; image/png png; text/plain txt; }}
+            default_type application/octet-stream;
+            server {{ listen 127.0.0.1:PORT {options}; root DIRECTORY/www; {directives} }}"
+        ))
+    }
+
+    /// Returns the whole configuration with this content of `http`.
+    fn around(&self, http: &str) -> String {
+        let directory = self.directory.path().display().to_string();
         let mut temporary = String::new();
         for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
             let _ = writeln!(temporary, "{kind}_temp_path {directory}/{kind};");
         }
+        let http = http.replace("PORT", &self.port.to_string()).replace("DIRECTORY", &directory);
         format!(
             "daemon off; master_process off; pid {directory}/pid; error_log {directory}/error.log;
             events {{ worker_connections 1024; }}
-            http {{
-                log_format counted '$connection_requests $ssl_session_reused'; access_log off; sendfile on; client_max_body_size 0;
-                keepalive_requests 1000000; keepalive_timeout 600s;
-                types {{ text/html html; text/css css; text/javascript js; image/png png; text/plain txt; }}
-                default_type application/octet-stream;
-                {temporary}
-                server {{ listen 127.0.0.1:{port} {options}; root {directory}/www; {directives} }}
-            }}"
+            http {{ access_log off; {temporary} {http} }}"
         )
     }
 }
