@@ -85,8 +85,12 @@ impl Route {
         }
     }
 
-    /// Closes the route: it responds with this status. The comment says why, and what the route did before.
+    /// Closes the route, unless its response is an error already: it responds with this status. The comment says why, and
+    /// what the route did before.
     pub(crate) fn close(&mut self, status: u16, reason: &str) {
+        if self.action.denies() {
+            return;
+        }
         let before = match &self.action {
             Action::Upstream(name) => format!("; without this guard it is `upstream: {name}`"),
             Action::Respond(_) | Action::Redirect(_) | Action::Split(_) => String::new(),
@@ -153,6 +157,12 @@ impl Action {
     /// Returns a response with this status and no body.
     pub(crate) fn status(status: u16) -> Self {
         Self::Respond(Map::of("status", u64::from(status)))
+    }
+
+    /// Returns whether the response is an error.
+    fn denies(&self) -> bool {
+        let Self::Respond(respond) = self else { return false };
+        matches!(respond.get("status"), Some(Value::Text(status)) if status.starts_with(['4', '5']))
     }
 
     pub(crate) fn forwards(&self) -> bool {

@@ -51,6 +51,40 @@ fn simple_core(expression: &str) -> Option<(bool, String, bool)> {
     is_plain.then(|| (starts, core.to_owned(), ends))
 }
 
+/// Returns the expression without its look-around, which matches at least as much.
+pub(crate) fn without_lookaround(expression: &str) -> String {
+    const OPENINGS: [&str; 4] = ["(?!", "(?=", "(?<!", "(?<="];
+    let mut kept = String::new();
+    let mut rest = expression;
+    while !rest.is_empty() {
+        if OPENINGS.iter().any(|opening| rest.starts_with(opening)) {
+            rest = &rest[group_end(rest)..];
+            continue;
+        }
+        let escaped = rest.starts_with('\\');
+        let length = rest.chars().take(if escaped { 2 } else { 1 }).map(char::len_utf8).sum();
+        kept.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    kept
+}
+
+/// Returns the length of the group at the beginning of an expression.
+fn group_end(expression: &str) -> usize {
+    let (mut depth, mut escaped) = (0, false);
+    for (at, c) in expression.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '(' => depth += 1,
+            ')' if depth == 1 => return at + 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    expression.len()
+}
+
 /// Returns the texts of an alternation of plain words in `^(a|b)$`, such as methods.
 pub(crate) fn words(expression: &str) -> Option<Vec<String>> {
     let inside = expression.strip_prefix('^').unwrap_or(expression);
@@ -86,6 +120,12 @@ mod tests {
         assert_eq!(whole("^/a$", true).as_deref(), Ok("(?i)/a"));
         assert!(whole("^/(?!b)", false).is_err());
         assert!(whole(r"(a)\1", false).is_err());
+    }
+
+    #[test]
+    fn lookaround_is_left_out() {
+        assert_eq!(without_lookaround(r"/\.(?!well-known(/|$)).*x"), r"/\..*x");
+        assert_eq!(without_lookaround(r"\(?!a"), r"\(?!a");
     }
 
     #[test]

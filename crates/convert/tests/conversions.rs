@@ -1,7 +1,7 @@
 //! Conversions of configurations in the shape of public ones, each with its expectations.
 //!
-//! A configuration `NAME.conf` has its expectations in `NAME.expect`, one a line, in which white space counts as one
-//! space: `+ text` is in the result, `- text` is not, `! text` is in the remark of a statement that is not converted, `~ text`
+//! A configuration `NAME.conf` has its expectations in `NAME.expect`, one a line, in which only words
+//! count, not the punctuation of YAML: `+ text` is in the result, `- text` is not, `! text` is in the remark of a statement that is not converted, `~ text`
 //! in one that differs, and `= 26/33` is the least number of converted statements and that of all statements.
 
 use quadrille_convert::{Conversion, Language, Source, convert};
@@ -88,6 +88,8 @@ fn holds(expectation: &str, conversion: &Conversion) -> bool {
     }
 }
 
+/// Returns the words of a text: block style and flow style have the same.
 fn spaced(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = text.replace([',', '{', '}', '[', ']'], " ");
+    text.split_whitespace().filter(|word| *word != "-").collect::<Vec<_>>().join(" ")
 }

@@ -19,7 +19,7 @@ pub(super) struct Notes<'a> {
 impl<'a> Json<'a> {
     /// Returns the value under these keys; null if it does not exist.
     pub(super) fn at(self, keys: &[&str]) -> Self {
-        const NULL: Value = Value::Null;
+        static NULL: Value = Value::Null;
         let found = keys.iter().try_fold(self.value, |value, key| value.get(key));
         Self { value: found.unwrap_or(&NULL) }
     }

@@ -200,12 +200,7 @@ pub(super) fn changes(ops: Json<'_>, of_request: bool, keys: &mut Map, notes: &N
                     }
                     "{http.request.host}" | "{http.request.hostport}" => {}
                     host if quadrille_config::values::host(host).is_ok() => keys.set("upstream_host", host),
-                    _ => {
-                        _ = notes.refused(
-                            &format!("header_up Host {text}"),
-                            "write a fixed host under `upstream_host`",
-                        )
-                    }
+                    _ => _ = notes.refused("header_up Host", "write a fixed host under `upstream_host`"),
                 }
                 continue;
             }
@@ -219,7 +214,7 @@ pub(super) fn changes(ops: Json<'_>, of_request: bool, keys: &mut Map, notes: &N
                 Some(value) => changes.push(Map::of(kind, name).with("value", value)),
                 None => {
                     _ = notes.refused(
-                        &format!("header {name} {text}"),
+                        &format!("header {name}"),
                         "write another value; variables are in the reference",
                     )
                 }

@@ -38,11 +38,11 @@ pub(super) fn convert(
         }
         let action: Vec<&str> = line.action().iter().map(String::as_str).collect();
         let mut change = |conjunction: &Conjunction, change: &Change| {
-            let (concerned, others): (Vec<_>, Vec<_>) =
-                std::mem::take(ways).into_iter().partition(|way| concerns(way));
-            let mut all = apply(concerned, conjunction, change);
-            all.extend(others);
-            *ways = all;
+            let one = |way: Way| match concerns(&way) {
+                true => apply(vec![way], conjunction, change),
+                false => vec![way],
+            };
+            *ways = std::mem::take(ways).into_iter().flat_map(one).collect();
         };
         match action[..] {
             ["http-request", "deny" | "reject" | "tarpit" | "silent-drop", ..] | ["block", ..] => {

@@ -98,7 +98,7 @@ pub(super) fn read(source: &Source, ledger: &Ledger) -> Result<Vec<Section>, Str
         let place = Place { file: Arc::clone(&source.name), line: index + 1 };
         let words = words(text).ok_or_else(|| format!("{place}: a quoted text does not end"))?;
         let Some(first) = words.first() else { continue };
-        let line = Line { id: ledger.add(place.clone(), &words.join(" ")), words: words.clone() };
+        let line = Line { id: ledger.add(place.clone(), &shown(&words)), words: words.clone() };
         if KINDS.contains(&first.as_str()) {
             sections.push(Section { line, lines: Vec::new() });
         } else if let Some(section) = sections.last_mut() {
@@ -108,6 +108,18 @@ pub(super) fn read(source: &Source, ledger: &Ledger) -> Result<Vec<Section>, Str
         }
     }
     Ok(with_defaults(sections))
+}
+
+/// Returns the text of a line for remarks, without passwords and values of headers, which may be secrets.
+fn shown(words: &[String]) -> String {
+    let is = |index: usize, word: &str| words.get(index).is_some_and(|found| found == word);
+    let is_header = words.get(1).is_some_and(|action| action.ends_with("-header"));
+    let count = match () {
+        () if is(0, "user") || is(0, "stats") => 2,
+        () if is_header => 3,
+        () => words.len(),
+    };
+    words[..count.min(words.len())].join(" ")
 }
 
 /// Puts the lines of `defaults` before those of the sections that they apply to.

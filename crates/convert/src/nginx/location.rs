@@ -33,8 +33,6 @@ pub(super) enum Kind {
 pub(super) struct Placed<'a> {
     pub(super) location: Location<'a>,
     pub(super) path: Path,
-    /// The expression has the rest of the path after the prefix as its group 1.
-    pub(super) has_rest: bool,
 }
 
 /// Returns all locations of a block, nested ones too. Locations that cannot be expressed are returned separately, with the
@@ -44,7 +42,7 @@ pub(super) fn collect<'a>(
     scope: &Scope<'a>,
     world: &World<'_>,
 ) -> (Vec<Location<'a>>, Vec<(&'a Statement, String)>) {
-    let mut collector = Collector { found: Vec::new(), refused: Vec::new() };
+    let mut collector = Collector { found: Vec::new(), refused: Vec::new(), world };
     collector.block(block, scope, None);
     for location in &collector.found {
         world.ledger.converted(location.statement.id);
@@ -52,12 +50,13 @@ pub(super) fn collect<'a>(
     (collector.found, collector.refused)
 }
 
-struct Collector<'a> {
+struct Collector<'w, 'a> {
+    world: &'w World<'w>,
     found: Vec<Location<'a>>,
     refused: Vec<(&'a Statement, String)>,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> Collector<'_, 'a> {
     fn block(&mut self, block: &'a [Statement], scope: &Scope<'a>, around: Option<&Location<'a>>) {
         for statement in block.iter().filter(|one| one.name == "location") {
             let inner = scope.within(statement.statements());
@@ -100,7 +99,8 @@ impl<'a> Collector<'a> {
         };
         let mut location = Location { kind, text: text.to_owned(), scope, statement };
         let Kind::Regex { ignore_case } = kind else { return Ok(location) };
-        expression::whole(text, ignore_case)?;
+        let text = &usable(statement, text, ignore_case, self.world)?;
+        location.text.clone_from(text);
         match around.map(|around| (around.kind, around.text.as_str())) {
             None => {}
             // An expression inside a prefix applies below it only.
@@ -121,6 +121,26 @@ impl<'a> Collector<'a> {
     }
 }
 
+/// Returns the expression of a location. A location that only denies may do so for more paths: without the look-around that
+/// RE2 does not have.
+fn usable(statement: &Statement, text: &str, ignore_case: bool, world: &World<'_>) -> Result<String, String> {
+    let problem = match expression::whole(text, ignore_case) {
+        Ok(_) => return Ok(text.to_owned()),
+        Err(problem) => problem,
+    };
+    let denies = |one: &Statement| {
+        one.name == "deny" && one.arg(0) == "all" || one.name == "return" && one.arg(0).starts_with('4')
+    };
+    let only_denies = statement.statements().iter().any(denies)
+        && !statement.statements().iter().any(|one| one.name == "allow");
+    let wider = expression::without_lookaround(text);
+    if only_denies && expression::whole(&wider, ignore_case).is_ok() {
+        world.ledger.differs(statement.id, "its look-around is left out, so that more paths are denied");
+        return Ok(wider);
+    }
+    Err(problem)
+}
+
 /// Puts locations in the order of selection, each with a condition that selects the same requests as nginx. `is_proxy` tells
 /// whether nginx redirects requests without the final slash, `needs_rest` whether the path after a prefix is needed.
 pub(super) fn placed<'a>(
@@ -139,7 +159,7 @@ pub(super) fn placed<'a>(
             Ok(path) => Path::Exact(path),
             Err(_) => Path::Regex(expression::literal(&location.text)),
         };
-        placed.push(Placed { location, path, has_rest: false });
+        placed.push(Placed { location, path });
     }
     let is_segments = |one: &Location<'_>| {
         let is_whole = one.text.ends_with('/') && (is_proxy(one) || one.text == "/");
@@ -150,7 +170,7 @@ pub(super) fn placed<'a>(
     for location in first {
         if is_plain && quadrille_config::values::path(&location.text).is_ok() {
             let path = Path::FirstPrefix(trimmed(&location.text));
-            placed.push(Placed { location, path, has_rest: false });
+            placed.push(Placed { location, path });
         } else {
             placed.push(as_expression(location));
         }
@@ -159,7 +179,7 @@ pub(super) fn placed<'a>(
         if let Kind::Regex { ignore_case } = location.kind
             && let Ok(whole) = expression::whole(&location.text, ignore_case)
         {
-            placed.push(Placed { location: location.clone(), path: Path::Regex(whole), has_rest: false });
+            placed.push(Placed { location: location.clone(), path: Path::Regex(whole) });
         }
     }
     // A prefix of characters, not of segments, is an expression. Those precede prefixes of segments, so that longer
@@ -172,7 +192,7 @@ pub(super) fn placed<'a>(
             placed.push(as_expression(location));
         } else {
             let path = Path::Prefix(trimmed(&location.text));
-            placed.push(Placed { location, path, has_rest: false });
+            placed.push(Placed { location, path });
         }
     }
     placed
@@ -180,7 +200,7 @@ pub(super) fn placed<'a>(
 
 fn as_expression(location: Location<'_>) -> Placed<'_> {
     let path = Path::Regex(format!("{}(.*)", expression::literal(&location.text)));
-    Placed { location, path, has_rest: true }
+    Placed { location, path }
 }
 
 fn trimmed(path: &str) -> String {

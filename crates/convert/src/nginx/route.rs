@@ -29,6 +29,9 @@ pub(super) fn of_location(
     let context = &with_groups(context, &placed.path);
     let mut route = Route::new(placed.path.clone(), Action::status(503));
     let own = scope.own();
+    for one in own.iter().filter(|one| one.name == "access_log") {
+        world.ledger.differs(one.id, "the access log is one for all requests");
+    }
     let returned = own.iter().find(|one| one.name == "return");
     if let Some(returned) = returned {
         // nginx responds before it checks access.
@@ -58,7 +61,7 @@ pub(super) fn of_location(
     settings(&mut route, &content, internal, context, world);
     finish(&mut route, scope, world);
     finish(&mut route, &content, world);
-    let mut routes = conditional(&route, placed, context, world, &mut Vec::new());
+    let mut routes = conditional(&route, placed, context, world);
     routes.extend(rewrites(&mut route, placed, world));
     routes.push(route);
     limit_methods(routes, scope, world)
@@ -239,13 +242,7 @@ fn finish(route: &mut Route, scope: &Scope<'_>, world: &World<'_>) {
 }
 
 /// Returns the routes for `if` inside a location.
-fn conditional(
-    route: &Route,
-    placed: &Placed<'_>,
-    context: &Context,
-    world: &World<'_>,
-    closed: &mut Vec<String>,
-) -> Vec<Route> {
+fn conditional(route: &Route, placed: &Placed<'_>, context: &Context, world: &World<'_>) -> Vec<Route> {
     let mut routes = Vec::new();
     for one in placed.location.scope.own().iter().filter(|one| one.name == "if") {
         let returned = one.statements().iter().find(|inner| inner.name == "return");
@@ -253,7 +250,7 @@ fn conditional(
         let (Some(returned), Ok(test)) = (returned, &test) else {
             let problem =
                 test.err().unwrap_or_else(|| "only `return` inside `if` has an equivalent".to_owned());
-            refuse_condition(one, &problem, route, world, &mut routes, closed);
+            refuse_condition(one, &problem, route, world, &mut routes);
             continue;
         };
         let alternatives = match test {
@@ -271,14 +268,7 @@ fn conditional(
                 continue;
             }
             _ => {
-                refuse_condition(
-                    one,
-                    "this condition is not one of a route",
-                    route,
-                    world,
-                    &mut routes,
-                    closed,
-                );
+                refuse_condition(one, "this condition is not one of a route", route, world, &mut routes);
                 continue;
             }
         };
@@ -302,13 +292,11 @@ fn refuse_condition(
     route: &Route,
     world: &World<'_>,
     routes: &mut Vec<Route>,
-    closed: &mut Vec<String>,
 ) {
     world.refuse_all(one, &format!("{problem}: write a route or a rule with conditions"));
     if denies(one) {
         let mut shut = route.clone();
         shut.close(503, &format!("{}: {problem}", world.ledger.shown(one.id)));
-        closed.push(problem.to_owned());
         // The first of equal routes remains.
         routes.insert(0, shut);
     }

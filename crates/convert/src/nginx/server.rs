@@ -36,6 +36,12 @@ pub(super) struct Server<'a> {
 pub(super) fn convert(server: &Server<'_>, context: &Context, world: &World<'_>) -> (Vec<Map>, Vec<Route>) {
     let scope = &server.scope;
     let mut builder = Builder { server, context, world, rules: Vec::new(), changes: Vec::new() };
+    if !server.is_default && server.names.hosts.is_empty() {
+        for one in scope.own().iter().filter(|one| !["listen", "server_name"].contains(&one.name.as_str())) {
+            world.refuse_all(one, "its server is closed: list the hosts of its `server_name`");
+        }
+        return (server.names.others.iter().map(|name| builder.other_names(name)).collect(), Vec::new());
+    }
     builder.limits();
     let mut routes = match builder.rewrite_phase() {
         Some(returned) => {

@@ -56,6 +56,13 @@ pub(super) fn read(source: &Source, ledger: &Ledger) -> Result<Vec<Statement>, S
     reader.file(&source.name, &source.text, 0)
 }
 
+/// Returns the text of a statement for remarks, without values of headers, which may be secrets.
+fn shown(words: &[String]) -> String {
+    let is_header = words.first().is_some_and(|name| name.ends_with("_header") || name.ends_with("_headers"));
+    let count = if is_header { 2 } else { words.len() };
+    words[..count.min(words.len())].join(" ")
+}
+
 struct Reader<'a> {
     ledger: &'a Ledger,
     directory: &'a Path,
@@ -98,7 +105,7 @@ impl Reader<'_> {
                 return Err(format!("{name}:{line}: a semicolon or brace without a statement; remove it"));
             }
             let place = Place { file: Arc::clone(name), line };
-            let id = self.ledger.add(place, &words.join(" "));
+            let id = self.ledger.add(place, &shown(&words));
             if self.ledger.len() > MOST {
                 return Err(format!("{name}: more than {MOST} statements"));
             }
