@@ -10,7 +10,7 @@ use std::{
 /// A request: method, host, path and further header lines.
 type Request<'r> = (&'r str, &'r str, &'r str, &'r str);
 
-/// What a client and a server have seen of a request.
+/// Outcome of a request, for the client and the server.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     status: u16,

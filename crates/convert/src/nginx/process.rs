@@ -1,7 +1,7 @@
 //! Settings of the whole process: threads, logs, DNS servers.
 
 use super::{scope::Scope, statement::Statement, world::World};
-use crate::values;
+use crate::{values, yaml::Value};
 
 /// Converts the directives outside of `http` and `stream`.
 pub(super) fn convert(statements: &[Statement], world: &World<'_>) {
@@ -46,7 +46,8 @@ pub(super) fn access_log(scope: &Scope<'_>, world: &World<'_>) {
             }
             path => world.file(path),
         };
-        let top = &mut world.draft.borrow_mut().top;
+        let mut draft = world.draft.borrow_mut();
+        let top = &mut draft.top;
         match top.get("access_log") {
             None => {
                 top.set("access_log", path);
@@ -57,7 +58,7 @@ pub(super) fn access_log(scope: &Scope<'_>, world: &World<'_>) {
                         .differs(one.id, "the format is fixed; `access_log_fields` chooses its fields"),
                 }
             }
-            Some(known) if *known == path.as_str().into() => world.ledger.converted(one.id),
+            Some(known) if *known == Value::from(path.as_str()) => world.ledger.converted(one.id),
             Some(_) => world.ledger.differs(one.id, "the access log is one for all servers"),
         }
     }

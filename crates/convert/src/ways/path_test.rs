@@ -12,7 +12,7 @@ pub(crate) enum PathTest {
     Regex(String),
 }
 
-/// Returns the path that meets both conditions: `Some(None)` if there is none, `None` if it cannot be expressed.
+/// Returns the path that meets both conditions: `Some(None)` if no path does, `None` if it cannot be expressed.
 pub(crate) fn both(one: &PathTest, other: &PathTest) -> Option<Option<PathTest>> {
     use PathTest::{Begins, Ends, Exact, Regex};
     match (one, other) {
