@@ -30,6 +30,34 @@ fn a_caddyfile_is_refused_with_the_command_that_adapts_it() {
     assert!(problem.contains("caddy adapt --config Caddyfile > caddy.json"), "{problem}");
 }
 
+/// A configuration without one of its lines is an error of its own, or has a valid conversion.
+#[test]
+fn every_conversion_is_valid() {
+    let languages = [
+        (Language::Nginx, "tests/nginx", "conf"),
+        (Language::Haproxy, "tests/haproxy", "cfg"),
+        (Language::Caddy, "tests/caddy", "json"),
+    ];
+    for (language, folder, ending) in languages {
+        for entry in std::fs::read_dir(folder).expect("the folder") {
+            let file = entry.expect("an entry").path();
+            if file.extension().is_none_or(|found| found != ending) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).expect("the configuration");
+            let lines: Vec<_> = text.lines().collect();
+            for left_out in 0..lines.len() {
+                let rest = [&lines[..left_out], &lines[left_out + 1..]].concat().join("\n");
+                let name = format!("{} without line {}", file.display(), left_out + 1);
+                let source = Source { name: name.into(), directory: "/etc/site".into(), text: rest };
+                if let Err(problem) = convert(language, &source) {
+                    assert!(!problem.contains("defect of the converter"), "{problem}");
+                }
+            }
+        }
+    }
+}
+
 /// Converts all configurations of a folder, and compares them with their expectations. Reports all differences at once.
 fn assert_conversions(language: Language, folder: &str, ending: &str, least: usize) {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
