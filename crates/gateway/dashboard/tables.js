@@ -45,7 +45,10 @@ function engine(status, snapshot) {
     return table(["Backend", right("Batch width"), right("Computed"), "State"], rows);
 }
 
-function ofServer({ healthy }) {
+function ofServer({ healthy, ejected, draining }) {
+    if (draining) return element("span", "state", "draining");
+    if (ejected) return element("span", "state bad", "ejected");
+    if (healthy === null && ejected === false) return health(true, "not ejected", "");
     return healthy === null ? element("span", "state", "not checked") : health(healthy, "healthy", "unhealthy");
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Breaker {
 pub(crate) struct Overloaded;
 
 /// Guard of a count.
-struct Place<'a>(&'a AtomicUsize);
+pub(super) struct Place<'a>(&'a AtomicUsize);
 
 impl<'a> Place<'a> {
     fn take(count: &'a AtomicUsize, limit: usize) -> Result<Self, Overloaded> {
@@ -67,9 +67,19 @@ impl Breaker {
         if let Ok(permit) = Arc::clone(connections).try_acquire_owned() {
             return Ok(Some(permit));
         }
-        let _pending = self.limits.pending.map(|limit| Place::take(&self.pending, limit)).transpose()?;
+        let _pending = self.pending_place()?;
+        let acquired = Arc::clone(connections).acquire_owned();
+        let permit = match self.limits.pending_timeout {
+            None => acquired.await,
+            Some(limit) => tokio::time::timeout(limit, acquired).await.map_err(|_| Overloaded)?,
+        };
         // The semaphore is never closed.
-        Arc::clone(connections).acquire_owned().await.map(Some).map_err(|_| Overloaded)
+        permit.map(Some).map_err(|_| Overloaded)
+    }
+
+    /// Counts a waiting request while the guard lives.
+    pub(super) fn pending_place(&self) -> Result<Option<Place<'_>>, Overloaded> {
+        self.limits.pending.map(|limit| Place::take(&self.pending, limit)).transpose()
     }
 
     /// Returns a connection permit without waiting.
