@@ -190,7 +190,7 @@ pub(super) const SERVER: Section<Server> = Section {
         ),
         Key::new(
             "priority",
-            "`0` to `127`",
+            "0 to 127",
             Preset::Is("0"),
             "Servers with a higher number are backups: they receive requests while no server with a lower number is \
                     healthy, and retries of requests that have tried all of those. `health` or `outlier_detection` \
