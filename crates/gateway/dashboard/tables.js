@@ -65,6 +65,7 @@ const REASONS = {
     plain_http: "HTTP without TLS",
     proxy_header: "missing or untrusted PROXY header",
     too_many_handshakes: "too many concurrent handshakes (limits)",
+    too_many_connections: "too many connections of a client (limits)",
     evicted: "silent, while a newcomer needed the place (limits)",
     unknown_name: "no certificate for the requested name",
     no_common_protocol: "no common ALPN protocol",

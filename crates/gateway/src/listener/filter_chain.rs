@@ -2,7 +2,7 @@
 
 use super::retained_sockets::RetainedSockets;
 use crate::{
-    admission::Places,
+    admission::{ClientConnections, Places},
     handover::ListenerSockets,
     host_map::lower_case,
     http::{HttpFilterChain, HttpSettings},
@@ -43,6 +43,8 @@ pub(crate) struct ActiveListener {
     pub(crate) connections: Arc<Places>,
     /// Places for handshakes in progress.
     pub(crate) handshakes: Arc<Places>,
+    /// Open connections by client.
+    pub(crate) clients: Arc<ClientConnections>,
     /// Becomes true when no more connections are to be accepted.
     pub(crate) closing: watch::Sender<bool>,
     /// Set while event loops have UDP sockets of the listener; closes them.
@@ -229,6 +231,16 @@ impl HttpFilterChain for AcceptingChain {
         })
     }
 
+    fn asks_for_certificates(&self, host: &str) -> bool {
+        if self.chain.config.load().asks_clients_more_than(&self.config) {
+            return true;
+        }
+        let listener = self.listener.config.load();
+        let own = listener.matcher.find(true, &lower_case(host), &self.protocols, &self.addresses);
+        let own = own.and_then(|own| listener.chains.get(own));
+        own.is_some_and(|own| own.config.load().tls.as_ref().is_some_and(|tls| tls.asks_clients()))
+    }
+
     fn is_removed(&self) -> bool {
         self.chain.removed.load(Ordering::Acquire)
             || !self.chain.config.load().asks_clients_the_same(&self.config)
@@ -311,6 +323,7 @@ impl ActiveListener {
             has_sockets: prepared.model.bound,
             connections: Places::new(limits.connections),
             handshakes: Places::new(limits.handshakes),
+            clients: ClientConnections::new(limits.connections_per_client),
             closing: watch::Sender::new(false),
             quic: Mutex::new(None),
             retained_sockets: Mutex::default(),
@@ -352,6 +365,7 @@ impl ActiveListener {
         let before = self.config();
         self.connections.set_limit(prepared.model.limits.connections);
         self.handshakes.set_limit(prepared.model.limits.handshakes);
+        self.clients.set_most(prepared.model.limits.connections_per_client);
         let config = prepared.activate();
         for chain in &before.chains {
             if !config.chains.iter().any(|kept| Arc::ptr_eq(kept, chain)) {
