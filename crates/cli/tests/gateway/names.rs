@@ -223,3 +223,64 @@ fn an_interval_takes_the_place_of_what_records_say_and_off_leaves_it_to_reloads(
     gateway.signal("HUP");
     eventually("a reload does not look it up", || site.ask(&gateway, "/") == "127.0.0.2");
 }
+
+const SERVICES: &str = "_http._tcp.quadrille.example";
+const OTHER: &str = "other.quadrille.example";
+
+/// Starts a gateway whose servers are named by SRV records, with these further keys of the upstream.
+fn with_services(site: &Site, keys: &str) -> (Configuration, Gateway) {
+    let text = site.text(keys, "", "300ms").replace(&format!("{WEB}:{}", site.port), &format!("srv:{SERVICES}"));
+    let file = Configuration::new(&text);
+    let gateway = Gateway::with_config(&file.path(), 1);
+    (file, gateway)
+}
+
+#[test]
+fn srv_records_name_servers_with_ports_priorities_and_weights() {
+    let site = Site::new(1);
+    site.dns.set(OTHER, &[[127, 0, 0, 3]], 1);
+    site.webs[1].go.send(()).expect("it waits");
+    let services = |first: u16, second: u16| {
+        let records = [(first, 10, site.port, WEB), (second, 10, site.port, OTHER)];
+        site.dns.set_services(SERVICES, &records, 1);
+    };
+    services(0, 1);
+    let (_file, gateway) = with_services(&site, "");
+    for _ in 0..4 {
+        assert_eq!(site.ask(&gateway, "/"), "127.0.0.2", "the other one is a backup");
+    }
+    services(1, 0);
+    eventually("the priorities are not followed", || site.ask(&gateway, "/") == "127.0.0.3");
+    services(7, 7);
+    eventually("one of two servers of a priority is not used", || {
+        site.ask(&gateway, "/") == "127.0.0.2" && site.ask(&gateway, "/") == "127.0.0.3"
+    });
+    // The records remain while the addresses of their hosts change.
+    site.dns.set_services(SERVICES, &[(0, 0, site.port, WEB)], 3600);
+    eventually("the server is still used", || {
+        (0..4).all(|_| site.ask(&gateway, "/") == "127.0.0.2")
+    });
+}
+
+#[test]
+fn weights_of_srv_records_are_shares() {
+    let site = Site::new(600);
+    site.dns.set(OTHER, &[[127, 0, 0, 3]], 600);
+    site.dns.set_services(SERVICES, &[(0, 3, site.port, WEB), (0, 1, site.port, OTHER)], 600);
+    let (_file, gateway) = with_services(&site, "");
+    let names: Vec<_> = (0..40).map(|_| site.ask(&gateway, "/")).collect();
+    let share = names.iter().filter(|name| *name == "127.0.0.2").count();
+    assert_eq!(share, 30, "{names:?}");
+}
+
+#[test]
+fn a_gateway_starts_without_srv_records_and_looks_them_up_again() {
+    let site = Site::new(1);
+    let (_file, mut gateway) = with_services(&site, "dns_refresh: off");
+    gateway.wait_for_log("cannot resolve srv:_http._tcp.quadrille.example: the name does not exist");
+    let status = || Connector::new(&site.certificates).get(gateway.address(0), "/", "").status;
+    assert_eq!(status(), 503);
+    site.dns.set_services(SERVICES, &[(0, 1, site.port, WEB)], 1);
+    eventually("they are not looked up again", || status() == 200);
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+}
