@@ -174,6 +174,44 @@ fn a_gateway_starts_without_any_address_and_serves_once_the_name_resolves() {
     assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
 }
 
+/// Nothing that the configuration names resolves, as after a boot without a network.
+#[test]
+fn a_gateway_starts_without_dns_whatever_it_names() {
+    let site = Site::new(1);
+    site.dns.set_silent(true);
+    let state = tempfile::tempdir().expect("a directory");
+    let pair = site.certificates.ecdsa("P-256", &["localhost"]);
+    let keys = "authorization: {upstream: authz, path: /}, \
+                routes: [{path: /open, authorization: off, respond: open}, \
+                {path: /token, jwt: {issuer: 'https://id.example', audiences: [a], keys_url: 'https://id.quadrille.example/keys', upstream: id}, respond: ok}, \
+                {path: /srv, authorization: off, upstream: srv}], upstream: web";
+    let ordered = "{address: '127.0.0.1:0', certificates: [{acme: {names: [a.quadrille.example]}}], respond: ok}";
+    let upstreams = format!(
+        "web: {{servers: ['{WEB}:{}'], balance: hash, health: {{path: /}}, outlier_detection: on}}, \
+         authz: {{servers: ['authz.quadrille.example:80', {{address: 'b.quadrille.example:80', priority: 1}}], health: on}}, \
+         id: {{servers: ['id.quadrille.example:443'], tls: on, slow_start: 10s}}, \
+         srv: {{servers: ['srv:_http._tcp.quadrille.example']}}",
+        site.port
+    );
+    let text = document(&[listener(&pair, keys), ordered.to_owned()], &upstreams);
+    let file = Configuration::new(&format!(
+        "{text}resolver: {{servers: [\"{}\"], timeout: 300ms}}\n\
+         resumption: {{cache: 'redis://redis.quadrille.example:6379'}}\n\
+         tracing: {{endpoint: 'http://otel.quadrille.example:4317'}}\n\
+         acme: {{state: {}, directory: 'https://ca.quadrille.example/directory'}}\n",
+        site.dns.address,
+        state.path().display(),
+    ));
+    let (good, said) = output(quadrille("check").arg(file.path()));
+    assert!(good && said.contains("cannot resolve web.quadrille.example"), "{said}");
+    let gateway = Gateway::with_config(&file.path(), 2);
+    let status = |path: &str| Connector::new(&site.certificates).get(gateway.address(0), path, "").status;
+    assert_eq!((status("/open"), status("/srv"), status("/")), (200, 503, 503));
+    site.dns.set_services(SERVICES, &[(0, 1, site.port, WEB)], 1);
+    site.dns.set_silent(false);
+    eventually("the names are not looked up again", || status("/srv") == 200);
+}
+
 #[test]
 fn a_dns_server_that_drops_queries_for_ipv6_delays_nothing() {
     let site = Site::new(1);

@@ -150,7 +150,7 @@ mod tests {
         for (routes, taken) in [
             ("{path_regex: '/api/.*', upstream: web}, {path: /api/v1, upstream: web}", 1),
             ("{path_regex: '/.*', upstream: web}, {path: /api, upstream: web}", 1),
-            ("{path: /, before_regex: on, upstream: web}, {path_regex: '/api/[0-9]+', upstream: web}", 1),
+            ("{host: a.example, path: /, before_regex: on, upstream: web}, {host: a.example, path_regex: '/api/[0-9]+', upstream: web}", 1),
             ("{path: /api, before_regex: on, upstream: web}, {path_regex: '/api/v[0-9]+', upstream: web}", 1),
             ("{path: /a, before_regex: on, upstream: web}, {path: /a/b, upstream: web}", 1),
             ("{path_regex: '/a.*', methods: [GET, PUT], upstream: web}, {path: /ab, methods: [PUT], headers: [{name: x}], upstream: web}", 1),

@@ -310,7 +310,7 @@ impl Upstream {
         self.try_pick(client, destination, point, tried).ok()
     }
 
-    /// Picks an endpoint as [`Self::pick`] does, and tells upstreams without a healthy endpoint from those whose
+    /// Picks an endpoint as [`Self::pick`] does, and distinguishes upstreams without a healthy endpoint from those whose
     /// endpoints have no room for the request.
     ///
     /// # Errors
