@@ -2,10 +2,11 @@
 //! accepted it.
 
 use super::{
+    accepting_chain::AcceptingChain,
     acceptor::{self, Acceptor},
     connection_error::ConnectionError,
     eviction::{self, Occupant, OccupiedPlace},
-    filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
+    filter_chain::{ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
     matcher::{Addresses, Look},
     protocol_detection,

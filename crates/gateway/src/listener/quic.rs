@@ -2,9 +2,10 @@
 
 use super::{
     accept::OpenConnection,
+    accepting_chain::AcceptingChain,
     connection_error::{self, ConnectionError},
     eviction::Occupant,
-    filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
+    filter_chain::{ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
     matcher::Addresses,
     serve::{self, Worker},

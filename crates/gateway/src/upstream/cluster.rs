@@ -314,7 +314,7 @@ impl Upstream {
     /// endpoints have no room for the request.
     ///
     /// # Errors
-    /// Returns the reason if there is none.
+    /// Returns the reason why no endpoint was picked.
     pub(crate) fn try_pick(
         &self,
         client: SocketAddr,

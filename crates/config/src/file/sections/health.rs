@@ -173,7 +173,7 @@ fn refuse_contradictions(field: &Field<'_>, health: &Health) {
     }
 }
 
-/// Changes the request of the checks; a mistake if there is none.
+/// Changes the request of the checks. Without a request, it is a mistake.
 fn change_request(field: &Field<'_>, health: &mut Health, change: impl FnOnce(&mut HttpProbe)) {
     match &mut health.probe {
         HealthProbe::Http(probe) => change(probe),

@@ -88,7 +88,7 @@ impl Balancer {
     /// request's hash on the ring of [`Balance::Hash`].
     ///
     /// # Errors
-    /// Returns the reason if there is none.
+    /// Returns the reason why no endpoint was picked.
     pub(crate) fn pick(
         &self,
         client: SocketAddr,
