@@ -54,8 +54,8 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("lb_subset_config", Refused("subsets are not supported")),
         ("ring_hash_lb_config", Ignored("ketama with its own ring")),
         ("maglev_lb_config", Ignored("ketama with its own ring")),
-        ("least_request_lb_config", Ignored("the one of two endpoints with fewer requests, as by default")),
-        ("round_robin_lb_config", Ignored("slow start is not supported")),
+        ("least_request_lb_config", Read("the one of two endpoints with fewer requests, as by default")),
+        ("round_robin_lb_config", Read("")),
         ("original_dst_lb_config", Read("with `ORIGINAL_DST`")),
         ("common_lb_config", Read("")),
         ("metadata", Accepted("")),
@@ -122,6 +122,32 @@ pub(crate) const COMMON_LB: Schema = Schema {
         ("close_connections_on_host_set_change", Ignored("connections in use are not closed")),
         ("consistent_hashing_lb_config", Ignored("ketama with its own ring")),
         ("override_host_status", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const ROUND_ROBIN: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.RoundRobinLbConfig",
+    fields: &[("slow_start_config", Read(""))],
+    others: HARMLESS,
+};
+
+pub(crate) const LEAST_REQUEST: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.LeastRequestLbConfig",
+    fields: &[
+        ("choice_count", Ignored("2")),
+        ("active_request_bias", Ignored("loads are compared by weight")),
+        ("slow_start_config", Read("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const SLOW_START: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.SlowStartConfig",
+    fields: &[
+        ("slow_start_window", Read("the share of a new or recovered endpoint grows linearly")),
+        ("aggression", Ignored("1.0")),
+        ("min_weight_percent", Ignored("10 %")),
     ],
     others: HARMLESS,
 };
