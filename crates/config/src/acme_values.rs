@@ -129,7 +129,9 @@ mod tests {
 
     #[test]
     fn names_in_certificates() {
-        for good in ["localhost", "printer", "a.example", "*.a.example", "*.local", "192.0.2.1", "2001:db8::1"] {
+        for good in
+            ["localhost", "printer", "a.example", "*.a.example", "*.local", "192.0.2.1", "2001:db8::1"]
+        {
             assert_eq!(certificate_name(good).as_deref(), Ok(good));
         }
         for bad in ["", "*", "a_b.example", "a..example", "-", "https://a.example"] {

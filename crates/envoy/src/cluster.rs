@@ -212,7 +212,10 @@ fn common_balance(message: &Message<'_>) -> Option<(bool, u8)> {
 
 /// Reads the slow start of the policy in use.
 fn slow_start(message: &Message<'_>) -> Option<Option<Duration>> {
-    let policies = [("round_robin_lb_config", &schema::ROUND_ROBIN), ("least_request_lb_config", &schema::LEAST_REQUEST)];
+    let policies = [
+        ("round_robin_lb_config", &schema::ROUND_ROBIN),
+        ("least_request_lb_config", &schema::LEAST_REQUEST),
+    ];
     let mut window = None;
     for (name, policy_schema) in policies {
         let Some(policy) = message.get(name) else { continue };

@@ -6,12 +6,12 @@ use crate::{
     schema,
     values::{enumeration, number},
 };
+use http::uri::Authority;
 use quadrille_config::{
     Problem,
     model::{Health, HealthProbe, HttpProbe, UpstreamProtocol},
     values::path,
 };
-use http::uri::Authority;
 use std::{num::NonZeroUsize, time::Duration};
 
 /// Reads the cluster's health check; more than one is an error.
@@ -26,9 +26,7 @@ pub(crate) fn health(cluster: &Message<'_>, protocol: UpstreamProtocol) -> Optio
     };
     let message = field.message(&schema::HEALTH_CHECK)?;
     let probe = match message.one_of(&["http_health_check", "tcp_health_check", "grpc_health_check"]) {
-        Some(("http_health_check", http)) => {
-            HealthProbe::Http(http_probe(&http)?)
-        }
+        Some(("http_health_check", http)) => HealthProbe::Http(http_probe(&http)?),
         Some(("grpc_health_check", grpc)) => grpc_probe(&grpc, protocol)?,
         Some(_) => HealthProbe::Tcp,
         None => {
@@ -96,7 +94,8 @@ fn statuses(field: &Field<'_>) -> Option<(u16, u16)> {
     let (start, end) = (message.require("start")?.parse(number)?, message.require("end")?.parse(number)?);
     match (u16::try_from(start), u16::try_from(end)) {
         (Ok(start @ 100..), Ok(end @ ..=600)) if start < end => Some((start, end - 1)),
-        _ => field.fail(Problem::new("not a range of statuses", "write `start: 200` and `end: 300`, or the like")),
+        _ => field
+            .fail(Problem::new("not a range of statuses", "write `start: 200` and `end: 300`, or the like")),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Access to a listener by client address.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Pair, curl_status, document, echo_server,
-    eventually, listener,
+    Certificates, Configuration, Connector, Gateway, Pair, curl_status, document, echo_server, eventually,
+    listener,
 };
 
 const NEAR: &str = "127.0.1.5";
@@ -92,7 +92,9 @@ fn a_client_has_so_many_connections() {
         assert_eq!(client.get("/").expect("a response").status, 200);
     }
     assert!(open().is_err(), "a third connection");
-    site.gateway.wait_for_metric("quadrille_handshake_failures_total", &["too_many_connections"], |count| count >= 1.0);
+    site.gateway.wait_for_metric("quadrille_handshake_failures_total", &["too_many_connections"], |count| {
+        count >= 1.0
+    });
     assert_eq!(site.status("--http1.1", NEAR, FAR), "200", "another client");
     held.pop();
     eventually("the place of a closed connection is not free", || open().is_ok());

@@ -185,7 +185,8 @@ fn a_gateway_starts_without_dns_whatever_it_names() {
                 routes: [{path: /open, authorization: off, respond: open}, \
                 {path: /token, jwt: {issuer: 'https://id.example', audiences: [a], keys_url: 'https://id.quadrille.example/keys', upstream: id}, respond: ok}, \
                 {path: /srv, authorization: off, upstream: srv}], upstream: web";
-    let ordered = "{address: '127.0.0.1:0', certificates: [{acme: {names: [a.quadrille.example]}}], respond: ok}";
+    let ordered =
+        "{address: '127.0.0.1:0', certificates: [{acme: {names: [a.quadrille.example]}}], respond: ok}";
     let upstreams = format!(
         "web: {{servers: ['{WEB}:{}'], balance: hash, health: {{path: /}}, outlier_detection: on}}, \
          authz: {{servers: ['authz.quadrille.example:80', {{address: 'b.quadrille.example:80', priority: 1}}], health: on}}, \
@@ -267,7 +268,8 @@ const OTHER: &str = "other.quadrille.example";
 
 /// Starts a gateway whose servers are named by SRV records, with these further keys of the upstream.
 fn with_services(site: &Site, keys: &str) -> (Configuration, Gateway) {
-    let text = site.text(keys, "", "300ms").replace(&format!("{WEB}:{}", site.port), &format!("srv:{SERVICES}"));
+    let text =
+        site.text(keys, "", "300ms").replace(&format!("{WEB}:{}", site.port), &format!("srv:{SERVICES}"));
     let file = Configuration::new(&text);
     let gateway = Gateway::with_config(&file.path(), 1);
     (file, gateway)
@@ -295,9 +297,7 @@ fn srv_records_name_servers_with_ports_priorities_and_weights() {
     });
     // The records remain while the addresses of their hosts change.
     site.dns.set_services(SERVICES, &[(0, 0, site.port, WEB)], 3600);
-    eventually("the server is still used", || {
-        (0..4).all(|_| site.ask(&gateway, "/") == "127.0.0.2")
-    });
+    eventually("the server is still used", || (0..4).all(|_| site.ask(&gateway, "/") == "127.0.0.2"));
 }
 
 #[test]

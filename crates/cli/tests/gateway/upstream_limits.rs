@@ -145,12 +145,18 @@ fn waiting(gateway: &Gateway) -> u64 {
 #[test]
 fn requests_wait_for_a_server_below_its_maximum() {
     let servers = [HeldServer::start(), HeldServer::start()];
-    let listed = servers.each_ref().map(|server| format!("{{address: \"{}\", max_connections: 1}}", server.address));
+    let listed =
+        servers.each_ref().map(|server| format!("{{address: \"{}\", max_connections: 1}}", server.address));
     let setting = Setting::with_servers(&listed.join(", "), "");
     let statuses: Vec<u16> = thread::scope(|scope| {
         let get = || {
             let connector = Connector::new(&setting.certificates);
-            connector.http(setting.gateway.address(0)).expect("a connection").get("/").expect("a response").status
+            connector
+                .http(setting.gateway.address(0))
+                .expect("a connection")
+                .get("/")
+                .expect("a response")
+                .status
         };
         let clients: Vec<_> = (0..5).map(|_| scope.spawn(get)).collect();
         eventually("too few requests wait", || waiting(&setting.gateway) == 3);

@@ -123,7 +123,8 @@ impl Site {
 
     /// Returns what `/status` says about a server.
     fn server(&self, server: &Server) -> Value {
-        let (_, text) = output(Command::new("curl").args(["-sS", "--max-time", "600", &self.gateway.admin("/status")]));
+        let (_, text) =
+            output(Command::new("curl").args(["-sS", "--max-time", "600", &self.gateway.admin("/status")]));
         let status: Value = serde_json::from_str(&text).expect("JSON");
         let servers = status["upstreams"][0]["servers"].as_array().expect("servers").clone();
         let address = server.address.to_string();
@@ -157,7 +158,8 @@ fn backups_serve_while_no_other_server_is_healthy() {
 #[test]
 fn a_health_check_has_the_configured_request_and_response() {
     let server = Server::new("a");
-    let health = "path: /health, method: OPTIONS, host: 'shop.example:81', statuses: [200-204, 401], body: ready";
+    let health =
+        "path: /health, method: OPTIONS, host: 'shop.example:81', statuses: [200-204, 401], body: ready";
     let site = Site::new(&format!(
         "servers: [\"{}\"], health: {{{health}, interval: 50ms, unhealthy: 1}}",
         server.address
@@ -210,7 +212,9 @@ fn a_health_check_has_its_own_tls_name() {
         Gateway::with_config(&file.path(), 1)
     };
     let named = gateway(", server_name: health.example");
-    eventually("the server is not healthy", || curl(&named, &certificates, &["--no-fail"], "/") == "app.example");
+    eventually("the server is not healthy", || {
+        curl(&named, &certificates, &["--no-fail"], "/") == "app.example"
+    });
     let other = gateway("");
     eventually("the name of requests is used", || curl_status(&other, &certificates, &[], "/") == "503");
     // The certificate is verified for it.
@@ -261,13 +265,22 @@ fn a_server_is_taken_out_of_service_and_back_into_it() {
     assert!(!draining(&site));
 
     assert_eq!(site.post(&[], &page("drain", &one)), "405");
-    assert_eq!(site.post(&["--request", "POST", "--header", "Origin: http://a.example"], &page("drain", &one)), "403");
-    for (query, status) in [("upstream=web&server=127.0.0.1:1", "404"), ("upstream=no&server=x", "404"), ("", "400")] {
+    assert_eq!(
+        site.post(&["--request", "POST", "--header", "Origin: http://a.example"], &page("drain", &one)),
+        "403"
+    );
+    for (query, status) in
+        [("upstream=web&server=127.0.0.1:1", "404"), ("upstream=no&server=x", "404"), ("", "400")]
+    {
         assert_eq!(site.post(&["--request", "POST"], &format!("/drain?{query}")), status, "{query}");
     }
     assert_eq!(site.names().matches('a').count(), 100, "none of these has an effect");
     let closed = Site::new(&servers);
-    assert_eq!(closed.post(&["--request", "POST"], &page("drain", &one)), "403", "actions are off by default");
+    assert_eq!(
+        closed.post(&["--request", "POST"], &page("drain", &one)),
+        "403",
+        "actions are off by default"
+    );
 }
 
 #[test]

@@ -4,7 +4,8 @@
 
 use super::sections::without_frame;
 use crate::model::{
-    CookieMatch, Gateway, HeaderMatch, HeaderRule, PathMatch, PathRule, Place, QueryMatch, Route, Serve, VirtualHost,
+    CookieMatch, Gateway, HeaderMatch, HeaderRule, PathMatch, PathRule, Place, QueryMatch, Route, Serve,
+    VirtualHost,
 };
 use std::collections::BTreeMap;
 
@@ -84,7 +85,9 @@ fn covers_path(one: &PathMatch, other: &PathMatch) -> bool {
     match (&one.rule, &other.rule) {
         (_, PathRule::Exact(path)) => one.matches(path),
         (PathRule::Exact(_), _) => false,
-        (PathRule::Prefix(prefix), PathRule::Prefix(path) | PathRule::Segments(path)) => path.starts_with(prefix),
+        (PathRule::Prefix(prefix), PathRule::Prefix(path) | PathRule::Segments(path)) => {
+            path.starts_with(prefix)
+        }
         (PathRule::Segments(prefix), PathRule::Segments(path)) => is_below(path, prefix) || path == prefix,
         (PathRule::Segments(prefix), PathRule::Prefix(path)) => is_below(path, prefix),
         (PathRule::Prefix(prefix), PathRule::Regex(regex)) => {
@@ -138,11 +141,16 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("q.yaml");
         let certificates = "certificates: [{chain: c.pem, key: k.pem}]";
-        let listener = format!("{{address: '127.0.0.1:1', {certificates}, upstream: web, routes: [{routes}]}}");
+        let listener =
+            format!("{{address: '127.0.0.1:1', {certificates}, upstream: web, routes: [{routes}]}}");
         let text = format!("listeners: [{listener}]\nupstreams: {{web: {{servers: ['a:1']}}}}\n");
         std::fs::write(&file, text).expect("a file");
         let loaded = ConfigurationFile::open(&file, None).expect("a file").read().expect("a configuration");
-        loaded.warnings.iter().map(|warning| format!("{}: {}", warning.place.path, warning.problem.message)).collect()
+        loaded
+            .warnings
+            .iter()
+            .map(|warning| format!("{}: {}", warning.place.path, warning.problem.message))
+            .collect()
     }
 
     #[test]
@@ -150,14 +158,32 @@ mod tests {
         for (routes, taken) in [
             ("{path_regex: '/api/.*', upstream: web}, {path: /api/v1, upstream: web}", 1),
             ("{path_regex: '/.*', upstream: web}, {path: /api, upstream: web}", 1),
-            ("{host: a.example, path: /, before_regex: on, upstream: web}, {host: a.example, path_regex: '/api/[0-9]+', upstream: web}", 1),
+            (
+                "{host: a.example, path: /, before_regex: on, upstream: web}, {host: a.example, path_regex: '/api/[0-9]+', upstream: web}",
+                1,
+            ),
             ("{path: /api, before_regex: on, upstream: web}, {path_regex: '/api/v[0-9]+', upstream: web}", 1),
             ("{path: /a, before_regex: on, upstream: web}, {path: /a/b, upstream: web}", 1),
-            ("{path_regex: '/a.*', methods: [GET, PUT], upstream: web}, {path: /ab, methods: [PUT], headers: [{name: x}], upstream: web}", 1),
-            ("{path_regex: '/a.*', headers: [{name: x}], upstream: web}, {path: /ab, headers: [{name: x, exact: y}], upstream: web}", 1),
-            ("{path_regex: '/a.*', cookies: [{name: x}], upstream: web}, {path: /ab, cookies: [{name: x, exact: y}], upstream: web}", 1),
-            ("{path_regex: '/a.*', queries: [{name: x}], upstream: web}, {path: /ab, queries: [{name: x, prefix: y}], upstream: web}", 1),
-            ("{host: [a.example, b.example], path_regex: '/a.*', upstream: web}, {host: [a.example, b.example], path: /ab, upstream: web}", 1),
+            (
+                "{path_regex: '/a.*', methods: [GET, PUT], upstream: web}, {path: /ab, methods: [PUT], headers: [{name: x}], upstream: web}",
+                1,
+            ),
+            (
+                "{path_regex: '/a.*', headers: [{name: x}], upstream: web}, {path: /ab, headers: [{name: x, exact: y}], upstream: web}",
+                1,
+            ),
+            (
+                "{path_regex: '/a.*', cookies: [{name: x}], upstream: web}, {path: /ab, cookies: [{name: x, exact: y}], upstream: web}",
+                1,
+            ),
+            (
+                "{path_regex: '/a.*', queries: [{name: x}], upstream: web}, {path: /ab, queries: [{name: x, prefix: y}], upstream: web}",
+                1,
+            ),
+            (
+                "{host: [a.example, b.example], path_regex: '/a.*', upstream: web}, {host: [a.example, b.example], path: /ab, upstream: web}",
+                1,
+            ),
         ] {
             let found = warnings(routes);
             assert_eq!(found.len(), taken, "{routes}: {found:?}");

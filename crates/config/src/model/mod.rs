@@ -143,8 +143,8 @@ pub use tracing::{
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use upgrades::Upgrades;
 pub use upstream::{
-    Balance, Health, HealthProbe, HttpProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,
-    UpstreamTimeouts, UpstreamTls,
+    Balance, Health, HealthProbe, HttpProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn,
+    UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
 };
 pub use upstream_limits::UpstreamLimits;
 

@@ -46,7 +46,8 @@ pub(super) fn perform(
 
 /// Returns the decoded value of a parameter.
 fn parameter(query: &str, name: &str) -> Option<String> {
-    let (_, value) = query.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name)?;
+    let (_, value) =
+        query.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name)?;
     Some(percent_decode_str(value).decode_utf8().ok()?.into_owned())
 }
 

@@ -195,11 +195,17 @@ fn admit<'a>(
     let host = request_view::without_port(request.host());
     if !http.chain.may_serve(host, http.connection.sni.as_deref()) {
         // The client retries on a separate connection for this host (RFC 9110 section 15.5.20).
-        let lacks_certificate = http.connection.certificate.is_none() && http.chain.asks_for_certificates(host);
-        return Err(EarlyResponse::Text(421, match lacks_certificate {
-            true => "This host requires a separate connection, for which it requests a client certificate.\n",
-            false => "This host requires a separate connection.\n",
-        }));
+        let lacks_certificate =
+            http.connection.certificate.is_none() && http.chain.asks_for_certificates(host);
+        return Err(EarlyResponse::Text(
+            421,
+            match lacks_certificate {
+                true => {
+                    "This host requires a separate connection, for which it requests a client certificate.\n"
+                }
+                false => "This host requires a separate connection.\n",
+            },
+        ));
     }
     // Without settings, a reload changed the protocol of the chain.
     let settings = settings.ok_or(EarlyResponse::Status(500))?;

@@ -344,7 +344,8 @@ fn server_samples(
     upstreams: &[UpstreamStatus],
     of: fn(&UpstreamStatus, &ServerStatus) -> Option<bool>,
 ) -> BTreeMap<String, f64> {
-    let all = upstreams.iter().flat_map(|upstream| upstream.servers.iter().map(move |server| (upstream, server)));
+    let all =
+        upstreams.iter().flat_map(|upstream| upstream.servers.iter().map(move |server| (upstream, server)));
     let sample = |(upstream, server): (&UpstreamStatus, &ServerStatus)| {
         let labels = labels(&[("upstream", &upstream.name), ("server", &server.address)]);
         Some((labels, f64::from(u8::from(of(upstream, server)?))))

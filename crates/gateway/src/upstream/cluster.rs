@@ -282,7 +282,8 @@ impl Upstream {
 
     /// Takes the endpoints at an address out of service, or back into it. Returns whether there is one.
     pub(crate) fn drain(&self, address: &str, draining: bool) -> bool {
-        let at_address = |(endpoint, _): &(Endpoint, Arc<ServerState>)| endpoint.address.to_string() == address;
+        let at_address =
+            |(endpoint, _): &(Endpoint, Arc<ServerState>)| endpoint.address.to_string() == address;
         let mut found = false;
         for (endpoint, state) in self.states().into_iter().filter(at_address) {
             state.drain(draining, Instant::now());

@@ -25,9 +25,7 @@ mod waiting;
 mod weighted;
 
 pub(crate) use address::ServerAddress;
-pub(crate) use balance::{
-    balancer::NoServer, endpoint::Endpoints, outliers::RequestOutcome, server::Server,
-};
+pub(crate) use balance::{balancer::NoServer, endpoint::Endpoints, outliers::RequestOutcome, server::Server};
 pub(crate) use cluster::{ActiveRequest, Retry, Upstream, Upstreams};
 pub(crate) use connect::connector::ServerStream;
 pub(crate) use endpoint_call::{CallFailure, EndpointCall};

@@ -25,7 +25,9 @@ pub(super) const HEALTH: Section<Health> = Section {
             Preset::Means("no request: a connection is enough"),
             "A server is healthy if it responds to a request for this path with one of the `statuses`; without it, if \
                     a connection can be opened.",
-            |field, health| field.set(&mut health.probe, |text| Ok(HealthProbe::Http(HttpProbe::get(path(text)?)))),
+            |field, health| {
+                field.set(&mut health.probe, |text| Ok(HealthProbe::Http(HttpProbe::get(path(text)?))))
+            },
             |health| show_request(health, |probe| probe.path.as_str().into()),
         ),
         Key::new(
@@ -208,7 +210,9 @@ fn read_host(field: &Field<'_>, health: &mut Health) {
 
 fn authority(text: &str) -> Result<String, Problem> {
     let good = text.parse::<Authority>().is_ok() && !text.contains('@');
-    let wrong = || Problem::new(format!("{} is not a host", quote(text)), "write `app.internal` or `app.internal:8080`");
+    let wrong = || {
+        Problem::new(format!("{} is not a host", quote(text)), "write `app.internal` or `app.internal:8080`")
+    };
     good.then(|| text.to_owned()).ok_or_else(wrong)
 }
 
@@ -218,7 +222,9 @@ fn statuses(text: &str) -> Result<(u16, u16), Problem> {
     let range = (values::status(first.trim())?, values::status(last.trim())?);
     match range.0 <= range.1 {
         true => Ok(range),
-        false => Err(Problem::new(format!("{} is an empty range", quote(text)), "write the lower status first")),
+        false => {
+            Err(Problem::new(format!("{} is an empty range", quote(text)), "write the lower status first"))
+        }
     }
 }
 
@@ -230,7 +236,10 @@ fn show_statuses((first, last): &(u16, u16)) -> Value {
 pub(super) fn refuse_name_without_tls(field: &Field<'_>, upstream: &Upstream) {
     if upstream.tls.is_none() && upstream.health.as_ref().is_some_and(|health| health.server_name.is_some()) {
         let name = field.at("health").at("server_name");
-        name.error(Problem::new("this upstream does not use TLS", "add `tls` to the upstream, or remove this"));
+        name.error(Problem::new(
+            "this upstream does not use TLS",
+            "add `tls` to the upstream, or remove this",
+        ));
     }
 }
 

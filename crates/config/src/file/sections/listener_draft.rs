@@ -2,8 +2,11 @@
 
 use super::{
     authorization, basic_auth, certificate, compression, error_pages, header_changes, jwt,
-    listener_clients::{Clients, restricts_clients}, listener_http3::Http3Draft, listener_limits::ListenerLimits,
-    listener_paths::PATHS, listener_rules, own_headers, rate_limits, route, route_refused, tls, upgrades,
+    listener_clients::{Clients, restricts_clients},
+    listener_http3::Http3Draft,
+    listener_limits::ListenerLimits,
+    listener_paths::PATHS,
+    listener_rules, own_headers, rate_limits, route, route_refused, tls, upgrades,
     written_route::WrittenRoute,
 };
 use crate::{

@@ -279,7 +279,10 @@ fn refuse_unauthenticated_names(field: &Field<'_>, upstream: &Upstream) {
 fn refuse_slow_hashing(field: &Field<'_>, upstream: &Upstream) {
     if let (Some(slow), Balance::Hash | Balance::ClientIp) = (field.entry("slow_start"), upstream.balance) {
         slow.error(Problem::new(
-            format!("`balance: {}` keeps clients on their servers, whose shares cannot grow", name(upstream.balance)),
+            format!(
+                "`balance: {}` keeps clients on their servers, whose shares cannot grow",
+                name(upstream.balance)
+            ),
             "remove this, or use `round_robin`, `random` or `least_request`",
         ));
     }
@@ -305,7 +308,10 @@ fn priority(text: &str) -> Result<u32, Problem> {
     const MOST: u32 = 127;
     let number = text.parse().ok().filter(|number| *number <= MOST);
     number.ok_or_else(|| {
-        Problem::new(format!("{} is not a priority", quote(text)), "write `0`, or a number up to `127` for backups")
+        Problem::new(
+            format!("{} is not a priority", quote(text)),
+            "write `0`, or a number up to `127` for backups",
+        )
     })
 }
 

@@ -3,9 +3,9 @@
 use super::{COUNT, Leaves, NOTHING, TIME};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AltName, AltNameKind, Balance, DnsRefresh, Group, Health, HealthProbe, HttpProbe, LookupFamily, OriginalDestination,
-    OutlierDetection, ProxyProtocolOut, Server, TextMatch, TextRule, TlsParameters, Upstream, UpstreamAlpn,
-    UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls, Version,
+    AltName, AltNameKind, Balance, DnsRefresh, Group, Health, HealthProbe, HttpProbe, LookupFamily,
+    OriginalDestination, OutlierDetection, ProxyProtocolOut, Server, TextMatch, TextRule, TlsParameters,
+    Upstream, UpstreamAlpn, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls, Version,
 };
 
 /// Visits an upstream; `parts` are the upstream and the route tables that reference it.

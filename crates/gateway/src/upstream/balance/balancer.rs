@@ -108,8 +108,7 @@ impl Balancer {
         // Evaluated only if an endpoint is unhealthy, which is rare.
         let panicking = LazyCell::new(|| servers.panics(self.panic_threshold, is_healthy));
         let healthy = |member: &Member| {
-            is_healthy(member)
-                || panicking.contains(&member.endpoint.priority) && !member.state.is_draining()
+            is_healthy(member) || panicking.contains(&member.endpoint.priority) && !member.state.is_draining()
         };
         let untried = |member: &Member| healthy(member) && !tried.contains(&member.endpoint.address);
         let counts = self.balance == Balance::LeastRequest || self.observes || servers.limited;
@@ -257,7 +256,14 @@ mod tests {
     }
 
     fn endpoint(port: u16, weight: usize) -> Endpoint {
-        Endpoint { address: at(port), weight, host: "a.example".into(), transport: 0, priority: 0, most_active: None }
+        Endpoint {
+            address: at(port),
+            weight,
+            host: "a.example".into(),
+            transport: 0,
+            priority: 0,
+            most_active: None,
+        }
     }
 
     fn of_ports(ports: &[u16]) -> Endpoints {

@@ -107,7 +107,8 @@ async fn exchange(
         let (mut sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
         drive(driver, async move { expect(sender.send_request(request).await?, probe).await }).await
     } else {
-        let request = request.uri(probe.path.as_str()).header(header::HOST, host).body(RequestBody::default())?;
+        let request =
+            request.uri(probe.path.as_str()).header(header::HOST, host).body(RequestBody::default())?;
         let (mut sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
         drive(driver, async move { expect(sender.send_request(request).await?, probe).await }).await
     }

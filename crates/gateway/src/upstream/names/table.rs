@@ -353,12 +353,7 @@ mod tests {
             let valid_until = now + Duration::from_secs(600);
             name.note(
                 "a.example",
-                Ok(Answer {
-                    addresses: addresses.to_vec(),
-                    services: Vec::new(),
-                    valid_until,
-                    is_complete,
-                }),
+                Ok(Answer { addresses: addresses.to_vec(), services: Vec::new(), valid_until, is_complete }),
                 now,
             );
             (name.addresses.clone(), after(&name, now))
