@@ -84,13 +84,11 @@ impl Upstream {
                 }
             }
         };
-        let picked = match self.model.limits.pending_timeout {
-            None => picked.await,
-            Some(limit) => timeout(limit, picked).await.unwrap_or_else(|_| {
-                self.count_overflow();
-                Err(WaitFailure::Overloaded)
-            }),
-        };
+        let limit = self.model.limits.pending_timeout.unwrap_or(self.model.timeouts.read);
+        let picked = timeout(limit, picked).await.unwrap_or_else(|_| {
+            self.count_overflow();
+            Err(WaitFailure::Overloaded)
+        });
         drop((waiting, place));
         picked
     }

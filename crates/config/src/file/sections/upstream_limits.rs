@@ -38,7 +38,7 @@ pub(super) const UPSTREAM_LIMITS: Section<UpstreamLimits> = Section {
             "duration",
             Preset::Means("that of the request"),
             "Time after which a waiting request receives a 503 response. Without it, a request waits until the \
-                    `timeout` of its route.",
+                    `timeout` of its route, and for a server below its `max_connections` for `timeouts.read` at most.",
             |field, limits| limits.pending_timeout = field.parse(timeout),
             |limits| limits.pending_timeout.map(time).into(),
         ),
