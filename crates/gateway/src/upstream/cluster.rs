@@ -9,10 +9,9 @@ use super::{
         outliers::{self, RequestOutcome},
         server::{Server, ServerState},
     },
-    limits::{Breaker, Overloaded},
+    limits::{Breaker, Overloaded, WaitingLine},
     names::table::Names,
     tls::credentials::{ClientTls, Credentials},
-    waiting::WaitingLine,
 };
 use crate::{
     host_map::lower_case,

@@ -1,11 +1,11 @@
-//! Circuit breaker: limits of concurrent requests, connections and retries of an upstream.
+//! Circuit breaker: limits of concurrent requests, connections and retries of an upstream, and requests that wait.
 
 use quadrille_config::model::UpstreamLimits;
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore};
 
 /// The limits with their counters.
 pub(super) struct Breaker {
@@ -100,6 +100,41 @@ impl Breaker {
         if self.limits.retries.is_some() {
             self.retries.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+}
+
+/// Requests that wait, in order of arrival, for an endpoint below its maximum number of active requests.
+#[derive(Default)]
+pub(super) struct WaitingLine {
+    length: AtomicUsize,
+    /// Held by the request that is served next.
+    head: Mutex<()>,
+}
+
+/// Guard that counts a waiting request.
+pub(super) struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl WaitingLine {
+    /// Returns the number of waiting requests.
+    pub(super) fn length(&self) -> usize {
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Counts a waiting request while the guard lives.
+    pub(super) fn join(&self) -> Waiting<'_> {
+        self.length.fetch_add(1, Ordering::Relaxed);
+        Waiting(&self.length)
+    }
+
+    /// Waits until all requests before this one have an endpoint. Those behind it wait while the guard lives.
+    pub(super) async fn head(&self) -> MutexGuard<'_, ()> {
+        self.head.lock().await
     }
 }
 

@@ -6,44 +6,11 @@ use super::{
     cluster::Upstream,
     limits::Overloaded,
 };
-use std::{
-    net::SocketAddr,
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
-use tokio::{sync::Mutex, time::timeout};
-
-/// The waiting requests of an upstream.
-#[derive(Default)]
-pub(super) struct WaitingLine {
-    length: AtomicUsize,
-    /// Held by the request that is served next.
-    head: Mutex<()>,
-}
+use std::{net::SocketAddr, time::Duration};
+use tokio::time::timeout;
 
 /// Time after which the first request looks for an endpoint again, because one may have become healthy.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// Guard that counts a waiting request.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl WaitingLine {
-    /// Returns the number of waiting requests.
-    pub(super) fn length(&self) -> usize {
-        self.length.load(Ordering::Relaxed)
-    }
-
-    fn join(&self) -> Waiting<'_> {
-        self.length.fetch_add(1, Ordering::Relaxed);
-        Waiting(&self.length)
-    }
-}
 
 /// Reason why a request that waited has no endpoint.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,7 +41,7 @@ impl Upstream {
         let place = self.breaker.pending_place().inspect_err(|_| self.count_overflow())?;
         let waiting = self.line.join();
         let picked = async {
-            let _head = self.line.head.lock().await;
+            let _head = self.line.head().await;
             loop {
                 match self.balancer.pick(client, point, tried) {
                     Ok(server) => return Ok(server),
