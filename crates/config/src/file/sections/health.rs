@@ -294,7 +294,7 @@ fn show_host(health: &Health) -> Value {
 }
 
 /// Shows the condition on the body, if it is of this kind.
-fn show_body(health: &Health, is_kind: impl FnOnce(&TextRule) -> bool) -> Value {
+fn show_body(health: &Health, is_kind: impl Fn(&TextRule) -> bool) -> Value {
     let HealthProbe::Http(HttpProbe { body: Some(body), .. }) = &health.probe else { return Value::Null };
     match &body.rule {
         rule if !is_kind(rule) => Value::Null,
