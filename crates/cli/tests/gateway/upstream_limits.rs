@@ -26,10 +26,13 @@ impl Setting {
     }
 
     fn with_servers(listed: &str, keys: &str) -> Self {
+        Self::with_listener("upstream: web", &format!("web: {{servers: [{listed}], {keys}}}"))
+    }
+
+    fn with_listener(keys: &str, upstreams: &str) -> Self {
         let certificates = Certificates::new();
-        let upstreams = format!("web: {{servers: [{listed}], {keys}}}");
         let pair = certificates.ecdsa("P-256", &["localhost"]);
-        let text = document(&[listener(&pair, "upstream: web")], &upstreams);
+        let text = document(&[listener(&pair, keys)], upstreams);
         // On one event loop, a request has ended for the upstream when its client receives the next response.
         let file = Configuration::new(&text.replace("threads: 2", "threads: 1"));
         let gateway = Gateway::with_config(&file.path(), 1);
@@ -179,6 +182,38 @@ fn so_many_requests_wait_for_a_server_and_only_so_long() {
         assert_eq!(statuses, expected, "{limits}");
         assert_eq!(server.most(), 1);
     }
+}
+
+#[test]
+fn a_client_has_so_many_requests_at_a_route() {
+    let server = HeldServer::start();
+    let routes =
+        "routes: [{path: /, limits: {requests_per_client: 2}, upstream: web}, {path: /open, respond: ok}]";
+    let upstreams = format!("web: {{servers: [\"{}\"]}}", server.address);
+    let setting = Setting::with_listener(routes, &upstreams);
+    assert_eq!(setting.at_a_time(4, 2, 2, &server), [200, 200, 429, 429]);
+    assert_eq!(setting.status(), "200", "their places are free again");
+
+    let server = HeldServer::start();
+    let upstreams = format!("web: {{servers: [\"{}\"]}}", server.address);
+    let setting = Setting::with_listener(routes, &upstreams);
+    thread::scope(|scope| {
+        let get = |from: &'static str| {
+            let setting = &setting;
+            scope.spawn(move || {
+                curl_status(&setting.gateway, &setting.certificates, &["--interface", from], "/")
+            })
+        };
+        let held = [get("127.0.1.5"), get("127.0.1.5"), get("127.0.2.5")];
+        server.wait_for(3);
+        let third = curl_status(&setting.gateway, &setting.certificates, &["--interface", "127.0.1.5"], "/");
+        assert_eq!(third, "429", "another client does not count");
+        let open =
+            curl_status(&setting.gateway, &setting.certificates, &["--interface", "127.0.1.5"], "/open");
+        assert_eq!(open, "200", "another route does not count");
+        server.release();
+        assert_eq!(held.map(|client| client.join().expect("a client")), ["200"; 3]);
+    });
 }
 
 #[test]

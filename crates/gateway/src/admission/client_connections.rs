@@ -1,4 +1,4 @@
-//! Number of open connections by client, with a maximum.
+//! Number of open connections, or of active requests, by client, with a maximum.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-/// Open connections of a listener, by client; counted only while there is a maximum.
+/// Open connections of a listener, or active requests of a route, by client; counted only while there is a maximum.
 pub(crate) struct ClientConnections {
     /// Maximum number of connections of a client; 0 for no maximum.
     most: AtomicUsize,

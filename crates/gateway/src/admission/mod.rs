@@ -30,7 +30,7 @@ mod step_queue;
 mod transfers;
 mod yielding;
 
-pub(crate) use client_connections::{ClientConnection, ClientConnections};
+pub(crate) use client_connections::{ClientConnection, ClientConnections, TooManyConnections};
 pub(crate) use controller::Refusal;
 pub(crate) use engine_watch::EngineWatch;
 pub(crate) use loop_admission::{LoopAdmission, Visit};
