@@ -170,6 +170,7 @@ pub fn granted(acme: &Acme) -> Vec<AcmeOrder> {
 fn is_name(name: &str) -> bool {
     !name.starts_with('*')
         && name.parse::<IpAddr>().is_err()
+        && name.contains('.')
         && certificate_name(name).is_ok_and(|known| known == name)
 }
 

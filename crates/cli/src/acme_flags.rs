@@ -15,7 +15,8 @@ pub(crate) struct AcmeFlags {
     /// --cert. You agree to the authority's terms of service.
     #[arg(long, value_name = "EMAIL", value_parser = acme_values::email, requires = "domain")]
     acme: Option<String>,
-    /// A DNS name for the certificate, at which the authority must reach this gateway on port 443. May be repeated.
+    /// A DNS name for the certificate, at which the authority must reach this gateway on port 443. May be repeated. A
+    /// private authority may accept localhost and other names of one label.
     #[arg(long, value_name = "NAME", value_parser = acme_values::certificate_name, requires = "acme")]
     domain: Vec<String>,
     /// The authority's directory [default: Let's Encrypt].
@@ -51,6 +52,12 @@ impl AcmeFlags {
         problems.extend(wildcards.map(|name| {
             format!("--domain {name}: a wildcard needs the challenge dns-01: use a file with --config")
         }));
+        let directory = self.acme_directory.as_deref().unwrap_or(Acme::LETS_ENCRYPT);
+        let private = self.domain.iter().filter_map(|name| {
+            let problem = acme_values::refuse_private_name(name, directory).err()?;
+            Some(format!("--domain {name}: {problem}"))
+        });
+        problems.extend(private);
         problems
     }
 

@@ -3,7 +3,48 @@
 use crate::{model::Problem, suggest::quote, values::route_host};
 use std::net::IpAddr;
 
-/// Parses a name in an ordered certificate: `example.com`, `*.example.com` or an IP address.
+/// Domains of public authorities with ACME. They issue for public names only (CA/Browser Forum, Baseline Requirements,
+/// section 7.1.4.2).
+const PUBLIC_AUTHORITIES: &[&str] = &[
+    "actalis.com",
+    "amazontrust.com",
+    "buypass.com",
+    "certum.pl",
+    "digicert.com",
+    "entrust.net",
+    "globalsign.com",
+    "harica.gr",
+    "identrust.com",
+    "letsencrypt.org",
+    "pki.goog",
+    "sectigo.com",
+    "ssl.com",
+    "swisssign.com",
+    "zerossl.com",
+];
+
+/// Checks that the authority of a directory may issue for a name: for `localhost` and other names of one label, private
+/// authorities only.
+///
+/// # Errors
+/// If it is a public authority, and the name is not public.
+pub fn refuse_private_name(name: &str, directory: &str) -> Result<(), Problem> {
+    let is_private = !name.contains('.') && name.parse::<IpAddr>().is_err();
+    let uri = directory.parse::<http::Uri>().ok();
+    let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default().to_ascii_lowercase();
+    let is_of = |domain: &&&str| {
+        host.strip_suffix(**domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    match PUBLIC_AUTHORITIES.iter().find(is_of) {
+        Some(authority) if is_private => Err(Problem::new(
+            format!("{} is not a public name, and {authority} issues for public names only", quote(name)),
+            "write the whole name, such as `www.example.com`, or the directory of a private authority",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Parses a name in an ordered certificate: `example.com`, `*.example.com`, a name of one label or an IP address.
 pub fn certificate_name(text: &str) -> Result<String, Problem> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Ok(address.to_string());
@@ -11,9 +52,9 @@ pub fn certificate_name(text: &str) -> Result<String, Problem> {
     let shown = quote(text);
     let name =
         route_host(text)?.ok_or_else(|| Problem::new(format!("{shown} is not a name"), "name each host"))?;
-    if !name.contains('.') || name.contains('_') {
+    if name.contains('_') || name.starts_with('-') {
         return Err(Problem::new(
-            format!("{shown} is not a public name"),
+            format!("{shown} is not a name for a certificate"),
             "write the whole name, such as `www.example.com`",
         ));
     }
@@ -60,6 +101,41 @@ pub fn email(text: &str) -> Result<String, Problem> {
         true => Ok(text.to_owned()),
         false => {
             Err(Problem::new(format!("{} is not a mail address", quote(text)), "write `name@example.com`"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_private_authorities_issue_for_names_of_one_label() {
+        for (name, directory, good) in [
+            ("localhost", "https://acme-v02.api.letsencrypt.org/directory", false),
+            ("localhost", "https://ACME.ZeroSSL.com/v2/DV90", false),
+            ("printer", "https://dv.acme-v02.api.pki.goog/directory", false),
+            ("printer", "https://api.buypass.com/acme/directory", false),
+            ("printer", "https://acme.ssl.com/sslcom-dv-rsa", false),
+            ("www.example.com", "https://acme-v02.api.letsencrypt.org/directory", true),
+            ("2001:db8::1", "https://acme-v02.api.letsencrypt.org/directory", true),
+            ("localhost", "https://ca.internal:9000/acme/acme/directory", true),
+            ("localhost", "https://notletsencrypt.org/directory", true),
+            ("localhost", "https://127.0.0.1:14000/dir", true),
+        ] {
+            assert_eq!(refuse_private_name(name, directory).is_ok(), good, "{name} {directory}");
+        }
+    }
+
+    #[test]
+    fn names_in_certificates() {
+        for good in
+            ["localhost", "printer", "a.example", "*.a.example", "*.local", "192.0.2.1", "2001:db8::1"]
+        {
+            assert_eq!(certificate_name(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "*", "a_b.example", "a..example", "-", "https://a.example"] {
+            assert!(certificate_name(bad).is_err(), "{bad}");
         }
     }
 }

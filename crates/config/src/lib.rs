@@ -20,6 +20,7 @@ pub mod model;
 mod rate;
 mod reader;
 pub mod size;
+pub mod srv_name;
 mod suggest;
 pub mod unix_socket;
 pub mod values;

@@ -6,6 +6,7 @@
 use crate::{
     enums::switch,
     model::{AccessLog, Expression, Place, Problem, RedisAddress, SessionCache, TicketKeys},
+    srv_name,
     suggest::quote,
     unix_socket::{self, UNIX},
 };
@@ -145,11 +146,14 @@ pub fn rotation(text: &str) -> Result<Duration, Problem> {
 
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Parses the address of an upstream server: `host:port`, with an IPv6 address in brackets, or `unix:/path`.
+/// Parses the address of an upstream server: `host:port`, with an IPv6 address in brackets, `unix:/path`, or `srv:name`.
 pub fn server_address(text: &str) -> Result<String, Problem> {
     let shown = quote(text);
     if let Some(path) = text.strip_prefix(UNIX) {
         return unix_socket::path(path).map(|()| text.to_owned());
+    }
+    if let Some(name) = srv_name::of_address(text) {
+        return srv_name::check(name).map(|()| text.to_owned());
     }
     if let Some((scheme, _)) = text.split_once("://") {
         let tls = if scheme == "https" { " and set `tls: on`" } else { "" };

@@ -47,6 +47,7 @@ pub struct Cluster {
     by_locality: bool,
     /// Percentage of healthy endpoints below which all are used.
     panic_threshold: u8,
+    slow_start: Option<Duration>,
     health: Option<Health>,
     outlier_detection: Option<OutlierDetection>,
     limits: UpstreamLimits,
@@ -129,6 +130,7 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
             dns_lookup_family: dns_lookup_family(&message)?,
             by_locality,
             panic_threshold,
+            slow_start: slow_start(&message)?,
             health: health(&message, http.protocol)?.filter(|_| discovery != Discovery::OriginalDestination),
             outlier_detection: outlier_detection(&message)?
                 .filter(|_| discovery != Discovery::OriginalDestination),
@@ -206,6 +208,22 @@ fn common_balance(message: &Message<'_>) -> Option<(bool, u8)> {
         None => PANIC_THRESHOLD,
     };
     Some((by_locality, threshold))
+}
+
+/// Reads the slow start of the policy in use.
+fn slow_start(message: &Message<'_>) -> Option<Option<Duration>> {
+    let policies = [
+        ("round_robin_lb_config", &schema::ROUND_ROBIN),
+        ("least_request_lb_config", &schema::LEAST_REQUEST),
+    ];
+    let mut window = None;
+    for (name, policy_schema) in policies {
+        let Some(policy) = message.get(name) else { continue };
+        if let Some(slow) = policy.message(policy_schema)?.get("slow_start_config") {
+            window = time(&slow.message(&schema::SLOW_START)?, "slow_start_window")?;
+        }
+    }
+    Some(window.filter(|window| !window.is_zero()))
 }
 
 /// Rounds as Envoy does.
@@ -311,6 +329,7 @@ impl Cluster {
         upstream.dns_refresh = self.dns_refresh;
         upstream.dns_lookup_family = self.dns_lookup_family;
         upstream.panic_threshold = self.panic_threshold;
+        upstream.slow_start = self.slow_start;
         upstream.health = self.health.clone();
         upstream.outlier_detection = self.outlier_detection.clone();
         upstream.limits = self.limits.clone();

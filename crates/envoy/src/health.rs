@@ -4,11 +4,12 @@ use crate::{
     common::duration,
     reader::{Field, Message, ReadMessage},
     schema,
-    values::number,
+    values::{enumeration, number},
 };
+use http::uri::Authority;
 use quadrille_config::{
     Problem,
-    model::{Health, HealthProbe, UpstreamProtocol},
+    model::{Health, HealthProbe, HttpProbe, UpstreamProtocol},
     values::path,
 };
 use std::{num::NonZeroUsize, time::Duration};
@@ -25,10 +26,7 @@ pub(crate) fn health(cluster: &Message<'_>, protocol: UpstreamProtocol) -> Optio
     };
     let message = field.message(&schema::HEALTH_CHECK)?;
     let probe = match message.one_of(&["http_health_check", "tcp_health_check", "grpc_health_check"]) {
-        Some(("http_health_check", http)) => {
-            let http = http.message(&schema::HTTP_HEALTH_CHECK)?;
-            HealthProbe::Http(http.require("path")?.parse(path)?)
-        }
+        Some(("http_health_check", http)) => HealthProbe::Http(http_probe(&http)?),
         Some(("grpc_health_check", grpc)) => grpc_probe(&grpc, protocol)?,
         Some(_) => HealthProbe::Tcp,
         None => {
@@ -50,11 +48,55 @@ pub(crate) fn health(cluster: &Message<'_>, protocol: UpstreamProtocol) -> Optio
     };
     Some(Some(Health {
         probe,
+        server_name: None,
         interval: time("interval")?,
         timeout: time("timeout")?,
         healthy: threshold("healthy_threshold")?,
         unhealthy: threshold("unhealthy_threshold")?,
     }))
+}
+
+/// Reads `envoy.config.core.v3.HealthCheck.HttpHealthCheck`.
+fn http_probe(field: &Field<'_>) -> Option<HttpProbe> {
+    const METHODS: &[(&str, u32, &str)] = &[
+        ("METHOD_UNSPECIFIED", 0, "GET"),
+        ("GET", 1, "GET"),
+        ("HEAD", 2, "HEAD"),
+        ("POST", 3, "POST"),
+        ("PUT", 4, "PUT"),
+        ("DELETE", 5, "DELETE"),
+        ("OPTIONS", 7, "OPTIONS"),
+        ("TRACE", 8, "TRACE"),
+        ("PATCH", 9, "PATCH"),
+    ];
+    let message = field.message(&schema::HTTP_HEALTH_CHECK)?;
+    let mut probe = HttpProbe::get(message.require("path")?.parse(path)?);
+    if let Some(method) = message.get("method") {
+        probe.method = method.parse(enumeration(METHODS))?.parse().ok()?;
+    }
+    let host = message.string("host");
+    if !host.is_empty() {
+        if host.parse::<Authority>().is_err() {
+            return field.fail(Problem::new("`host` is not a host", "write `example.com`, or omit it"));
+        }
+        probe.host = Some(host);
+    }
+    let statuses: Option<Vec<_>> = message.list("expected_statuses").iter().map(statuses).collect();
+    if let Some(statuses) = statuses.filter(|statuses| !statuses.is_empty()) {
+        probe.statuses = statuses;
+    }
+    Some(probe)
+}
+
+/// Reads a range of statuses, whose end is exclusive.
+fn statuses(field: &Field<'_>) -> Option<(u16, u16)> {
+    let message = field.message(&schema::INT64_RANGE)?;
+    let (start, end) = (message.require("start")?.parse(number)?, message.require("end")?.parse(number)?);
+    match (u16::try_from(start), u16::try_from(end)) {
+        (Ok(start @ 100..), Ok(end @ ..=600)) if start < end => Some((start, end - 1)),
+        _ => field
+            .fail(Problem::new("not a range of statuses", "write `start: 200` and `end: 300`, or the like")),
+    }
 }
 
 /// Reads `envoy.config.core.v3.HealthCheck.GrpcHealthCheck`.
@@ -67,7 +109,7 @@ fn grpc_probe(field: &Field<'_>, protocol: UpstreamProtocol) -> Option<HealthPro
         ));
     }
     let authority = message.string("authority");
-    if authority.parse::<http::uri::Authority>().is_err() && !authority.is_empty() {
+    if authority.parse::<Authority>().is_err() && !authority.is_empty() {
         return field.fail(Problem::new("`authority` is not a host", "write `example.com`, or omit it"));
     }
     let authority = Some(authority).filter(|authority| !authority.is_empty());

@@ -27,6 +27,7 @@ pub(crate) fn circuit_breakers(cluster: &Message<'_>) -> Option<UpstreamLimits> 
             pending: limit("max_pending_requests"),
             requests: limit("max_requests").map(at_least_one),
             retries: limit("max_retries"),
+            pending_timeout: None,
         };
         if counts {
             limits = found;

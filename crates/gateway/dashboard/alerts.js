@@ -56,7 +56,7 @@ function overload(snapshot, minute) {
 
 function servers({ upstreams = [] }) {
     return upstreams.flatMap(({ name, servers }) => {
-        const down = servers.filter(({ healthy }) => healthy === false).map(({ address }) => address);
+        const down = servers.filter(({ healthy, ejected }) => healthy === false || ejected).map(({ address }) => address);
         if (down.length === 0) return [];
         const named = some(down);
         return down.length === servers.length

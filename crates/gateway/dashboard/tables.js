@@ -45,7 +45,10 @@ function engine(status, snapshot) {
     return table(["Backend", right("Batch width"), right("Computed"), "State"], rows);
 }
 
-function ofServer({ healthy }) {
+function ofServer({ healthy, ejected, draining }) {
+    if (draining) return element("span", "state", "draining");
+    if (ejected) return element("span", "state bad", "ejected");
+    if (healthy === null && ejected === false) return health(true, "not ejected", "");
     return healthy === null ? element("span", "state", "not checked") : health(healthy, "healthy", "unhealthy");
 }
 
@@ -62,6 +65,7 @@ const REASONS = {
     plain_http: "HTTP without TLS",
     proxy_header: "missing or untrusted PROXY header",
     too_many_handshakes: "too many concurrent handshakes (limits)",
+    too_many_connections: "too many connections of a client (limits)",
     evicted: "silent, while a newcomer needed the place (limits)",
     unknown_name: "no certificate for the requested name",
     no_common_protocol: "no common ALPN protocol",

@@ -110,6 +110,8 @@ impl Demo {
     /// Returns the ACME account, if the certificate is ordered.
     fn acme(&self) -> Result<Option<Acme>, Vec<String>> {
         let Some(directory) = &self.acme_directory else { return Ok(None) };
+        acme_values::refuse_private_name(&self.name(), directory)
+            .map_err(|problem| vec![format!("--domain {}: {problem}", self.name())])?;
         let none = || vec!["--state is missing: neither XDG_STATE_HOME nor HOME is set".to_owned()];
         let state = self.state.clone().or_else(|| usual_state("demo")).ok_or_else(none)?;
         let preset = Acme::new(state, Place::flag("--acme-directory"));

@@ -51,6 +51,18 @@ fn both_types_of_key_by_tls_alpn_with_nothing_secret_in_sight() {
     gateway.wait_for_metric("quadrille_handshake_failures_total", &reason, |count| count >= 1.0);
 }
 
+#[test]
+fn a_private_authority_issues_for_names_of_one_label() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let gateway = pebble.gateway_with_flags(&["localhost", "printer"]);
+    wait_for_certificate(&gateway, &pebble.root(), "printer", &[]);
+    wait_for_certificate(&gateway, &pebble.root(), "localhost", &[]);
+    let mut public = quadrille("serve");
+    public.args(["--listen", "127.0.0.1:0", "--respond", "hello", "--acme", "ops@example.com"]);
+    let (good, said) = output(public.arg("--state").arg(pebble.state()).args(["--domain", "printer"]));
+    assert!(!good && said.contains("`printer` is not a public name, and letsencrypt.org issues"), "{said}");
+}
+
 /// Other clients can connect while a name is validated, and offer tickets, which authorities do not.
 #[test]
 fn a_validating_client_may_resume_or_not() {

@@ -156,5 +156,13 @@ fn a_host_of_another_policy_is_asked_for_on_a_connection_of_its_own() {
             let seen = curl_status(&gateway, &certificates, &[client, "-H", &host], "/");
             assert_eq!(seen, status, "{client} {host}");
         }
+        for (host, words) in [
+            ("guarded.example", "a separate connection, for which it requests a client certificate."),
+            ("strict.example", "a separate connection."),
+        ] {
+            let host = format!("Host: {host}");
+            let text = curl(&gateway, &certificates, &[client, "--no-fail", "-H", &host], "/");
+            assert!(text.contains(words), "{client} {host}: {text}");
+        }
     }
 }

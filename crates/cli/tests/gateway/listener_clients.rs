@@ -1,7 +1,8 @@
 //! Access to a listener by client address.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Pair, curl_status, document, echo_server, listener,
+    Certificates, Configuration, Connector, Gateway, Pair, curl_status, document, echo_server, eventually,
+    listener,
 };
 
 const NEAR: &str = "127.0.1.5";
@@ -79,4 +80,36 @@ fn in_tcp_mode_their_connections_are_closed() {
     assert_eq!(site.status("--http1.1", NEAR, NEAR), "200");
     assert!(connector.http(site.gateway.address(0)).expect("a handshake").is_closed());
     site.gateway.wait_for_metric("quadrille_access_denied_total", &["connection"], |count| count == 1.0);
+}
+
+#[test]
+fn a_client_has_so_many_connections() {
+    let site = Site::new("limits: {connections_per_client: 2}");
+    let connector = Connector::new(&site.certificates);
+    let open = || connector.http(site.gateway.address(0));
+    let mut held: Vec<_> = (0..2).map(|_| open().expect("a connection")).collect();
+    for client in &mut held {
+        assert_eq!(client.get("/").expect("a response").status, 200);
+    }
+    assert!(open().is_err(), "a third connection");
+    site.gateway.wait_for_metric("quadrille_handshake_failures_total", &["too_many_connections"], |count| {
+        count >= 1.0
+    });
+    assert_eq!(site.status("--http1.1", NEAR, FAR), "200", "another client");
+    held.pop();
+    eventually("the place of a closed connection is not free", || open().is_ok());
+    assert_eq!(held[0].get("/").expect("a response").status, 200);
+}
+
+/// A route's `clients` precede its password: a denied client need not send one.
+#[test]
+fn a_route_denies_a_client_before_it_requires_a_password() {
+    const USERS: &str = "ada:$2y$05$DdtPXFFCcdaikKOAhelah.ig4957ecLHk7CcmHEhDzxwEVL6SC1Ci";
+    let site = Site::new(&format!(
+        "basic_auth: {{users: '{USERS}'}}, routes: [{{path: /, clients: {{deny: [127.0.2.0/24]}}, upstream: web, headers: [{{name: x-forwarded-for}}]}}]"
+    ));
+    for version in ["--http1.1", "--http2"] {
+        assert_eq!(site.status(version, NEAR, FAR), "401");
+        assert_eq!(site.status(version, FAR, NEAR), "403");
+    }
 }

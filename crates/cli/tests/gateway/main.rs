@@ -88,6 +88,7 @@ mod unix_upstreams;
 mod unusual_files;
 mod upgrades;
 mod upstream_limits;
+mod upstream_servers;
 mod upstream_tls;
 mod websocket;
 mod xds;

@@ -174,6 +174,45 @@ fn a_gateway_starts_without_any_address_and_serves_once_the_name_resolves() {
     assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
 }
 
+/// Nothing that the configuration names resolves, as after a boot without a network.
+#[test]
+fn a_gateway_starts_without_dns_whatever_it_names() {
+    let site = Site::new(1);
+    site.dns.set_silent(true);
+    let state = tempfile::tempdir().expect("a directory");
+    let pair = site.certificates.ecdsa("P-256", &["localhost"]);
+    let keys = "authorization: {upstream: authz, path: /}, \
+                routes: [{path: /open, authorization: off, respond: open}, \
+                {path: /token, jwt: {issuer: 'https://id.example', audiences: [a], keys_url: 'https://id.quadrille.example/keys', upstream: id}, respond: ok}, \
+                {path: /srv, authorization: off, upstream: srv}], upstream: web";
+    let ordered =
+        "{address: '127.0.0.1:0', certificates: [{acme: {names: [a.quadrille.example]}}], respond: ok}";
+    let upstreams = format!(
+        "web: {{servers: ['{WEB}:{}'], balance: hash, health: {{path: /}}, outlier_detection: on}}, \
+         authz: {{servers: ['authz.quadrille.example:80', {{address: 'b.quadrille.example:80', priority: 1}}], health: on}}, \
+         id: {{servers: ['id.quadrille.example:443'], tls: on, slow_start: 10s}}, \
+         srv: {{servers: ['srv:_http._tcp.quadrille.example']}}",
+        site.port
+    );
+    let text = document(&[listener(&pair, keys), ordered.to_owned()], &upstreams);
+    let file = Configuration::new(&format!(
+        "{text}resolver: {{servers: [\"{}\"], timeout: 300ms}}\n\
+         resumption: {{cache: 'redis://redis.quadrille.example:6379'}}\n\
+         tracing: {{endpoint: 'http://otel.quadrille.example:4317'}}\n\
+         acme: {{state: {}, directory: 'https://ca.quadrille.example/directory'}}\n",
+        site.dns.address,
+        state.path().display(),
+    ));
+    let (good, said) = output(quadrille("check").arg(file.path()));
+    assert!(good && said.contains("cannot resolve web.quadrille.example"), "{said}");
+    let gateway = Gateway::with_config(&file.path(), 2);
+    let status = |path: &str| Connector::new(&site.certificates).get(gateway.address(0), path, "").status;
+    assert_eq!((status("/open"), status("/srv"), status("/")), (200, 503, 503));
+    site.dns.set_services(SERVICES, &[(0, 1, site.port, WEB)], 1);
+    site.dns.set_silent(false);
+    eventually("the names are not looked up again", || status("/srv") == 200);
+}
+
 #[test]
 fn a_dns_server_that_drops_queries_for_ipv6_delays_nothing() {
     let site = Site::new(1);
@@ -222,4 +261,64 @@ fn an_interval_takes_the_place_of_what_records_say_and_off_leaves_it_to_reloads(
     assert_eq!(site.ask(&gateway, "/"), "127.0.0.3");
     gateway.signal("HUP");
     eventually("a reload does not look it up", || site.ask(&gateway, "/") == "127.0.0.2");
+}
+
+const SERVICES: &str = "_http._tcp.quadrille.example";
+const OTHER: &str = "other.quadrille.example";
+
+/// Starts a gateway whose servers are named by SRV records, with these further keys of the upstream.
+fn with_services(site: &Site, keys: &str) -> (Configuration, Gateway) {
+    let text =
+        site.text(keys, "", "300ms").replace(&format!("{WEB}:{}", site.port), &format!("srv:{SERVICES}"));
+    let file = Configuration::new(&text);
+    let gateway = Gateway::with_config(&file.path(), 1);
+    (file, gateway)
+}
+
+#[test]
+fn srv_records_name_servers_with_ports_priorities_and_weights() {
+    let site = Site::new(1);
+    site.dns.set(OTHER, &[[127, 0, 0, 3]], 1);
+    site.webs[1].go.send(()).expect("it waits");
+    let services = |first: u16, second: u16| {
+        let records = [(first, 10, site.port, WEB), (second, 10, site.port, OTHER)];
+        site.dns.set_services(SERVICES, &records, 1);
+    };
+    services(0, 1);
+    let (_file, gateway) = with_services(&site, "");
+    for _ in 0..4 {
+        assert_eq!(site.ask(&gateway, "/"), "127.0.0.2", "the other one is a backup");
+    }
+    services(1, 0);
+    eventually("the priorities are not followed", || site.ask(&gateway, "/") == "127.0.0.3");
+    services(7, 7);
+    eventually("one of two servers of a priority is not used", || {
+        site.ask(&gateway, "/") == "127.0.0.2" && site.ask(&gateway, "/") == "127.0.0.3"
+    });
+    // The records remain while the addresses of their hosts change.
+    site.dns.set_services(SERVICES, &[(0, 0, site.port, WEB)], 3600);
+    eventually("the server is still used", || (0..4).all(|_| site.ask(&gateway, "/") == "127.0.0.2"));
+}
+
+#[test]
+fn weights_of_srv_records_are_shares() {
+    let site = Site::new(600);
+    site.dns.set(OTHER, &[[127, 0, 0, 3]], 600);
+    site.dns.set_services(SERVICES, &[(0, 3, site.port, WEB), (0, 1, site.port, OTHER)], 600);
+    let (_file, gateway) = with_services(&site, "");
+    let names: Vec<_> = (0..40).map(|_| site.ask(&gateway, "/")).collect();
+    let share = names.iter().filter(|name| *name == "127.0.0.2").count();
+    assert_eq!(share, 30, "{names:?}");
+}
+
+#[test]
+fn a_gateway_starts_without_srv_records_and_looks_them_up_again() {
+    let site = Site::new(1);
+    let (_file, mut gateway) = with_services(&site, "dns_refresh: off");
+    gateway.wait_for_log("cannot resolve srv:_http._tcp.quadrille.example: the name does not exist");
+    let status = || Connector::new(&site.certificates).get(gateway.address(0), "/", "").status;
+    assert_eq!(status(), 503);
+    site.dns.set_services(SERVICES, &[(0, 1, site.port, WEB)], 1);
+    eventually("they are not looked up again", || status() == 200);
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
 }

@@ -2,11 +2,12 @@
 
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Nginx, curl, curl_status, document, eventually,
-    listener, ports,
+    listener, output, ports,
 };
 use std::{
     io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    process::Command,
     sync::{Arc, Condvar, Mutex},
     thread,
 };
@@ -20,11 +21,18 @@ struct Setting {
 
 impl Setting {
     fn new(servers: &[String], keys: &str) -> Self {
-        let certificates = Certificates::new();
         let listed: Vec<_> = servers.iter().map(|server| format!("\"{server}\"")).collect();
-        let upstreams = format!("web: {{servers: [{}], {keys}}}", listed.join(", "));
+        Self::with_servers(&listed.join(", "), keys)
+    }
+
+    fn with_servers(listed: &str, keys: &str) -> Self {
+        Self::with_listener("upstream: web", &format!("web: {{servers: [{listed}], {keys}}}"))
+    }
+
+    fn with_listener(keys: &str, upstreams: &str) -> Self {
+        let certificates = Certificates::new();
         let pair = certificates.ecdsa("P-256", &["localhost"]);
-        let text = document(&[listener(&pair, "upstream: web")], &upstreams);
+        let text = document(&[listener(&pair, keys)], upstreams);
         // On one event loop, a request has ended for the upstream when its client receives the next response.
         let file = Configuration::new(&text.replace("threads: 2", "threads: 1"));
         let gateway = Gateway::with_config(&file.path(), 1);
@@ -127,6 +135,93 @@ impl Held {
             tcp.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ng").ok()?;
         }
     }
+}
+
+/// Returns the number of requests that wait, as `/status` has it.
+fn waiting(gateway: &Gateway) -> u64 {
+    let page = ["-sS", "--max-time", "600", &gateway.admin("/status")];
+    let status: serde_json::Value =
+        serde_json::from_str(&output(Command::new("curl").args(page)).1).expect("JSON");
+    status["upstreams"][0]["waiting"].as_u64().expect("a number")
+}
+
+#[test]
+fn requests_wait_for_a_server_below_its_maximum() {
+    let servers = [HeldServer::start(), HeldServer::start()];
+    let listed =
+        servers.each_ref().map(|server| format!("{{address: \"{}\", max_connections: 1}}", server.address));
+    let setting = Setting::with_servers(&listed.join(", "), "");
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let get = || {
+            let connector = Connector::new(&setting.certificates);
+            connector
+                .http(setting.gateway.address(0))
+                .expect("a connection")
+                .get("/")
+                .expect("a response")
+                .status
+        };
+        let clients: Vec<_> = (0..5).map(|_| scope.spawn(get)).collect();
+        eventually("too few requests wait", || waiting(&setting.gateway) == 3);
+        servers.iter().for_each(|server| server.wait_for(1));
+        servers.iter().for_each(HeldServer::release);
+        clients.into_iter().map(|client| client.join().expect("a client")).collect()
+    });
+    assert_eq!((statuses, servers.map(|server| server.most())), (vec![200; 5], [1, 1]));
+    assert_eq!(waiting(&setting.gateway), 0);
+}
+
+#[test]
+fn so_many_requests_wait_for_a_server_and_only_so_long() {
+    for (limits, refused) in [("{pending: 0}", 2), ("{pending: 1}", 1), ("{pending_timeout: 50ms}", 2)] {
+        let server = HeldServer::start();
+        let listed = format!("{{address: \"{}\", max_connections: 1}}", server.address);
+        let setting = Setting::with_servers(&listed, &format!("limits: {limits}"));
+        let statuses = setting.at_a_time(3, 1, refused, &server);
+        let expected = [vec![200; 3 - refused], vec![503; refused]].concat();
+        assert_eq!(statuses, expected, "{limits}");
+        assert_eq!(server.most(), 1);
+    }
+}
+
+#[test]
+fn a_client_has_so_many_requests_at_a_route() {
+    let server = HeldServer::start();
+    let routes =
+        "routes: [{path: /, limits: {requests_per_client: 2}, upstream: web}, {path: /open, respond: ok}]";
+    let upstreams = format!("web: {{servers: [\"{}\"]}}", server.address);
+    let setting = Setting::with_listener(routes, &upstreams);
+    assert_eq!(setting.at_a_time(4, 2, 2, &server), [200, 200, 429, 429]);
+    assert_eq!(setting.status(), "200", "their places are free again");
+
+    let server = HeldServer::start();
+    let upstreams = format!("web: {{servers: [\"{}\"]}}", server.address);
+    let setting = Setting::with_listener(routes, &upstreams);
+    thread::scope(|scope| {
+        let get = |from: &'static str| {
+            let setting = &setting;
+            scope.spawn(move || {
+                curl_status(&setting.gateway, &setting.certificates, &["--interface", from], "/")
+            })
+        };
+        let held = [get("127.0.1.5"), get("127.0.1.5"), get("127.0.2.5")];
+        server.wait_for(3);
+        let third = curl_status(&setting.gateway, &setting.certificates, &["--interface", "127.0.1.5"], "/");
+        assert_eq!(third, "429", "another client does not count");
+        let open =
+            curl_status(&setting.gateway, &setting.certificates, &["--interface", "127.0.1.5"], "/open");
+        assert_eq!(open, "200", "another route does not count");
+        server.release();
+        assert_eq!(held.map(|client| client.join().expect("a client")), ["200"; 3]);
+    });
+}
+
+#[test]
+fn requests_wait_only_so_long_for_a_connection() {
+    let server = HeldServer::start();
+    let limits = "limits: {connections: 1, pending_timeout: 50ms}";
+    let setting = Setting::new(&[server.address.to_string()], limits);
+    assert_eq!(setting.at_a_time(2, 1, 1, &server), [200, 503]);
 }
 
 fn says(text: &str) -> Nginx {

@@ -2,9 +2,10 @@
 //!
 //! They run after the whole document has been read without mistakes, and compare the tree with the model.
 
+use super::unreachable::{Unreachable, unreachable};
 use crate::{
     Field, Problem,
-    model::{Balance, Gateway},
+    model::{Balance, Gateway, Server},
 };
 
 /// Notes warnings, and mistakes that concern several parts of the document.
@@ -18,6 +19,43 @@ pub(super) fn check(root: &Field<'_>, gateway: &Gateway) {
         }
     }
     warn_of_other_clients(&listeners);
+    warn_of_unreachable_routes(&listeners, gateway);
+    let upstreams = root.entry("upstreams").map(|field| field.entries()).unwrap_or_default();
+    upstreams.iter().for_each(|(name, field)| warn_of_idle_backups(name, field, gateway));
+}
+
+/// Warns of routes that no request can take.
+fn warn_of_unreachable_routes(listeners: &[Field<'_>], gateway: &Gateway) {
+    let never = unreachable(gateway);
+    if never.is_empty() {
+        return;
+    }
+    let routes = listeners.iter().filter_map(|listener| listener.entry("routes"));
+    let last = listeners.iter().flat_map(|listener| ["upstream", "respond"].map(|key| listener.entry(key)));
+    let all: Vec<_> = routes.flat_map(|routes| routes.listed()).chain(last.flatten()).collect();
+    for Unreachable { route, first } in never {
+        let Some(field) = all.iter().find(|field| field.path() == &*route.path) else { continue };
+        let line = field.line_of(first);
+        let message =
+            format!("never taken: the route on {line} precedes it, and matches all requests that it matches");
+        let remedy = "remove it, or restrict the other one; `quadrille routes explain URL` shows the order";
+        field.warn("unreachable route", Problem::new(message, remedy));
+    }
+}
+
+/// Warns of backup servers of upstreams that do not notice that others fail.
+fn warn_of_idle_backups(name: &str, field: &Field<'_>, gateway: &Gateway) {
+    let Some(upstream) = gateway.upstreams.get(name) else { return };
+    let least = upstream.servers.iter().map(|server| server.priority).min().unwrap_or_default();
+    let is_backup = |server: &Server| server.priority > least;
+    if upstream.health.is_none()
+        && upstream.outlier_detection.is_none()
+        && upstream.servers.iter().any(is_backup)
+    {
+        let message = "its backup servers receive retries only: no failure of the others is detected";
+        let remedy = "add `health` or `outlier_detection`";
+        field.warn("idle backups", Problem::new(message, remedy));
+    }
 }
 
 fn warn_of_open_admin(root: &Field<'_>, gateway: &Gateway) {

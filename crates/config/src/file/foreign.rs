@@ -48,6 +48,13 @@ const FOREIGN: &[(&str, &str)] = &[
     ("client_max_body_size", "write `limits: {body: ...}` in a listener or route"),
     ("gzip", "write `compression: on` in a listener or route"),
     ("resolvers", "write `resolver` at the top level"),
+    ("dns", "write `resolver: {servers: [...]}` at the top level"),
+    ("backup", "write `priority: 1` for a server"),
+    ("max_conns", "write `max_connections` for a server"),
+    ("maxconn", "write `max_connections` for a server"),
+    ("maxqueue", "write `limits: {pending: ...}` in an upstream"),
+    ("slowstart", "write `slow_start` in an upstream"),
+    ("resolve", "names are resolved again by themselves; see `dns_refresh` of an upstream"),
 ];
 
 /// Returns the mistake for a key that other servers have, and this file does not.

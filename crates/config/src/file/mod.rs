@@ -29,6 +29,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unreachable;
 mod variables;
 
 pub use document::{ConfigurationFile, Loaded};

@@ -13,6 +13,9 @@ pub enum AccessStep {
     Rules(AccessRules),
     /// Rules on the request itself, the first of which applies.
     RequestRules(Vec<RequestRule>),
+    /// The rules of the request's route for client addresses, ahead of steps that require more. All rules of the route
+    /// are checked once more when the request has been routed.
+    RouteClients,
     /// JSON Web Tokens that the request must carry.
     Jwt(Arc<JwtAuthentication>),
     /// The tokens of the chain, or those of the request's route in their place.
@@ -110,6 +113,7 @@ impl AccessStep {
         match self {
             Self::Rules(rules) => Some(rules),
             Self::RequestRules(_)
+            | Self::RouteClients
             | Self::Jwt(_)
             | Self::RouteJwt { .. }
             | Self::Authorization(_)

@@ -1,5 +1,5 @@
 use super::{Chain, Inspection, Place, TrustedProxies};
-use std::net::SocketAddr;
+use std::{net::SocketAddr, num::NonZeroUsize};
 
 /// A listener: a socket that accepts connections, or an address whose connections other listeners hand over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +62,8 @@ pub struct Limits {
     pub connections: usize,
     /// Maximum number of handshakes in flight, over all workers.
     pub handshakes: usize,
+    /// Maximum number of open connections of a client: of an IPv4 address, or an IPv6 network of 64 bits.
+    pub connections_per_client: Option<NonZeroUsize>,
 }
 
 impl Listener {
@@ -96,6 +98,6 @@ impl Listener {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 100_000, handshakes: 20_000 }
+        Self { connections: 100_000, handshakes: 20_000, connections_per_client: None }
     }
 }

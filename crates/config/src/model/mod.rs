@@ -143,8 +143,8 @@ pub use tracing::{
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use upgrades::Upgrades;
 pub use upstream::{
-    Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,
-    UpstreamTimeouts, UpstreamTls,
+    Balance, Health, HealthProbe, HttpProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn,
+    UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
 };
 pub use upstream_limits::UpstreamLimits;
 
@@ -230,6 +230,8 @@ pub struct Admin {
     /// Names under which the pages may be requested, in addition to `localhost` and IP addresses: `name` or `*.name`,
     /// in lower case. A request for another name, as in DNS rebinding, is refused.
     pub hosts: Vec<String>,
+    /// Whether requests may change something, such as take a server out of service.
+    pub actions: bool,
     /// The place of the address in the configuration.
     pub place: Place,
 }
@@ -237,7 +239,7 @@ pub struct Admin {
 impl Admin {
     /// Returns settings for this address, for loopback names and IP addresses only.
     pub fn new(address: SocketAddr, place: Place) -> Self {
-        Self { address, hosts: Vec::new(), place }
+        Self { address, hosts: Vec::new(), actions: false, place }
     }
 }
 

@@ -5,7 +5,11 @@ use super::{
     RouteTracing, Upgrades,
 };
 use http::Method;
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
+    time::Duration,
+};
 
 /// A route: conditions on requests, all of which must hold, and an action.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +47,9 @@ pub struct Route {
     pub descriptors: Option<Arc<RouteDescriptors>>,
     /// Limit on the size of a request's body.
     pub body_limit: RouteBodyLimit,
+    /// Maximum number of active requests of a client: of an IPv4 address, or an IPv6 network of 64 bits. Further ones
+    /// receive a 429 response.
+    pub active_per_client: Option<NonZeroUsize>,
     /// HTTP Basic authentication.
     pub basic_auth: RouteBasicAuth,
     /// Tokens that requests need.
@@ -143,6 +150,7 @@ impl Route {
             rate_limits: RouteRateLimits::default(),
             descriptors: None,
             body_limit: RouteBodyLimit::default(),
+            active_per_client: None,
             basic_auth: RouteBasicAuth::default(),
             jwt: RouteJwt::default(),
             authorization: RouteAuthorization::default(),

@@ -1,7 +1,8 @@
 use super::{
     AltName, CertificateSource, DnsRefresh, LookupFamily, OriginalDestination, OutlierDetection, Place,
-    Source, TlsParameters, UpstreamLimits,
+    Source, TextMatch, TlsParameters, UpstreamLimits,
 };
+use http::Method;
 use std::{net::IpAddr, num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// A named group of servers.
@@ -27,6 +28,9 @@ pub struct Upstream {
     /// Below this percentage of healthy servers, all servers are used, healthy or not: the healthy ones alone would
     /// be overloaded. 0 uses healthy ones only.
     pub panic_threshold: u8,
+    /// Time over which the share of a server that is new, or healthy again, grows to its weight; `None` gives it all at
+    /// once. Not for policies that hash.
+    pub slow_start: Option<Duration>,
     /// Limits on the load of the servers.
     pub limits: UpstreamLimits,
     /// TLS to the servers; `None` is plain text.
@@ -55,7 +59,8 @@ pub struct Upstream {
 /// One server of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// The address: `host:port`, where a name counts as one server for each of its addresses, or `unix:/path`.
+    /// The address: `host:port`, where a name counts as one server for each of its addresses, `unix:/path`, or
+    /// `srv:name`, whose SRV records (RFC 2782) name servers with ports, priorities and weights.
     pub address: String,
     /// The weight, relative to the others.
     pub weight: NonZeroUsize,
@@ -63,6 +68,8 @@ pub struct Server {
     pub transport: usize,
     /// The priority. Servers with a higher number are used only if no server with a lower number is healthy.
     pub priority: u32,
+    /// Maximum number of active requests, or connections in TCP mode, from all event loops.
+    pub max_connections: Option<NonZeroUsize>,
     /// The place of the server in the configuration.
     pub place: Place,
 }
@@ -90,6 +97,8 @@ pub enum Balance {
 pub struct Health {
     /// The kind of check.
     pub probe: HealthProbe,
+    /// The SNI of checks with TLS, and the name for which the certificate must be valid; `None`: as for requests.
+    pub server_name: Option<String>,
     /// Time between two checks of the same server.
     pub interval: Duration,
     /// Time after which a check fails.
@@ -106,8 +115,8 @@ pub enum HealthProbe {
     /// A connection can be opened.
     #[default]
     Tcp,
-    /// A `GET` of this path returns 200.
-    Http(String),
+    /// A request has the expected response.
+    Http(HttpProbe),
     /// `grpc.health.v1.Health/Check` returns `SERVING`.
     Grpc {
         /// The service; empty is the server as a whole.
@@ -115,6 +124,21 @@ pub enum HealthProbe {
         /// The authority of the request; `None`: the server's own name.
         authority: Option<String>,
     },
+}
+
+/// A request that checks a server's health, and the expected response.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HttpProbe {
+    /// The path, with a query or without.
+    pub path: String,
+    /// The method.
+    pub method: Method,
+    /// The `Host`, or `:authority`; `None`: the server's own name.
+    pub host: Option<String>,
+    /// The statuses of a healthy server, from the first of each range to the last.
+    pub statuses: Vec<(u16, u16)>,
+    /// The condition on the first [`HttpProbe::MOST_BODY`] bytes of the body; `None` for no condition.
+    pub body: Option<TextMatch>,
 }
 
 /// TLS to the servers.
@@ -203,6 +227,7 @@ impl Upstream {
             health: None,
             outlier_detection: None,
             panic_threshold: 0,
+            slow_start: None,
             limits: UpstreamLimits::default(),
             tls: None,
             more_transports: Vec::new(),
@@ -230,10 +255,20 @@ impl Upstream {
     }
 }
 
+impl HttpProbe {
+    /// Maximum number of bytes of a body that are compared.
+    pub const MOST_BODY: usize = 64 * 1024;
+
+    /// Returns a `GET` of a path, whose response has the status 200.
+    pub fn get(path: impl Into<String>) -> Self {
+        Self { path: path.into(), method: Method::GET, host: None, statuses: vec![(200, 200)], body: None }
+    }
+}
+
 impl Server {
     /// Returns a server with the weight of one.
     pub fn new(address: String, place: Place) -> Self {
-        Self { address, weight: NonZeroUsize::MIN, transport: 0, priority: 0, place }
+        Self { address, weight: NonZeroUsize::MIN, transport: 0, priority: 0, max_connections: None, place }
     }
 }
 
@@ -276,6 +311,7 @@ impl Default for Health {
     fn default() -> Self {
         Self {
             probe: HealthProbe::Tcp,
+            server_name: None,
             interval: Duration::from_secs(5),
             timeout: Duration::from_secs(1),
             healthy: NonZeroUsize::MIN,

@@ -54,8 +54,8 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("lb_subset_config", Refused("subsets are not supported")),
         ("ring_hash_lb_config", Ignored("ketama with its own ring")),
         ("maglev_lb_config", Ignored("ketama with its own ring")),
-        ("least_request_lb_config", Ignored("the one of two endpoints with fewer requests, as by default")),
-        ("round_robin_lb_config", Ignored("slow start is not supported")),
+        ("least_request_lb_config", Read("the one of two endpoints with fewer requests, as by default")),
+        ("round_robin_lb_config", Read("")),
         ("original_dst_lb_config", Read("with `ORIGINAL_DST`")),
         ("common_lb_config", Read("")),
         ("metadata", Accepted("")),
@@ -122,6 +122,32 @@ pub(crate) const COMMON_LB: Schema = Schema {
         ("close_connections_on_host_set_change", Ignored("connections in use are not closed")),
         ("consistent_hashing_lb_config", Ignored("ketama with its own ring")),
         ("override_host_status", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const ROUND_ROBIN: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.RoundRobinLbConfig",
+    fields: &[("slow_start_config", Read(""))],
+    others: HARMLESS,
+};
+
+pub(crate) const LEAST_REQUEST: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.LeastRequestLbConfig",
+    fields: &[
+        ("choice_count", Ignored("2")),
+        ("active_request_bias", Ignored("loads are compared by weight")),
+        ("slow_start_config", Read("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const SLOW_START: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.SlowStartConfig",
+    fields: &[
+        ("slow_start_window", Read("the share of a new or recovered endpoint grows linearly")),
+        ("aggression", Ignored("1.0")),
+        ("min_weight_percent", Ignored("10 %")),
     ],
     others: HARMLESS,
 };
@@ -267,17 +293,17 @@ pub(crate) const GRPC_HEALTH_CHECK: Schema = Schema {
 pub(crate) const HTTP_HEALTH_CHECK: Schema = Schema {
     name: "envoy.config.core.v3.HealthCheck.HttpHealthCheck",
     fields: &[
-        ("path", Read("a GET request for it must return 200")),
-        ("host", Ignored("the endpoint's host is sent")),
+        ("path", Read("")),
+        ("host", Read("the endpoint's host if omitted")),
         ("send", Ignored("")),
-        ("receive", Ignored("only the status is checked")),
+        ("receive", Ignored("the body is not checked")),
         ("request_headers_to_add", Ignored("")),
         ("request_headers_to_remove", Ignored("")),
-        ("expected_statuses", Ignored("200 is expected")),
+        ("expected_statuses", Read("200 if omitted")),
         ("retriable_statuses", Ignored("")),
         ("codec_client_type", Ignored("HTTP/1.1 is used")),
         ("service_name_matcher", Ignored("")),
-        ("method", Ignored("GET is used")),
+        ("method", Read("GET if omitted")),
         ("response_buffer_size", Ignored("")),
     ],
     others: HARMLESS,

@@ -5,7 +5,7 @@ use super::{
     with_tls,
 };
 use quadrille_config::model::{
-    AccessLog, AltNameKind, Balance, ClientAuth, DnsRefresh, Group, HealthProbe, LookupFamily,
+    AccessLog, AltNameKind, Balance, ClientAuth, DnsRefresh, Group, HealthProbe, HttpProbe, LookupFamily,
     ProxyProtocolIn, Serve, SessionCache, TextRule, TicketKeys, Transport, UpstreamProtocol, Version,
 };
 use std::time::Duration;
@@ -266,7 +266,7 @@ fn clusters() {
     assert_eq!(app.dns_lookup_family, LookupFamily::V4Only);
     assert_eq!(gateway.upstreams["plain"].dns_refresh, DnsRefresh::ByTtl);
     let health = app.health.as_ref().unwrap();
-    assert_eq!((&health.probe, health.unhealthy.get()), (&HealthProbe::Http("/ok".into()), 3));
+    assert_eq!((&health.probe, health.unhealthy.get()), (&HealthProbe::Http(HttpProbe::get("/ok")), 3));
     let upstream_tls = app.tls.as_ref().unwrap();
     assert!(upstream_tls.verify && upstream_tls.verify_name);
     assert_eq!(upstream_tls.server_name.as_deref(), Some("app.example"));

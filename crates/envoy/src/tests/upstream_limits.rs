@@ -1,7 +1,7 @@
 //! Circuit breakers and outlier detection, as Istio configures them for a DestinationRule.
 
 use super::{gateway, warnings};
-use quadrille_config::model::{OutlierDetection, Upstream};
+use quadrille_config::model::{HealthProbe, HttpProbe, OutlierDetection, Upstream};
 use std::num::NonZeroUsize;
 
 /// Returns a cluster with these fields.
@@ -59,4 +59,34 @@ fn what_is_not_said_is_as_in_envoy() {
     let five = NonZeroUsize::new(5);
     assert_eq!(found, OutlierDetection { errors: five, local_errors: five, ..OutlierDetection::default() });
     assert_eq!(upstream("").outlier_detection, None);
+}
+
+#[test]
+fn the_share_of_new_endpoints_grows_over_the_window() {
+    for policy in ["ROUND_ROBIN", "LEAST_REQUEST"] {
+        let config = format!("{}_lb_config", policy.to_lowercase());
+        let fields = format!(
+            "lb_policy: {policy}\n    {config}: {{ slow_start_config: {{ slow_start_window: 30s }} }}"
+        );
+        assert_eq!(upstream(&fields).slow_start.map(|window| window.as_secs()), Some(30), "{policy}");
+    }
+    assert_eq!(upstream("round_robin_lb_config: {}").slow_start, None);
+}
+
+#[test]
+fn health_checks_have_their_host_method_and_statuses() {
+    let checked = |request: &str| {
+        let times = "timeout: 1s, interval: 2s, unhealthy_threshold: 3, healthy_threshold: 2";
+        upstream(&format!("health_checks: [ {{ {times}, http_health_check: {{ path: /ok, {request} }} }} ]"))
+    };
+    let health = checked(
+        "host: app.example, method: HEAD, expected_statuses: [ { start: 200, end: 300 }, { start: 401, end: 402 } ]",
+    );
+    let expected = HttpProbe {
+        method: http::Method::HEAD,
+        host: Some("app.example".to_owned()),
+        statuses: vec![(200, 299), (401, 401)],
+        ..HttpProbe::get("/ok")
+    };
+    assert_eq!(health.health.expect("health checks").probe, HealthProbe::Http(expected));
 }

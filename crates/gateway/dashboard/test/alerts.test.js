@@ -43,6 +43,14 @@ test("certificates: expired, soon, late, missing", () => {
     assert.deepEqual(found({ status: { certificates: [certificate(9, { not_before: NOW + 1 })] } }), ["bad: The certificate of a.example is not valid yet"]);
 });
 
+test("ejected endpoints count as unhealthy, drained ones do not", () => {
+    const servers = [
+        { address: "a", healthy: null, ejected: true, draining: false },
+        { address: "b", healthy: null, ejected: false, draining: true },
+    ];
+    assert.deepEqual(found({ status: { upstreams: [{ name: "u", servers }] } }), ["warn: Upstream u: 1 of 2 endpoints is unhealthy"]);
+});
+
 test("unhealthy endpoints, some or all", () => {
     const upstream = (name, ...healthy) => ({ name, servers: healthy.map((is, index) => ({ address: `s${index}`, healthy: is })) });
     assert.deepEqual(found({ status: { upstreams: [upstream("one", true, false), upstream("two", false, false), upstream("three")] } }), [

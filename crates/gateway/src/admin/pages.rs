@@ -1,6 +1,9 @@
 //! Pages of the admin endpoint: its own, and those of a front end.
 
-use super::dashboard::{self, CONTENT_SECURITY_POLICY};
+use super::{
+    actions::{self, DrainEndpoint},
+    dashboard::{self, CONTENT_SECURITY_POLICY},
+};
 use crate::{
     admission::{Admission, Load},
     memory,
@@ -43,6 +46,8 @@ pub(crate) struct Admin {
     pub(crate) history: History,
     /// False once a drain begins, so that load balancers select other gateways.
     pub(crate) ready: AtomicBool,
+    /// Takes endpoints out of service; `None` if the configuration does not enable actions.
+    pub(crate) drain: Option<DrainEndpoint>,
     /// Additional pages of a front end.
     pub(crate) pages: Option<Arc<dyn AdminPages>>,
 }
@@ -80,7 +85,13 @@ pub struct Page {
 impl Admin {
     /// Performs the action of a POST to this URI.
     pub(super) fn act(&self, uri: &Uri) -> Option<Response<String>> {
-        let page = self.pages.as_ref()?.act(uri.path(), uri.query())?;
+        let (path, query) = (uri.path(), uri.query());
+        let of_front_end = self.pages.as_ref().and_then(|pages| pages.act(path, query));
+        let own = || {
+            let done = actions::perform(self.drain.as_ref(), path, query.unwrap_or_default());
+            done.map(|(status, text)| Page::text(status, text))
+        };
+        let page = of_front_end.or_else(own)?;
         Some(page.into_response())
     }
 
@@ -102,6 +113,9 @@ impl Admin {
             "/config" => (StatusCode::OK, "application/json", self.configuration()),
             "/status" => (StatusCode::OK, "application/json", format!("{:#}\n", self.status())),
             "/history" => (StatusCode::OK, "application/json", self.history.page(Instant::now()).to_string()),
+            path if actions::is_action(path) => {
+                (StatusCode::METHOD_NOT_ALLOWED, TEXT, "send a POST request\n".to_owned())
+            }
             _ => match dashboard::asset(path) {
                 Some(asset) => (StatusCode::OK, asset.content_type, asset.body.to_owned()),
                 None => (StatusCode::NOT_FOUND, TEXT, NO_SUCH_PAGE.to_owned()),

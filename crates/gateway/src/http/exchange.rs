@@ -9,6 +9,7 @@ use super::{
     trace::{Ended, Trace},
 };
 use crate::{
+    admission::ClientConnection,
     held_bytes::detached_value,
     memory::Holder,
     telemetry::{access_log, metrics},
@@ -33,6 +34,8 @@ pub(super) struct Exchange {
     pub(super) upstream: Option<(Arc<Upstream>, ActiveRequest)>,
     /// Endpoint, which counts as busy while this exchange holds it.
     pub(super) server: Option<Server>,
+    /// Place among the active requests of its client, if its route limits them.
+    pub(super) of_client: Option<ClientConnection>,
     pub(super) error: Option<&'static str>,
     /// The data that this exchange holds.
     pub(super) holder: Arc<Holder>,
@@ -94,6 +97,7 @@ impl Exchange {
             bytes: 0,
             upstream: None,
             server: None,
+            of_client: None,
             error: None,
             holder: Arc::clone(holder),
             body: None,

@@ -18,7 +18,7 @@ use super::{
     route::router::{MatchedRoute, RouteLookup},
     trace,
 };
-use crate::telemetry::access_denied::access_denied;
+use crate::{admission::TooManyConnections, telemetry::access_denied::access_denied};
 use http::Version;
 use http_body::Body;
 use quadrille_config::model::{Action, PathMatch, Redirect, Respond, Route};
@@ -69,6 +69,15 @@ pub(super) fn serve<'a>(
         }
         if let Err(refusal) = check_route(matched, settings, http, &request, &mut body) {
             return deny(http, refusal, Answer { request: &request, route: Some(matched), exchange });
+        }
+        if route.active_per_client.is_some() {
+            match matched.enter(request.sender.client.ip()) {
+                Ok(place) => exchange.of_client = place,
+                Err(TooManyConnections) => {
+                    let refusal = rate_limits::too_many_active(&request);
+                    return deny(http, refusal, Answer { request: &request, route: Some(matched), exchange });
+                }
+            }
         }
         if let Some(fault) = &route.fault
             && let Some(status) = Box::pin(fault_injection::inject(fault)).await
@@ -195,7 +204,17 @@ fn admit<'a>(
     let host = request_view::without_port(request.host());
     if !http.chain.may_serve(host, http.connection.sni.as_deref()) {
         // The client retries on a separate connection for this host (RFC 9110 section 15.5.20).
-        return Err(EarlyResponse::Text(421, "This host requires a separate connection.\n"));
+        let lacks_certificate =
+            http.connection.certificate.is_none() && http.chain.asks_for_certificates(host);
+        return Err(EarlyResponse::Text(
+            421,
+            match lacks_certificate {
+                true => {
+                    "This host requires a separate connection, for which it requests a client certificate.\n"
+                }
+                false => "This host requires a separate connection.\n",
+            },
+        ));
     }
     // Without settings, a reload changed the protocol of the chain.
     let settings = settings.ok_or(EarlyResponse::Status(500))?;

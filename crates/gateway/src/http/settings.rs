@@ -23,6 +23,9 @@ pub(crate) trait HttpFilterChain: Send + Sync {
     /// `sni` is the name in the ClientHello.
     fn may_serve(&self, host: &str, sni: Option<&str>) -> bool;
 
+    /// Returns whether connections for this host, or new ones of the chain, request client certificates.
+    fn asks_for_certificates(&self, host: &str) -> bool;
+
     /// Returns whether the connection is to close when it can, because the chain was removed from the configuration,
     /// its client certificate settings changed since the connection was accepted, or the process drains.
     fn is_removed(&self) -> bool;

@@ -113,6 +113,7 @@ impl Running {
             configuration: Box::new(move || show(&shown, &of.keys())),
             history: History::default(),
             ready: AtomicBool::new(true),
+            drain: None,
             pages: None,
         });
         let admin_endpoint = admin.start(model.admin.as_ref(), &mut Inherited::default())?;

@@ -2,10 +2,11 @@
 //! accepted it.
 
 use super::{
+    accepting_chain::AcceptingChain,
     acceptor::{self, Acceptor},
     connection_error::ConnectionError,
     eviction::{self, Occupant, OccupiedPlace},
-    filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
+    filter_chain::{ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
     matcher::{Addresses, Look},
     protocol_detection,
@@ -193,6 +194,10 @@ fn spawn(
         };
         let MatchedConnection { chain, config, protocols, mut transport, addresses } = matched;
         let Addresses { client, local, .. } = addresses;
+        let Ok(_of_client) = active.clients.enter(client.ip()) else {
+            active.counters.overflow.add();
+            return metrics::handshake_failed("too_many_connections");
+        };
         // A proxy may have announced another client.
         let places = open.1.iter_mut().chain([&mut handshaking]);
         places.for_each(|place| place.belongs_to(client.ip()));

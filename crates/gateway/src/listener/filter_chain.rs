@@ -2,11 +2,10 @@
 
 use super::retained_sockets::RetainedSockets;
 use crate::{
-    admission::Places,
+    admission::{ClientConnections, Places},
     handover::ListenerSockets,
-    host_map::lower_case,
-    http::{HttpFilterChain, HttpSettings},
-    listener::matcher::{Addresses, FilterChainMatcher},
+    http::HttpSettings,
+    listener::matcher::FilterChainMatcher,
     tcp::TcpSettings,
     telemetry::{
         sampling::Sampling,
@@ -38,11 +37,13 @@ pub(crate) struct ActiveListener {
     tcp: bool,
     /// Whether it has sockets.
     has_sockets: bool,
-    config: ArcSwap<ListenerConfig>,
+    pub(super) config: ArcSwap<ListenerConfig>,
     /// Places for open connections.
     pub(crate) connections: Arc<Places>,
     /// Places for handshakes in progress.
     pub(crate) handshakes: Arc<Places>,
+    /// Open connections by client.
+    pub(crate) clients: Arc<ClientConnections>,
     /// Becomes true when no more connections are to be accepted.
     pub(crate) closing: watch::Sender<bool>,
     /// Set while event loops have UDP sockets of the listener; closes them.
@@ -65,9 +66,9 @@ pub(crate) struct ListenerConfig {
 pub(crate) struct FilterChain {
     name: String,
     accepts: ChainMatch,
-    config: ArcSwap<ChainConfig>,
-    removed: AtomicBool,
-    removal: Notify,
+    pub(super) config: ArcSwap<ChainConfig>,
+    pub(super) removed: AtomicBool,
+    pub(super) removal: Notify,
     pub(crate) counters: ChainCounters,
 }
 
@@ -106,20 +107,25 @@ pub(crate) struct PreparedListener {
 
 impl ChainConfig {
     /// Returns whether both request client certificates alike, so that authenticated clients may stay connected.
-    fn asks_clients_the_same(&self, other: &Self) -> bool {
+    pub(super) fn asks_clients_the_same(&self, other: &Self) -> bool {
         match (&self.tls, &other.tls) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.asks_clients_the_same(other),
             (one, other) => one.is_none() && other.is_none(),
         }
     }
 
+    /// Returns whether it requests client certificates.
+    pub(super) fn asks_clients(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.asks_clients())
+    }
+
     /// Returns whether clients that `before` accepted without a certificate may be unauthenticated here.
-    fn asks_clients_more_than(&self, before: &Self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.asks_clients()) && !self.asks_clients_the_same(before)
+    pub(super) fn asks_clients_more_than(&self, before: &Self) -> bool {
+        self.asks_clients() && !self.asks_clients_the_same(before)
     }
 
     /// Returns whether a client accepted by one could have been accepted by the other.
-    fn protects_the_same(&self, other: &Self) -> bool {
+    pub(super) fn protects_the_same(&self, other: &Self) -> bool {
         match (&self.tls, &other.tls) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.protects_the_same(other),
             (one, other) => one.is_none() && other.is_none(),
@@ -127,7 +133,7 @@ impl ChainConfig {
     }
 
     /// Returns whether the handlers apply the same rules to a request.
-    fn guards_the_same(&self, other: &Self) -> bool {
+    pub(super) fn guards_the_same(&self, other: &Self) -> bool {
         match (&self.handler, &other.handler) {
             (Handler::Http(one), Handler::Http(other)) => one.guards_the_same(other),
             (Handler::Http(http), Handler::Tcp(_)) | (Handler::Tcp(_), Handler::Http(http)) => {
@@ -181,69 +187,6 @@ impl FilterChain {
     fn remove(&self) {
         self.removed.store(true, Ordering::Release);
         self.removal.notify_waiters();
-    }
-}
-
-/// A filter chain from the viewpoint of one of its connections.
-pub(crate) struct AcceptingChain {
-    pub(crate) listener: Arc<ActiveListener>,
-    pub(crate) chain: Arc<FilterChain>,
-    /// Configuration at the time the connection was accepted.
-    pub(crate) config: Arc<ChainConfig>,
-    /// ALPN protocols offered by the client, if they were inspected to find the chain.
-    pub(crate) protocols: Vec<String>,
-    /// Source and destination of the connection.
-    pub(crate) addresses: Addresses,
-    /// Becomes true when the listener stops serving HTTP/3; set for QUIC only.
-    pub(crate) quic_closing: Option<watch::Receiver<bool>>,
-}
-
-impl HttpFilterChain for AcceptingChain {
-    fn http(&self) -> Option<Arc<HttpSettings>> {
-        match &self.chain.config.load().handler {
-            Handler::Http(settings) => Some(Arc::clone(settings)),
-            Handler::Tcp(_) => None,
-        }
-    }
-
-    fn may_serve(&self, host: &str, sni: Option<&str>) -> bool {
-        if self.chain.config.load().asks_clients_more_than(&self.config) {
-            return false;
-        }
-        let listener = self.listener.config.load();
-        let is_only = || matches!(&listener.chains[..], [only] if Arc::ptr_eq(only, &self.chain));
-        if host.is_empty() || self.config.tls.is_none() || is_only() {
-            return true;
-        }
-        let host = lower_case(host);
-        let own = listener.matcher.find(true, &host, &self.protocols, &self.addresses);
-        let own = own.and_then(|own| listener.chains.get(own));
-        own.is_none_or(|own| {
-            Arc::ptr_eq(own, &self.chain) || {
-                let theirs = own.config.load();
-                // A chain that a reload removed serves the name of its connections until they have drained.
-                let drains = || sni.is_some_and(|sni| sni.eq_ignore_ascii_case(&host)) && self.is_removed();
-                theirs.protects_the_same(&self.config)
-                    && (theirs.guards_the_same(&self.chain.config.load()) || drains())
-            }
-        })
-    }
-
-    fn is_removed(&self) -> bool {
-        self.chain.removed.load(Ordering::Acquire)
-            || !self.chain.config.load().asks_clients_the_same(&self.config)
-            || self
-                .quic_closing
-                .as_ref()
-                .is_some_and(|closing| *closing.borrow() || self.chain.config.load().quic.is_none())
-    }
-
-    fn removal(&self) -> &Notify {
-        &self.chain.removal
-    }
-
-    fn count_response(&self, status: u16) {
-        self.chain.counters.requests.add(status);
     }
 }
 
@@ -311,6 +254,7 @@ impl ActiveListener {
             has_sockets: prepared.model.bound,
             connections: Places::new(limits.connections),
             handshakes: Places::new(limits.handshakes),
+            clients: ClientConnections::new(limits.connections_per_client),
             closing: watch::Sender::new(false),
             quic: Mutex::new(None),
             retained_sockets: Mutex::default(),
@@ -352,6 +296,7 @@ impl ActiveListener {
         let before = self.config();
         self.connections.set_limit(prepared.model.limits.connections);
         self.handshakes.set_limit(prepared.model.limits.handshakes);
+        self.clients.set_most(prepared.model.limits.connections_per_client);
         let config = prepared.activate();
         for chain in &before.chains {
             if !config.chains.iter().any(|kept| Arc::ptr_eq(kept, chain)) {

@@ -9,9 +9,10 @@
 //!   failures.
 //! - `quic`: the path of QUIC connections.
 //! - `filter_chain`: an `ActiveListener` exists as long as its socket; a reload swaps its `ListenerConfig` with the
-//!   `FilterChain`s.
+//!   `FilterChain`s. `accepting_chain`: a chain as one of its connections has it.
 
 pub(crate) mod accept;
+mod accepting_chain;
 pub(crate) mod acceptor;
 mod connection_error;
 pub(crate) mod eviction;

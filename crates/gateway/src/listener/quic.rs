@@ -2,15 +2,16 @@
 
 use super::{
     accept::OpenConnection,
+    accepting_chain::AcceptingChain,
     connection_error::{self, ConnectionError},
     eviction::Occupant,
-    filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
+    filter_chain::{ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
     matcher::Addresses,
     serve::{self, Worker},
 };
 use crate::{
-    admission::{Holder, LoopAdmission, Place, Transfers, Visit},
+    admission::{ClientConnection, Holder, LoopAdmission, Place, Transfers, Visit},
     http::{self, HttpConnection},
     memory::{self, Stage},
     quic::{Closed, Code, Endpoint, Host, Link, Opening},
@@ -54,7 +55,7 @@ struct Admitted {
     active: Arc<ActiveListener>,
     newcomer: Arc<Newcomer>,
     ends: (SocketAddr, SocketAddr),
-    open: (OpenConnection, Place),
+    open: (OpenConnection, Place, Option<ClientConnection>),
     closing: watch::Receiver<bool>,
     handshaking: (Place, Option<Arc<()>>),
     occupant: Arc<Occupant>,
@@ -166,6 +167,11 @@ impl Host for Listening {
             metrics::handshake_failed("too_many_handshakes");
             return None;
         };
+        let Ok(of_client) = active.clients.enter(client) else {
+            active.counters.overflow.add();
+            metrics::handshake_failed("too_many_connections");
+            return None;
+        };
         let newcomer = Arc::new(Newcomer {
             listener: Arc::clone(&listener),
             admission: Arc::clone(&self.worker.admission),
@@ -189,7 +195,7 @@ impl Host for Listening {
             active: Arc::clone(active),
             newcomer,
             ends: (arrival.client, arrival.local),
-            open: (OpenConnection::new(active), place),
+            open: (OpenConnection::new(active), place, of_client),
             closing: self.closing.clone(),
             handshaking: (handshaking, unproven),
             occupant,

@@ -1,8 +1,9 @@
 //! Serving of matched connections: HTTP, or TCP to an upstream.
 
 use super::{
+    accepting_chain::AcceptingChain,
     eviction::{Occupant, OpenConnections},
-    filter_chain::{AcceptingChain, ChainConfig, Handler},
+    filter_chain::{ChainConfig, Handler},
     protocol_detection,
     redirection::Destinations,
 };

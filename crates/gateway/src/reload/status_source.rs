@@ -8,7 +8,7 @@ use crate::{
 };
 use quadrille_config::model::Listener;
 use quadrille_ocsp::{Staple, State, unix_now};
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 /// A certificate on a listener.
 pub(super) struct ServedCertificate {
@@ -85,17 +85,34 @@ impl Served {
         own.chain(self.expiries.iter().map(|expiry| (expiry.not_after, expiry.to_string())))
     }
 
+    /// Takes the endpoint at an address of an upstream out of service, or back into it. Returns whether there is such an
+    /// endpoint.
+    pub(crate) fn drain(&self, upstream: &str, address: &str, draining: bool) -> bool {
+        let upstream = self.upstreams.iter().find(|known| known.name() == upstream);
+        upstream.is_some_and(|upstream| upstream.drain(address, draining))
+    }
+
     /// Returns the current status.
     pub(crate) fn status(&self) -> StatusSnapshot {
         let upstreams = self.upstreams.iter().map(|upstream| {
-            let servers = upstream.servers().into_iter().map(|(server, healthy)| ServerStatus {
-                address: server.address.to_string(),
-                host: server.host.to_string(),
-                healthy,
+            let counts = upstream.counts_active();
+            let servers = upstream.states().into_iter().map(|(endpoint, state)| {
+                let ejected = state.outcomes.is_out(Instant::now);
+                ServerStatus {
+                    address: endpoint.address.to_string(),
+                    host: endpoint.host.to_string(),
+                    healthy: state.is_healthy() && !ejected,
+                    ejected,
+                    draining: state.is_draining(),
+                    priority: endpoint.priority,
+                    active: counts.then(|| state.active()),
+                }
             });
             UpstreamStatus {
                 name: upstream.name().to_owned(),
                 health_checks: upstream.model().health.is_some(),
+                outlier_detection: upstream.model().outlier_detection.is_some(),
+                waiting: upstream.waiting(),
                 servers: servers.collect(),
             }
         });

@@ -15,7 +15,7 @@ mod replacement;
 mod successor;
 
 use crate::{
-    admin::{Admin, AdminEndpoint},
+    admin::{Admin, AdminEndpoint, DrainEndpoint},
     admission::EngineWatch,
     configuration_source::ConfigurationSource,
     handover::Inherited,
@@ -183,7 +183,10 @@ impl Server {
         let configuration = Arc::new(ArcSwap::from_pointee(model.clone()));
         let (started, shown) = (quadrille_config::fixed(&model), Arc::clone(&configuration));
         let served: Arc<ArcSwap<Served>> = Arc::default();
-        let shown_served = Arc::clone(&served);
+        let (shown_served, drained) = (Arc::clone(&served), Arc::clone(&served));
+        let acts = model.admin.as_ref().is_some_and(|admin| admin.actions);
+        let drain: DrainEndpoint =
+            Box::new(move |upstream, server, draining| drained.load().drain(upstream, server, draining));
         let admin = Arc::new(Admin {
             prometheus,
             engine: engine.clone(),
@@ -198,6 +201,7 @@ impl Server {
             }),
             history: history::History::default(),
             ready: AtomicBool::new(true),
+            drain: acts.then_some(drain),
             pages: origin.pages.clone(),
         });
         let admin_endpoint = admin.start(model.admin.as_ref(), &mut inherited)?;

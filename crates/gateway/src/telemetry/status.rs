@@ -85,6 +85,10 @@ pub(crate) struct UpstreamStatus {
     pub(crate) name: String,
     /// Whether there are health checks; without them, all endpoints count as healthy.
     pub(crate) health_checks: bool,
+    /// Whether failing endpoints are ejected.
+    pub(crate) outlier_detection: bool,
+    /// Number of requests that wait for an endpoint.
+    pub(crate) waiting: usize,
     pub(crate) servers: Vec<ServerStatus>,
 }
 
@@ -93,7 +97,13 @@ pub(crate) struct UpstreamStatus {
 pub(crate) struct ServerStatus {
     pub(crate) address: String,
     pub(crate) host: String,
+    /// Whether its health checks succeed and it is not ejected.
     pub(crate) healthy: bool,
+    pub(crate) ejected: bool,
+    pub(crate) draining: bool,
+    pub(crate) priority: u32,
+    /// Number of active requests; `None` if they are not counted.
+    pub(crate) active: Option<usize>,
 }
 
 impl StatusSnapshot {
@@ -177,7 +187,21 @@ impl StatusSnapshot {
         family(
             "quadrille_upstream_server_up",
             "Whether the endpoint's health checks succeed and it is not ejected",
-            self.upstreams.iter().flat_map(server_samples).collect(),
+            server_samples(&self.upstreams, |upstream, server| {
+                upstream.health_checks.then_some(server.healthy)
+            }),
+        );
+        family(
+            "quadrille_upstream_server_ejected",
+            "Whether the endpoint is ejected because requests to it failed",
+            server_samples(&self.upstreams, |upstream, server| {
+                upstream.outlier_detection.then_some(server.ejected)
+            }),
+        );
+        family(
+            "quadrille_upstream_server_draining",
+            "Whether an operator has taken the endpoint out of service",
+            server_samples(&self.upstreams, |_, server| server.draining.then_some(true)),
         );
         text
     }
@@ -294,28 +318,39 @@ fn certificate(status: &CertificateStatus) -> Value {
 }
 
 fn upstream(upstream: &UpstreamStatus) -> Value {
-    let UpstreamStatus { name, health_checks, servers } = upstream;
-    let servers = servers.iter().map(|ServerStatus { address, host, healthy }| {
+    let UpstreamStatus { name, health_checks, outlier_detection, waiting, servers } = upstream;
+    let servers = servers.iter().map(|server| {
+        let ServerStatus { address, host, healthy, ejected, draining, priority, active } = server;
         json!({
             "address": address,
             "host": host,
             "healthy": health_checks.then_some(healthy),
+            "ejected": outlier_detection.then_some(ejected),
+            "draining": draining,
+            "priority": priority,
+            "active": active,
         })
     });
     json!({
         "name": name,
         "health_checks": health_checks,
+        "waiting": waiting,
         "servers": servers.collect::<Vec<_>>(),
     })
 }
 
-fn server_samples(upstream: &UpstreamStatus) -> Vec<(String, f64)> {
-    let checked = upstream.servers.iter().filter(|_| upstream.health_checks);
-    let sample = |server: &ServerStatus| {
+/// Returns a sample for each endpoint that `of` has a value for.
+fn server_samples(
+    upstreams: &[UpstreamStatus],
+    of: fn(&UpstreamStatus, &ServerStatus) -> Option<bool>,
+) -> BTreeMap<String, f64> {
+    let all =
+        upstreams.iter().flat_map(|upstream| upstream.servers.iter().map(move |server| (upstream, server)));
+    let sample = |(upstream, server): (&UpstreamStatus, &ServerStatus)| {
         let labels = labels(&[("upstream", &upstream.name), ("server", &server.address)]);
-        (labels, f64::from(u8::from(server.healthy)))
+        Some((labels, f64::from(u8::from(of(upstream, server)?))))
     };
-    checked.map(sample).collect()
+    all.filter_map(sample).collect()
 }
 
 /// Formats labels with escaped values, as in the text format.

@@ -3,13 +3,13 @@
 use super::{
     address::ServerAddress,
     balance::{
-        balancer::Balancer,
-        endpoint::{self, Endpoints},
+        balancer::{Balancer, NoServer},
+        endpoint::{self, Endpoint, Endpoints},
         hash_ring,
         outliers::{self, RequestOutcome},
-        server::Server,
+        server::{Server, ServerState},
     },
-    limits::{Breaker, Overloaded},
+    limits::{Breaker, Overloaded, WaitingLine},
     names::table::Names,
     tls::credentials::{ClientTls, Credentials},
 };
@@ -39,7 +39,8 @@ pub(crate) struct Upstream {
     pub(super) model: model::Upstream,
     default_retry: RetryPolicy,
     pub(super) balancer: Balancer,
-    breaker: Breaker,
+    pub(super) breaker: Breaker,
+    pub(super) line: WaitingLine,
     /// Digests of the files that the model names.
     contents: Vec<[u8; 32]>,
     /// Transports to endpoints by index in the model: TLS, or plaintext.
@@ -92,7 +93,8 @@ impl Upstream {
     ) -> Result<Self, Diagnostic> {
         let model = without_servers(model);
         let balancer =
-            Balancer::new(model.balance, model.panic_threshold, model.outlier_detection.is_some(), endpoints);
+            Balancer::new(model.balance, model.panic_threshold, model.outlier_detection.is_some(), endpoints)
+                .with_slow_start(model.slow_start);
         let breaker = Breaker::new(&model.limits);
         let tls = |(tls, credentials): (Option<&model::UpstreamTls>, &Credentials)| {
             tls.map(|tls| ClientTls::new(tls, credentials)).transpose()
@@ -105,6 +107,7 @@ impl Upstream {
             model,
             balancer,
             breaker,
+            line: WaitingLine::default(),
             contents,
             transports,
             counters: UpstreamCounters::default(),
@@ -158,7 +161,7 @@ impl Upstream {
         Ok(ActiveRequest { upstream: Arc::clone(self), connection: None })
     }
 
-    fn count_overflow(&self) {
+    pub(super) fn count_overflow(&self) {
         self.counters.overflow.add();
         metrics::overflow(self.name());
     }
@@ -261,6 +264,35 @@ impl Upstream {
         self.balancer.servers()
     }
 
+    /// Returns every endpoint with its state.
+    pub(crate) fn states(&self) -> Vec<(Endpoint, Arc<ServerState>)> {
+        self.balancer.states()
+    }
+
+    /// Returns whether active requests of endpoints are counted.
+    pub(crate) fn counts_active(&self) -> bool {
+        self.balancer.counts()
+    }
+
+    /// Returns the number of requests that wait for an endpoint.
+    pub(crate) fn waiting(&self) -> usize {
+        self.line.length()
+    }
+
+    /// Takes the endpoints at an address out of service, or back into it. Returns whether there is one.
+    pub(crate) fn drain(&self, address: &str, draining: bool) -> bool {
+        let at_address =
+            |(endpoint, _): &(Endpoint, Arc<ServerState>)| endpoint.address.to_string() == address;
+        let mut found = false;
+        for (endpoint, state) in self.states().into_iter().filter(at_address) {
+            state.drain(draining, Instant::now());
+            let (upstream, server) = (self.name(), &endpoint.address);
+            tracing::info!(upstream, %server, draining, "endpoint taken out of service, or back into it");
+            found = true;
+        }
+        found
+    }
+
     /// Returns whether there is an endpoint at this address, and it is healthy as far as is known.
     pub(super) fn has_healthy(&self, address: &ServerAddress) -> bool {
         self.model.original_destination.is_some() || self.balancer.has_healthy(address)
@@ -275,8 +307,28 @@ impl Upstream {
         point: Option<u32>,
         tried: &[ServerAddress],
     ) -> Option<Server> {
+        self.try_pick(client, destination, point, tried).ok()
+    }
+
+    /// Picks an endpoint as [`Self::pick`] does, and distinguishes upstreams without a healthy endpoint from those whose
+    /// endpoints have no room for the request.
+    ///
+    /// # Errors
+    /// Returns the reason why no endpoint was picked.
+    pub(crate) fn try_pick(
+        &self,
+        client: SocketAddr,
+        destination: Option<SocketAddr>,
+        point: Option<u32>,
+        tried: &[ServerAddress],
+    ) -> Result<Server, NoServer> {
         match &self.model.original_destination {
-            Some(original) => Some(Server::at(original.server(destination?))),
+            Some(original) => {
+                let destination = destination.ok_or(NoServer::Unhealthy)?;
+                Ok(Server::at(original.server(destination)))
+            }
+            // Others wait already.
+            None if self.line.length() > 0 => Err(NoServer::Full),
             None => self.balancer.pick(client, point, tried),
         }
     }

@@ -1,11 +1,11 @@
-//! Circuit breaker: limits of concurrent requests, connections and retries of an upstream.
+//! Circuit breaker: limits of concurrent requests, connections and retries of an upstream, and requests that wait.
 
 use quadrille_config::model::UpstreamLimits;
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore};
 
 /// The limits with their counters.
 pub(super) struct Breaker {
@@ -21,7 +21,7 @@ pub(super) struct Breaker {
 pub(crate) struct Overloaded;
 
 /// Guard of a count.
-struct Place<'a>(&'a AtomicUsize);
+pub(super) struct Place<'a>(&'a AtomicUsize);
 
 impl<'a> Place<'a> {
     fn take(count: &'a AtomicUsize, limit: usize) -> Result<Self, Overloaded> {
@@ -67,9 +67,19 @@ impl Breaker {
         if let Ok(permit) = Arc::clone(connections).try_acquire_owned() {
             return Ok(Some(permit));
         }
-        let _pending = self.limits.pending.map(|limit| Place::take(&self.pending, limit)).transpose()?;
+        let _pending = self.pending_place()?;
+        let acquired = Arc::clone(connections).acquire_owned();
+        let permit = match self.limits.pending_timeout {
+            None => acquired.await,
+            Some(limit) => tokio::time::timeout(limit, acquired).await.map_err(|_| Overloaded)?,
+        };
         // The semaphore is never closed.
-        Arc::clone(connections).acquire_owned().await.map(Some).map_err(|_| Overloaded)
+        permit.map(Some).map_err(|_| Overloaded)
+    }
+
+    /// Counts a waiting request while the guard lives.
+    pub(super) fn pending_place(&self) -> Result<Option<Place<'_>>, Overloaded> {
+        self.limits.pending.map(|limit| Place::take(&self.pending, limit)).transpose()
     }
 
     /// Returns a connection permit without waiting.
@@ -90,6 +100,41 @@ impl Breaker {
         if self.limits.retries.is_some() {
             self.retries.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+}
+
+/// Requests that wait, in order of arrival, for an endpoint below its maximum number of active requests.
+#[derive(Default)]
+pub(super) struct WaitingLine {
+    length: AtomicUsize,
+    /// Held by the request that is served next.
+    head: Mutex<()>,
+}
+
+/// Guard that counts a waiting request.
+pub(super) struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl WaitingLine {
+    /// Returns the number of waiting requests.
+    pub(super) fn length(&self) -> usize {
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Counts a waiting request while the guard lives.
+    pub(super) fn join(&self) -> Waiting<'_> {
+        self.length.fetch_add(1, Ordering::Relaxed);
+        Waiting(&self.length)
+    }
+
+    /// Waits until all requests before this one have an endpoint. Those behind it wait while the guard lives.
+    pub(super) async fn head(&self) -> MutexGuard<'_, ()> {
+        self.head.lock().await
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! - `cluster`: an upstream with its endpoints and state; `weighted`: distribution to several upstreams.
 //! - `names`, `refresh`: addresses of endpoints that are given by name, and their periodic lookup.
-//! - `balance`, `health`, `limits`: the choice of an endpoint, health checks, circuit breakers.
+//! - `balance`, `health`, `limits`: the choice of an endpoint, health checks, circuit breakers; `waiting`: requests that
+//!   wait for an endpoint.
 //! - `pool`: idle connections of an event loop.
 //! - `connect`, `tls`, `address`, `source_port`: new connections.
 //! - `exchange`, `endpoint_call`: requests and responses on a connection.
@@ -20,10 +21,11 @@ mod pool;
 mod refresh;
 mod source_port;
 mod tls;
+mod waiting;
 mod weighted;
 
 pub(crate) use address::ServerAddress;
-pub(crate) use balance::{endpoint::Endpoints, outliers::RequestOutcome, server::Server};
+pub(crate) use balance::{balancer::NoServer, endpoint::Endpoints, outliers::RequestOutcome, server::Server};
 pub(crate) use cluster::{ActiveRequest, Retry, Upstream, Upstreams};
 pub(crate) use connect::connector::ServerStream;
 pub(crate) use endpoint_call::{CallFailure, EndpointCall};
@@ -37,6 +39,7 @@ pub(crate) use names::table::Names;
 pub(crate) use pool::{ConnectionPool, Lease, ResponseBody};
 pub(crate) use refresh::NameRefresh;
 pub(crate) use tls::{alpn::Alpn, credentials::Credentials};
+pub(crate) use waiting::WaitFailure;
 pub(crate) use weighted::{WeightedUpstream, WeightedUpstreams};
 
 /// Maximum size of a response's header in bytes.

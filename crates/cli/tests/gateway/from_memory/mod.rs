@@ -299,7 +299,7 @@ fn endpoints_change_and_what_is_known_of_the_others_stays() {
     let (sick, well, new) = (Named::new("sick"), Named::new("well"), Named::new("new"));
     sick.answering.store(false, Ordering::SeqCst);
     let health = Health {
-        probe: quadrille_config::model::HealthProbe::Http("/health".into()),
+        probe: quadrille_config::model::HealthProbe::Http(quadrille_config::model::HttpProbe::get("/health")),
         interval: Duration::from_millis(50),
         unhealthy: 1.try_into().expect("one"),
         ..Health::default()

@@ -2,7 +2,7 @@
 
 use hickory_proto::{
     op::{Message, ResponseCode},
-    rr::{RData, Record, RecordType},
+    rr::{Name, RData, Record, RecordType, rdata::SRV},
 };
 use std::{
     collections::HashMap,
@@ -14,8 +14,8 @@ use std::{
     thread,
 };
 
-/// Addresses of names, with their TTL in seconds.
-type Records = HashMap<String, (Vec<Ipv4Addr>, u32)>;
+/// Records of names, with their TTL in seconds.
+type Records = HashMap<String, (Vec<RData>, u32)>;
 
 /// The server, which ends with the test.
 pub struct DnsServer {
@@ -65,8 +65,18 @@ impl DnsServer {
 
     /// Sets the addresses of a name, with this TTL in seconds.
     pub fn set(&self, name: &str, addresses: &[[u8; 4]], ttl: u32) {
-        let addresses = addresses.iter().copied().map(Ipv4Addr::from).collect();
+        let addresses = addresses.iter().map(|address| RData::A(Ipv4Addr::from(*address).into())).collect();
         self.records.lock().expect("no panic").insert(name.to_owned(), (addresses, ttl));
+    }
+
+    /// Sets the SRV records of a name, with priority, weight, port and target, and this TTL in seconds.
+    pub fn set_services(&self, name: &str, services: &[(u16, u16, u16, &str)], ttl: u32) {
+        let record = |(priority, weight, port, target): &(u16, u16, u16, &str)| {
+            let target = Name::from_ascii(format!("{target}.")).expect("a name");
+            RData::SRV(SRV::new(*priority, *weight, *port, target))
+        };
+        let services = services.iter().map(record).collect();
+        self.records.lock().expect("no panic").insert(name.to_owned(), (services, ttl));
     }
 
     /// Sets whether the server ignores queries.
@@ -99,16 +109,11 @@ fn answer(question: Message, records: &Records) -> Message {
     answer.add_query(query.clone());
     match records.get(&name) {
         None => answer.metadata.response_code = ResponseCode::NXDomain,
-        Some((addresses, ttl)) if query.query_type() == RecordType::A => {
-            for address in addresses {
-                answer.add_answer(Record::from_rdata(
-                    query.name().clone(),
-                    *ttl,
-                    RData::A((*address).into()),
-                ));
+        Some((records, ttl)) => {
+            for record in records.iter().filter(|record| record.record_type() == query.query_type()) {
+                answer.add_answer(Record::from_rdata(query.name().clone(), *ttl, record.clone()));
             }
         }
-        Some(_) => {}
     }
     answer
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Field, Problem,
-    acme_values::certificate_name,
+    acme_values::{certificate_name, refuse_private_name},
     enums::name,
     file::schema::{Key, Preset, Section},
     model::{Acme, AcmeKeyType, AcmeOrder, CertificateSource, Gateway, Keyless},
@@ -25,7 +25,8 @@ pub(super) const ORDER: Section<OrderDraft, AcmeOrder> = Section {
             "list of names and IP addresses",
             Preset::Required,
             "The names in the certificate, at most 100: `example.com`, `*.example.com` (with `dns-01`), \
-                    `192.0.2.1` (if the authority's profile allows addresses).",
+                    `192.0.2.1` (if the authority's profile allows addresses). A private authority may issue for `localhost` \
+                    and other names of one label, too.",
             |field, draft| draft.names = names(field),
             |order| order.names.clone().into(),
         ),
@@ -116,6 +117,9 @@ fn kept(root: &Field<'_>, acme: Option<&Acme>, certificate: &CertificateSource) 
         }
         return None;
     };
+    for problem in order.names.iter().filter_map(|name| refuse_private_name(name, &acme.directory).err()) {
+        root.report(crate::Diagnostic::new(place, problem));
+    }
     for unproved in order.names.iter().filter(|name| acme.challenges_for(name).next().is_none()) {
         let problem = format!("none of the `challenges` can prove {unproved}");
         let remedy = "wildcards need `dns-01` with a `dns_hook`, IP addresses one of the others";

@@ -5,7 +5,7 @@ use crate::{
     enums::switch,
     file::{
         schema::{Key, Preset, Section},
-        shown::list,
+        shown::{if_true, list},
     },
     model::Admin,
     values::{admin_address, route_host},
@@ -38,6 +38,19 @@ pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
                 }
             },
             |admin| list(admin.hosts.iter().map(|host| host.as_str().into())),
+        ),
+        Key::at_restart(
+            "actions",
+            "`on` or `off`",
+            Preset::Is("off"),
+            "Whether `POST /drain?upstream=NAME&server=ADDRESS` takes a server out of service, and `POST /undrain?...` \
+                    back into it. Every process that reaches the address may then do so.",
+            |field, admin| {
+                if let Some(admin) = admin {
+                    field.set(&mut admin.actions, switch);
+                }
+            },
+            |admin| if_true(admin.actions),
         ),
     ],
 };

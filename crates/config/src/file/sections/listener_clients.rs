@@ -91,6 +91,11 @@ pub(super) fn show(rules: &[&AccessRules]) -> Value {
     if clients.is_empty() { Value::Null } else { CLIENTS.show(&clients) }
 }
 
+/// Returns whether rules of a route concern client addresses.
+pub(super) fn restricts_clients(rules: &[AccessRules]) -> bool {
+    rules.iter().flat_map(|rules| &rules.policies).any(|policy| policy.name == NAME)
+}
+
 /// Reads the clients of a route.
 pub(super) fn clients(field: &Field<'_>) -> Vec<AccessRules> {
     let mut clients = Clients::default();

@@ -2,8 +2,11 @@
 
 use super::{
     authorization, basic_auth, certificate, compression, error_pages, header_changes, jwt,
-    listener_clients::Clients, listener_http3::Http3Draft, listener_limits::ListenerLimits,
-    listener_paths::PATHS, listener_rules, own_headers, rate_limits, route, route_refused, tls, upgrades,
+    listener_clients::{Clients, restricts_clients},
+    listener_http3::Http3Draft,
+    listener_limits::ListenerLimits,
+    listener_paths::PATHS,
+    listener_rules, own_headers, rate_limits, route, route_refused, tls, upgrades,
     written_route::WrittenRoute,
 };
 use crate::{
@@ -243,6 +246,7 @@ impl ListenerDraft {
         if !self.rules.is_empty() {
             access.push(AccessStep::RequestRules(std::mem::take(&mut self.rules)));
         }
+        let before = access.len();
         rate_limits::name(&mut self.rate_limits, &name, &scope);
         if !self.rate_limits.is_empty() {
             access.push(AccessStep::RateLimits(std::mem::take(&mut self.rate_limits)));
@@ -258,6 +262,11 @@ impl ListenerDraft {
         }
         access.extend(self.take_jwt());
         access.extend(self.take_authorization());
+        let restricts_clients = || self.routes.iter().any(|written| restricts_clients(&written.route.access));
+        if access.len() > before && restricts_clients() {
+            // A client that the route denies is not invited to send a password.
+            access.insert(before, AccessStep::RouteClients);
+        }
         access
     }
 

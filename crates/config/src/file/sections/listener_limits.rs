@@ -94,6 +94,16 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             |limits| limits.socket.connections.into(),
         ),
         Key::new(
+            "connections_per_client",
+            "count",
+            Preset::Means("no limit"),
+            "Maximum number of open connections of one client: of an IPv4 address, or of an IPv6 network of 64 bits. \
+                    Further ones are closed before their handshake. Browsers open up to six over HTTP/1.1. Behind a proxy, \
+                    clients are distinguished only with `proxy_protocol`.",
+            |field, limits| limits.socket.connections_per_client = field.parse(count),
+            |limits| limits.socket.connections_per_client.map(NonZeroUsize::get).into(),
+        ),
+        Key::new(
             "handshakes",
             "count",
             Preset::Is("20000"),

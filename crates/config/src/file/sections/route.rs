@@ -301,9 +301,9 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             "limits",
             "mapping",
             Preset::Means("the listener's"),
-            "Maximum size of matching requests.",
-            |field, draft| draft.body_limit = route_limits::limits(field),
-            |route| route_limits::show(route.body_limit),
+            "Limits of matching requests.",
+            |field, draft| draft.limits = route_limits::limits(field),
+            route_limits::show,
         ),
         Key::new(
             "basic_auth",

@@ -1,13 +1,13 @@
 //! Values read for a route, until it is complete.
 
-use super::{placeholders, route_actions::whole_path};
+use super::{placeholders, route_actions::whole_path, route_limits::RouteLimits};
 use crate::{
     Field, Problem,
     model::{
         AccessRules, Action, Compression, CookieMatch, Cors, ErrorPage, Expression, Fault, Forward,
         HashPolicy, HeaderChange, HeaderMatch, HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, Place,
         QueryMatch, RateLimit, Redirect, Respond, RetryPolicy, Route, RouteAuthorization, RouteBasicAuth,
-        RouteBodyLimit, RouteJwt, RouteRateLimits, Upgrades, Weighted,
+        RouteJwt, RouteRateLimits, Upgrades, Weighted,
     },
     values,
 };
@@ -39,7 +39,7 @@ pub(super) struct RouteDraft {
     pub(super) cors: Option<Cors>,
     pub(super) fault: Option<Fault>,
     pub(super) rate_limits: Vec<RateLimit>,
-    pub(super) body_limit: RouteBodyLimit,
+    pub(super) limits: RouteLimits,
     pub(super) basic_auth: RouteBasicAuth,
     pub(super) jwt: RouteJwt,
     pub(super) authorization: RouteAuthorization,
@@ -76,7 +76,7 @@ impl RouteDraft {
             cors: None,
             fault: None,
             rate_limits: Vec::new(),
-            body_limit: RouteBodyLimit::default(),
+            limits: RouteLimits::default(),
             basic_auth: RouteBasicAuth::default(),
             jwt: RouteJwt::default(),
             authorization: RouteAuthorization::default(),
@@ -123,7 +123,8 @@ impl RouteDraft {
             cors: self.cors.take(),
             fault: self.fault.take(),
             rate_limits: RouteRateLimits::Besides(std::mem::take(&mut self.rate_limits)),
-            body_limit: self.body_limit,
+            body_limit: self.limits.body,
+            active_per_client: self.limits.active_per_client,
             basic_auth: std::mem::take(&mut self.basic_auth),
             jwt: std::mem::take(&mut self.jwt),
             authorization: std::mem::take(&mut self.authorization),

@@ -67,7 +67,7 @@ pub(super) fn show_patterns(texts: &[TextMatch]) -> Value {
 }
 
 /// Removes the anchors that [`whole`](crate::model::whole) adds.
-pub(super) fn without_frame(expression: &str) -> &str {
+pub(in crate::file) fn without_frame(expression: &str) -> &str {
     let inside = expression.strip_prefix(r"\A(?:").and_then(|rest| rest.strip_suffix(r")\z"));
     inside.unwrap_or(expression)
 }

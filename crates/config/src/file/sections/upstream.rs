@@ -14,10 +14,11 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::{or_off, time},
     },
-    model::{Server, Upstream, UpstreamLimits, UpstreamTimeouts},
+    model::{Balance, Server, Upstream, UpstreamLimits, UpstreamTimeouts},
+    quote, srv_name,
     values::{count, count_or_zero, server_address, timeout},
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, num::NonZeroUsize};
 
 pub(super) const UPSTREAM: Section<Upstream> = Section {
     path: "upstreams.<name>",
@@ -25,7 +26,7 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
     keys: &[
         Key::new(
             "servers",
-            "list of `host:port` or mappings",
+            "list of `host:port`, `srv:name` or mappings",
             Preset::Required,
             "The servers. A name is resolved at start, on reloads, and at the times that \
                     `dns_refresh` sets.",
@@ -81,6 +82,16 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             |upstream| {
                 or_off(upstream.outlier_detection.as_ref(), |outliers| OUTLIER_DETECTION.show(outliers))
             },
+        ),
+        Key::new(
+            "slow_start",
+            "duration",
+            Preset::Means("none"),
+            "Time over which the share of a server grows to its weight, from a tenth of it, after it was added, became \
+                    healthy again or returned from an ejection. It protects servers with cold caches. Not with \
+                    `client_ip` and `hash`.",
+            |field, upstream| upstream.slow_start = field.parse(timeout),
+            |upstream| upstream.slow_start.map(time).into(),
         ),
         Key::new(
             "limits",
@@ -154,16 +165,18 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
 
 pub(super) const SERVER: Section<Server> = Section {
     path: "upstreams.<name>.servers[]",
-    about: "One server. `host:port` or `unix:/path` alone is short for a mapping with that `address`.",
+    about: "One server. `host:port`, `unix:/path` or `srv:name` alone is short for a mapping with that `address`.",
     keys: &[
         Key::new(
             "address",
-            "`host:port` or `unix:/path`",
+            "`host:port`, `unix:/path` or `srv:name`",
             Preset::Required,
             "A name or an IP address; IPv6 in brackets and quotes, `\"[::1]:8080\"`. A name with several \
                     addresses counts as several servers. `unix:/run/app.sock` is a Unix socket, and `unix:@name` an \
                     abstract one; for TLS, the name of a server on a Unix socket is `localhost` unless \
-                    `server_name` is set.",
+                    `server_name` is set. `srv:_http._tcp.example.com` stands for the servers that these SRV records \
+                    (RFC 2782) name, with their ports, priorities and weights; with `tls`, it needs \
+                    `tls.server_name`, because the names in the records are not authenticated.",
             |field, server| field.set(&mut server.address, server_address),
             |server| server.address.as_str().into(),
         ),
@@ -174,6 +187,27 @@ pub(super) const SERVER: Section<Server> = Section {
             "The share of the requests, relative to the other servers.",
             |field, server| field.set(&mut server.weight, count),
             |server| server.weight.get().into(),
+        ),
+        Key::new(
+            "priority",
+            "0 to 127",
+            Preset::Is("0"),
+            "Servers with a higher number are backups: they receive requests while no server with a lower number is \
+                    healthy, and retries of requests that have tried all of those. `health` or `outlier_detection` \
+                    detects failures.",
+            |field, server| field.set(&mut server.priority, priority),
+            |server| server.priority.into(),
+        ),
+        Key::new(
+            "max_connections",
+            "count",
+            Preset::Means("no limit"),
+            "Maximum number of active requests at this server, or of connections in `tcp` mode, from all event loops. \
+                    While all servers of the lowest priority in use have reached theirs, requests wait in order of \
+                    arrival, as `limits.pending` and `limits.pending_timeout` allow; connections in `tcp` mode do not \
+                    wait. For a name, it applies to each address.",
+            |field, server| server.max_connections = field.parse(count),
+            |server| server.max_connections.map(NonZeroUsize::get).into(),
         ),
     ],
 };
@@ -223,7 +257,35 @@ pub(super) fn upstream(field: &Field<'_>) -> Option<Upstream> {
     let mut upstream = Upstream::new(Vec::new(), field.place());
     UPSTREAM.read(field, &mut upstream)?;
     health::refuse_grpc_over_http1(field, &upstream);
+    health::refuse_name_without_tls(field, &upstream);
+    refuse_slow_hashing(field, &upstream);
+    refuse_unauthenticated_names(field, &upstream);
     Some(upstream)
+}
+
+/// Refuses TLS to the servers of SRV records under the names in these records, which DNS does not protect (RFC 6125
+/// section 6.2.1).
+fn refuse_unauthenticated_names(field: &Field<'_>, upstream: &Upstream) {
+    let is_verified = upstream.tls.as_ref().is_some_and(|tls| tls.verify && tls.server_name.is_none());
+    if is_verified && upstream.servers.iter().any(|server| srv_name::of_address(&server.address).is_some()) {
+        field.at("tls").error(Problem::new(
+            "a certificate for any name in the SRV records would be accepted, and DNS does not protect them",
+            "add `server_name`, the name in the servers' certificates",
+        ));
+    }
+}
+
+/// Refuses a slow start with policies that hash: clients would change their server while its share grows.
+fn refuse_slow_hashing(field: &Field<'_>, upstream: &Upstream) {
+    if let (Some(slow), Balance::Hash | Balance::ClientIp) = (field.entry("slow_start"), upstream.balance) {
+        slow.error(Problem::new(
+            format!(
+                "`balance: {}` keeps clients on their servers, whose shares cannot grow",
+                name(upstream.balance)
+            ),
+            "remove this, or use `round_robin`, `random` or `least_request`",
+        ));
+    }
 }
 
 fn servers(field: &Field<'_>) -> Vec<Server> {
@@ -242,11 +304,27 @@ fn servers(field: &Field<'_>) -> Vec<Server> {
     servers
 }
 
+fn priority(text: &str) -> Result<u32, Problem> {
+    const MOST: u32 = 127;
+    let number = text.parse().ok().filter(|number| *number <= MOST);
+    number.ok_or_else(|| {
+        Problem::new(
+            format!("{} is not a priority", quote(text)),
+            "write `0`, or a number up to `127` for backups",
+        )
+    })
+}
+
 fn server(field: &Field<'_>) -> Option<Server> {
     if field.is_scalar() {
         return Some(Server::new(field.parse(server_address)?, field.place()));
     }
     let mut server = Server::new(String::new(), field.at("address").place());
     SERVER.read(field, &mut server)?;
+    if srv_name::of_address(&server.address).is_some() {
+        for key in ["weight", "priority"].iter().filter_map(|key| field.entry(key)) {
+            key.error(Problem::new("the SRV records give the priorities and weights", "remove this"));
+        }
+    }
     (!server.address.is_empty()).then_some(server)
 }

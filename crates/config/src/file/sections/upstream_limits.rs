@@ -1,9 +1,12 @@
 //! Circuit breaking: limits on the load of an upstream's servers.
 
 use crate::{
-    file::schema::{Key, Preset, Section},
+    file::{
+        schema::{Key, Preset, Section},
+        shown::time,
+    },
     model::UpstreamLimits,
-    values::{count, count_or_zero},
+    values::{count, count_or_zero, timeout},
 };
 use std::num::NonZeroUsize;
 
@@ -25,10 +28,19 @@ pub(super) const UPSTREAM_LIMITS: Section<UpstreamLimits> = Section {
             "pending",
             "count, or `0`",
             Preset::Means("no limit"),
-            "Maximum number of requests that wait for one of these `connections`, in order of arrival. \
-                    Connections in `tcp` mode do not wait.",
+            "Maximum number of requests that wait for one of these `connections`, in order of arrival, and of those \
+                    that wait for a server below its `max_connections`. Connections in `tcp` mode do not wait.",
             |field, limits| limits.pending = field.parse(count_or_zero),
             |limits| limits.pending.into(),
+        ),
+        Key::new(
+            "pending_timeout",
+            "duration",
+            Preset::Means("that of the request"),
+            "Time after which a waiting request receives a 503 response. Without it, a request waits until the \
+                    `timeout` of its route, and for a server below its `max_connections` for `timeouts.read` at most.",
+            |field, limits| limits.pending_timeout = field.parse(timeout),
+            |limits| limits.pending_timeout.map(time).into(),
         ),
         Key::new(
             "requests",

@@ -163,12 +163,14 @@ fn condition(field: &Field<'_>, section: &Section<ValueDraft, ValueShown>) -> Op
 
 /// Reads a list of methods.
 pub(super) fn methods(field: &Field<'_>) -> Vec<Method> {
-    let method = |text: &str| {
-        let problem =
-            || Problem::new(format!("{} is not a method", quote(text)), "write `GET`, `POST` or the like");
-        text.parse::<Method>().map_err(|_| problem())
-    };
     field.items().iter().filter_map(|field| field.parse(method)).collect()
+}
+
+/// Parses a method.
+pub(super) fn method(text: &str) -> Result<Method, Problem> {
+    let problem =
+        || Problem::new(format!("{} is not a method", quote(text)), "write `GET`, `POST` or the like");
+    text.parse::<Method>().map_err(|_| problem())
 }
 
 /// Reads one host or a list of hosts; `None` stands for every host.

@@ -73,7 +73,13 @@ fn the_full_example() {
     let upstream = |name: &str| &gateway.upstreams[name];
     assert_eq!(upstream("web").servers[1].weight.get(), 2);
     let health = upstream("web").health.as_ref().unwrap();
-    assert_eq!(health.probe, HealthProbe::Http("/healthz".into()));
+    let HealthProbe::Http(probe) = &health.probe else { panic!("no request") };
+    assert_eq!((probe.path.as_str(), probe.host.as_deref()), ("/healthz", Some("shop.example.com")));
+    assert_eq!(probe.statuses, [(200, 299), (401, 401)]);
+    assert_eq!(probe.body.as_ref().map(|body| body.matches("is ready.")), Some(true));
+    assert_eq!(upstream("web").servers[1].max_connections.map(usize::from), Some(200));
+    assert_eq!(upstream("web").servers[2].priority, 1);
+    assert_eq!(upstream("legacy").slow_start, Some(Duration::from_secs(30)));
     assert_eq!(upstream("api").balance, Balance::Hash);
     assert!(upstream("api").tls.as_ref().unwrap().verify);
     assert_eq!(upstream("mqtt").proxy_protocol, ProxyProtocolOut::V2);

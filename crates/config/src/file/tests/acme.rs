@@ -49,6 +49,13 @@ fn orders_that_cannot_work_are_refused() {
 }
 
 #[test]
+fn a_private_authority_may_issue_for_a_name_of_one_label() {
+    let acme = "acme: {state: /s, directory: 'https://ca.internal/acme/directory'}";
+    let text = format!("{acme}\n{}", listener("{names: [localhost, printer]}"));
+    assert!(parse(&text, "q.yaml").is_ok());
+}
+
+#[test]
 fn accounts_that_cannot_work_are_refused() {
     check(ACCOUNTS, |text| format!("acme: {text}\n{}", listener("{names: [a.example.com]}")));
 }
@@ -70,7 +77,11 @@ const ORDERS: &[Case] = &[
     ),
     (
         "{names: [localhost]}",
-        "q.yaml:2: listeners[0].certificates[0].acme.names[0]: `localhost` is not a public name; write the whole name, such as `www.example.com`",
+        "q.yaml:2: listeners[0].certificates[0].acme: `localhost` is not a public name, and letsencrypt.org issues for public names only; write the whole name, such as `www.example.com`, or the directory of a private authority",
+    ),
+    (
+        "{names: [a_b.example.com]}",
+        "q.yaml:2: listeners[0].certificates[0].acme.names[0]: `a_b.example.com` is not a name for a certificate; write the whole name, such as `www.example.com`",
     ),
     (
         "{names: [a.example.com, A.example.com]}",

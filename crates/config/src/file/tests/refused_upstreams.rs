@@ -17,7 +17,7 @@ fn references() {
 const UPSTREAMS: &[Case] = &[
     (
         "",
-        "q.yaml:2: upstreams.web: `servers` is missing; add `servers: ...` (list of `host:port` or mappings)",
+        "q.yaml:2: upstreams.web: `servers` is missing; add `servers: ...` (list of `host:port`, `srv:name` or mappings)",
     ),
     ("servers: []", "q.yaml:2: upstreams.web.servers: the list is empty; give it at least one item"),
     (
@@ -44,7 +44,7 @@ const UPSTREAMS: &[Case] = &[
     ("servers: [':80']", "q.yaml:2: upstreams.web.servers[0]: `:80` has no host; write `host:port`"),
     (
         "servers: [{weight: 1}]",
-        "q.yaml:2: upstreams.web.servers[0]: `address` is missing; add `address: ...` (`host:port` or `unix:/path`)",
+        "q.yaml:2: upstreams.web.servers[0]: `address` is missing; add `address: ...` (`host:port`, `unix:/path` or `srv:name`)",
     ),
     (
         "servers: [{address: 'a:1', weight: 0}]",
@@ -89,6 +89,66 @@ const UPSTREAMS: &[Case] = &[
     (
         "servers: ['a:1'], health: {path: healthz}",
         "q.yaml:2: upstreams.web.health.path: `healthz` does not begin with a slash; write `/healthz`",
+    ),
+    (
+        "servers: ['a:1'], health: {method: HEAD}",
+        "q.yaml:2: upstreams.web.health.method: the checks send no request; add `path`, such as `/healthz`",
+    ),
+    (
+        "servers: ['a:1'], health: {path: /, method: CONNECT}",
+        "q.yaml:2: upstreams.web.health.method: `CONNECT` opens a tunnel, which is not a check; write `GET` or `HEAD`",
+    ),
+    (
+        "servers: ['a:1'], health: {path: /, method: HEAD, body: ok}",
+        "q.yaml:2: upstreams.web.health.method: responses to `HEAD` have no body, which `body` needs; remove one of them",
+    ),
+    (
+        "servers: ['a:1'], health: {path: /, host: 'a b'}",
+        "q.yaml:2: upstreams.web.health.host: `a b` is not a host; write `app.internal` or `app.internal:8080`",
+    ),
+    (
+        "servers: ['a:1'], health: {path: /, statuses: [299-200]}",
+        "q.yaml:2: upstreams.web.health.statuses[0]: `299-200` is an empty range; write the lower status first",
+    ),
+    (
+        "servers: ['a:1'], health: {path: /, statuses: [2xx]}",
+        "q.yaml:2: upstreams.web.health.statuses[0]: `2xx` is not the status of a response; use 200 to 599",
+    ),
+    (
+        "servers: ['a:1'], health: {path: /, body: a, body_regex: b}",
+        "q.yaml:2: upstreams.web.health.body_regex: `body` is given too; remove one of them",
+    ),
+    (
+        "servers: ['a:1'], protocol: http2, health: {grpc: on, body: a}",
+        "q.yaml:2: upstreams.web.health.body: gRPC checks have their own request; remove this, or use `path`",
+    ),
+    (
+        "servers: ['a:1'], health: {path: /, server_name: b.example}",
+        "q.yaml:2: upstreams.web.health.server_name: this upstream does not use TLS; add `tls` to the upstream, or remove this",
+    ),
+    (
+        "servers: ['a:1'], balance: client_ip, slow_start: 10s",
+        "q.yaml:2: upstreams.web.slow_start: `balance: client_ip` keeps clients on their servers, whose shares cannot grow; remove this, or use `round_robin`, `random` or `least_request`",
+    ),
+    (
+        "servers: [{address: 'a:1', priority: 128}]",
+        "q.yaml:2: upstreams.web.servers[0].priority: `128` is not a priority; write `0`, or a number up to `127` for backups",
+    ),
+    (
+        "servers: [{address: 'a:1', backup: on}]",
+        "q.yaml:2: upstreams.web.servers[0].backup: unknown key; write `priority: 1` for a server",
+    ),
+    (
+        "servers: ['srv:_http._tcp']",
+        "q.yaml:2: upstreams.web.servers[0]: `_http._tcp` is not the name of SRV records; write `srv:_http._tcp.example.com`, or the like",
+    ),
+    (
+        "servers: [{address: 'srv:_http._tcp.a.example', priority: 1}]",
+        "q.yaml:2: upstreams.web.servers[0].priority: the SRV records give the priorities and weights; remove this",
+    ),
+    (
+        "servers: ['srv:_http._tcp.a.example'], tls: on",
+        "q.yaml:2: upstreams.web.tls: a certificate for any name in the SRV records would be accepted, and DNS does not protect them; add `server_name`, the name in the servers' certificates",
     ),
     (
         "servers: ['a:1'], health: {grpc: on}",

@@ -126,7 +126,7 @@ fn listen_addresses() {
 
 #[test]
 fn server_addresses() {
-    for text in ["127.0.0.1:80", "app:8080", "a-b.c_d.example:65535", "[::1]:1"] {
+    for text in ["127.0.0.1:80", "app:8080", "a-b.c_d.example:65535", "[::1]:1", "srv:_http._tcp.a.example"] {
         assert_eq!(server_address(text).as_deref(), Ok(text));
     }
     for text in [
@@ -142,6 +142,7 @@ fn server_addresses() {
         "a b:1",
         "http://a:1",
         "a/b:1",
+        "srv:_http._tcp",
     ] {
         assert!(server_address(text).is_err(), "{text}");
     }

@@ -91,6 +91,12 @@ fn use_route_descriptors(limiters: &[Arc<Limiter>]) -> bool {
     })
 }
 
+/// Refuses a request of a client that has its maximum number of active requests at a route.
+pub(crate) fn too_many_active(request: &Request) -> Refusal {
+    let words = "Too many requests at once; wait for the others to end.\n";
+    Refusal::page(RATE_LIMITED, 429, words, &request.headers).logged_as(RATE_LIMITED)
+}
+
 fn own(wait: Duration, request: &Request) -> Refusal {
     let page = Refusal::page(RATE_LIMITED, 429, "Too many requests; try again later.\n", &request.headers);
     page.logged_as(RATE_LIMITED).retry_after(wait)

@@ -28,18 +28,28 @@ pub(super) fn note(rules: &AccessRules, name: &str, call: &mut Call<'_>) {
     }
 }
 
+/// Checks the rules for client addresses of the route that a request matches. Rules for certificates follow when the
+/// request is routed: preflight requests, which are handled before that, carry no certificate.
+///
+/// # Errors
+/// Returns the refusal of [`check_route`].
+pub(super) fn check_clients(call: &mut Call<'_>) -> Result<(), Refusal> {
+    let Some(matched) = call.route() else { return Ok(()) };
+    let rules = matched.route().access.iter().filter(|rules| !concern_certificates(rules));
+    check_route(rules, call.request(), call.connection)
+}
+
 /// Checks that the rules of a route allow a request.
 ///
 /// # Errors
 /// Returns the refusal, which names the property of the client that was denied.
-pub(crate) fn check_route(
-    rules: &[AccessRules],
+pub(crate) fn check_route<'a>(
+    rules: impl IntoIterator<Item = &'a AccessRules>,
     request: &Request,
     connection: &Connection,
 ) -> Result<(), Refusal> {
-    let Some(rules) = rules.iter().find(|rules| denying_policy(rules, request, connection).is_some()) else {
-        return Ok(());
-    };
+    let denies = |rules: &&AccessRules| denying_policy(rules, request, connection).is_some();
+    let Some(rules) = rules.into_iter().find(denies) else { return Ok(()) };
     let (reason, words) = match (concern_certificates(rules), &connection.certificate) {
         (false, _) => ("client address denied", "This client address is not allowed here.\n"),
         (true, None) => ("no client certificate", "A client certificate is required.\n"),

@@ -25,6 +25,7 @@ use std::sync::Arc;
 pub(crate) enum Step {
     Rules(AccessRules),
     RequestRules(Box<[request_rules::Rule]>),
+    RouteClients,
     Jwt(Authentication),
     RouteJwt(jwt::OfRoutes),
     Authorization(Authorization),
@@ -55,6 +56,7 @@ impl Step {
                 let rule = |rule| request_rules::Rule::new(rule, limiters);
                 Ok(Self::RequestRules(rules.iter().map(rule).collect()))
             }
+            AccessStep::RouteClients => Ok(Self::RouteClients),
             AccessStep::Jwt(model) => {
                 Authentication::new(model, upstreams, key_fetchers, warnings).map(Self::Jwt)
             }
@@ -79,6 +81,7 @@ impl Step {
         match self {
             Self::Rules(rules) => rules::check(rules, call),
             Self::RequestRules(rules) => request_rules::check(rules, call),
+            Self::RouteClients => rules::check_clients(call),
             Self::Shadow(rules, name) => {
                 rules::note(rules, name, call);
                 Ok(())

@@ -12,7 +12,8 @@ use crate::{
         response::informational::Informational, trace,
     },
     upstream::{
-        self, CallFailure, EndpointCall, ExchangeError, Limits, RequestOutcome, Server, ServerAddress,
+        self, CallFailure, EndpointCall, ExchangeError, Limits, NoServer, RequestOutcome, Server,
+        ServerAddress, WaitFailure,
     },
 };
 use http::{HeaderMap, Response, StatusCode, Version};
@@ -24,6 +25,8 @@ use std::{
 /// Reason for the failure of an attempt.
 pub(super) enum AttemptError {
     NoServer,
+    /// The endpoints have no room for the request.
+    Overloaded,
     OutOfTime,
     InvalidPath,
     Connect(io::Error),
@@ -40,7 +43,7 @@ impl AttemptError {
         match self {
             Self::Connect(_) => Some(Failure::Connect),
             Self::Exchange { error, reused } => Failure::classify(error, *reused),
-            Self::NoServer | Self::OutOfTime | Self::InvalidPath => None,
+            Self::NoServer | Self::Overloaded | Self::OutOfTime | Self::InvalidPath => None,
         }
     }
 }
@@ -65,7 +68,13 @@ impl Attempts<'_> {
         exchange: &mut Exchange,
         informational: &Informational,
     ) -> Result<Response<upstream::ResponseBody>, AttemptError> {
-        let endpoint = self.pick(exchange)?;
+        let endpoint = match self.pick(exchange) {
+            // Boxed, as most requests do not wait and need no memory for it.
+            Err(NoServer::Full) => Box::pin(self.wait(exchange)).await?,
+            Err(NoServer::Unhealthy) => return Err(self.without_server()),
+            Ok(endpoint) => endpoint,
+        };
+        self.begin(&endpoint, exchange)?;
         exchange.server = Some(endpoint.clone());
         let began = Instant::now();
         if let Some(spans) = &mut exchange.trace {
@@ -90,16 +99,36 @@ impl Attempts<'_> {
     }
 
     /// Picks an endpoint that was not tried yet.
-    fn pick(&mut self, exchange: &mut Exchange) -> Result<Server, AttemptError> {
-        let upstream = &self.destination.upstream;
-        let point = self.affinity;
+    fn pick(&self, exchange: &Exchange) -> Result<Server, NoServer> {
         let original_destination = exchange.http.connection.original_destination;
-        let Some(endpoint) = upstream.pick(exchange.client, original_destination, point, &self.tried) else {
-            upstream.counters.no_server.add();
-            return Err(AttemptError::NoServer);
+        self.destination.upstream.try_pick(exchange.client, original_destination, self.affinity, &self.tried)
+    }
+
+    /// Waits until an endpoint has room for the request.
+    async fn wait(&self, exchange: &Exchange) -> Result<Server, AttemptError> {
+        let upstream = &self.destination.upstream;
+        let waiting = upstream.wait_for_endpoint(exchange.client, self.affinity, &self.tried);
+        let picked = match self.whole {
+            None => waiting.await,
+            Some(due) => {
+                tokio::time::timeout_at(due.into(), waiting).await.map_err(|_| AttemptError::OutOfTime)?
+            }
         };
+        picked.map_err(|failure| match failure {
+            WaitFailure::NoServer => self.without_server(),
+            WaitFailure::Overloaded => AttemptError::Overloaded,
+        })
+    }
+
+    fn without_server(&self) -> AttemptError {
+        self.destination.upstream.counters.no_server.add();
+        AttemptError::NoServer
+    }
+
+    /// Counts the attempt at an endpoint, unless its time is over.
+    fn begin(&mut self, endpoint: &Server, exchange: &mut Exchange) -> Result<(), AttemptError> {
         if !self.tried.is_empty() {
-            upstream.counters.retries.add();
+            self.destination.upstream.counters.retries.add();
         }
         if self.is_out_of_time() {
             return Err(AttemptError::OutOfTime);
@@ -108,7 +137,7 @@ impl Attempts<'_> {
         if let Some(attempts) = &mut exchange.fields.attempts {
             *attempts = self.tried.len();
         }
-        Ok(endpoint)
+        Ok(())
     }
 
     async fn send(
@@ -180,7 +209,7 @@ impl Attempts<'_> {
         let unreachable = self.destination.matched.unreachable();
         let too_late = if envoy::timeout_is_empty(self.destination.request) { 204 } else { 504 };
         match error {
-            AttemptError::NoServer => 503,
+            AttemptError::NoServer | AttemptError::Overloaded => 503,
             AttemptError::OutOfTime => too_late,
             AttemptError::InvalidPath => 400,
             AttemptError::Connect(error) => {

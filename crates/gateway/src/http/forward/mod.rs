@@ -211,6 +211,11 @@ impl Forwarding<'_> {
                     (self.attempts.destination.upstream.name(), self.attempts.tried.last());
                 tracing::warn!(upstream, ?server, %error, "cannot reach the server");
             }
+            AttemptError::Overloaded => {
+                let request = self.attempts.destination.request;
+                let answer = Answer { request, route: self.route_of_errors(), exchange };
+                return refused(&Refusal::Overloaded, answer);
+            }
             AttemptError::NoServer | AttemptError::OutOfTime | AttemptError::InvalidPath => {}
         }
         let status = self.attempts.status_of(error);
@@ -220,8 +225,12 @@ impl Forwarding<'_> {
     /// Responds with an error. In Envoy, a route's header changes do not apply to errors of the router.
     fn error(&self, status: u16, exchange: Box<Exchange>) -> Outcome {
         let request = self.attempts.destination.request;
-        let route = Some(self.attempts.destination.matched).filter(|_| request.envoy_headers == Use::Unknown);
-        Answer { request, route, exchange }.status(status).into()
+        Answer { request, route: self.route_of_errors(), exchange }.status(status).into()
+    }
+
+    fn route_of_errors(&self) -> Option<&MatchedRoute> {
+        let Destination { request, matched, .. } = &self.attempts.destination;
+        Some(*matched).filter(|_| request.envoy_headers == Use::Unknown)
     }
 
     /// Passes a response on to the client.

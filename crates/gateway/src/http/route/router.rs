@@ -1,6 +1,7 @@
 //! Request routing: by host, then in the order of the host's routes.
 
 use crate::{
+    admission::{ClientConnection, ClientConnections, TooManyConnections},
     host_map::{HostMap, lower_case},
     http::{
         rate_limit::{Limiter, Limiters},
@@ -14,6 +15,7 @@ use quadrille_config::model::{
 };
 use std::{
     collections::{BTreeSet, HashMap},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -31,6 +33,8 @@ pub(crate) struct Router {
     changed: Vec<Vec<ChangedHeaders>>,
     /// Rate limiters, by host and route.
     limiters: Vec<Vec<Box<[Arc<Limiter>]>>>,
+    /// Active requests by client, by host and route; empty if no route limits them.
+    active: Vec<Vec<Option<Arc<ClientConnections>>>>,
     /// Whether any route has limits in place of its chain's limits.
     has_own_limits: bool,
     /// Mirrors, by host and route, in the order of the route's mirrors.
@@ -83,6 +87,7 @@ impl Router {
             weighted: Vec::new(),
             changed: Vec::new(),
             limiters: Vec::new(),
+            active: Vec::new(),
             has_own_limits: false,
             mirrors: Vec::new(),
             named: Vec::new(),
@@ -109,6 +114,11 @@ impl Router {
             let limits = || host.routes.iter().map(|route| &route.rate_limits);
             routes.limiters.push(limits().map(|limits| limiters.of(limits.limits())).collect());
             routes.has_own_limits |= limits().any(|limits| matches!(limits, RouteRateLimits::InPlace(_)));
+        }
+        if table.hosts.iter().flat_map(|host| &host.routes).any(|route| route.active_per_client.is_some()) {
+            let counts =
+                |route: &Route| route.active_per_client.map(|most| ClientConnections::new(Some(most)));
+            routes.active = table.hosts.iter().map(|host| host.routes.iter().map(counts).collect()).collect();
         }
         routes.named =
             named.into_iter().map(|name| (name.to_owned(), upstreams.get(name).cloned())).collect();
@@ -228,6 +238,17 @@ impl MatchedRoute {
     /// Picks one of the route's upstreams at random by weight.
     pub(crate) fn pick_upstream(&self) -> Option<&WeightedUpstream> {
         self.routes.weighted[self.host][self.route].pick()
+    }
+
+    /// Counts an active request of a client while the guard lives; `None` if the route does not limit them.
+    ///
+    /// # Errors
+    /// If the client has the route's maximum.
+    pub(crate) fn enter(&self, client: IpAddr) -> Result<Option<ClientConnection>, TooManyConnections> {
+        match self.of(&self.routes.active) {
+            Some(Some(active)) => active.enter(client),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the limits in place of the chain's limits, if the route has any.

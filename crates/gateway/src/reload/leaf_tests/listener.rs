@@ -1,6 +1,6 @@
 //! Leaves of listeners: sockets, filter chains, TLS with its certificates.
 
-use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TLS_CONTEXT, route};
+use super::{CERTIFICATE, COUNT, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TLS_CONTEXT, route};
 use crate::RebuiltParts;
 use quadrille_config::model::{
     AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
@@ -44,9 +44,10 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
     leaves.flip("listener.inspection.continues", continues);
     leaves.set("listener.inspection.tls", tls, Ports::none());
     leaves.set("listener.inspection.http", http, Ports::all());
-    let Limits { connections, handshakes } = limits;
+    let Limits { connections, handshakes, connections_per_client } = limits;
     leaves.set("listener.limits.connections", connections, 7);
     leaves.set("listener.limits.handshakes", handshakes, 7);
+    leaves.set("listener.limits.connections_per_client", connections_per_client, Some(COUNT));
 }
 
 fn chain(model: &mut Chain, leaves: &mut Leaves) {

@@ -166,9 +166,10 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         leaves.set("sampling.per_second", per_second, COUNT);
     }
     leaves.set("sampling", sampling, None);
-    if let Some(Admin { address, hosts, place: _ }) = admin {
+    if let Some(Admin { address, hosts, actions, place: _ }) = admin {
         leaves.set("admin.address", address, ([127, 0, 0, 1], 1).into());
         leaves.set("admin.hosts", hosts, vec!["other.example".into()]);
+        leaves.flip("admin.actions", actions);
     }
     leaves.set("admin", admin, None);
     acme_account(acme.as_mut().expect("an account"), leaves);

@@ -9,7 +9,10 @@ use quadrille_config::model::{
     RouteDescriptors, RouteJwt, RouteRateLimits, RouteTable, Template, TextMatch, TextRule, Upgrades,
     VirtualHost, Weighted,
 };
-use std::{num::NonZeroU32, sync::Arc};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
+};
 
 pub(super) fn table(model: &mut RouteTable, leaves: &mut Leaves) {
     let RouteTable { name, hosts, fall_through, match_port, unreachable_is_503, internal_headers } = model;
@@ -45,6 +48,7 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         rate_limits,
         descriptors,
         body_limit,
+        active_per_client,
         basic_auth,
         jwt,
         authorization,
@@ -60,6 +64,7 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
     leaves.set("route.authorization", authorization, RouteAuthorization::Off);
     leaves.set("route.basic_auth", basic_auth, RouteBasicAuth::Off);
     leaves.set("route.body_limit", body_limit, RouteBodyLimit::Unlimited);
+    leaves.set("route.active_per_client", active_per_client, NonZeroUsize::new(7));
     let told = RouteDescriptors { filters: vec![("other".into(), FilterOnRoute::Off)], ..Default::default() };
     leaves.set("route.descriptors", descriptors, Some(Arc::new(told)));
     leaves.set("route.rate_limits", rate_limits, RouteRateLimits::InPlace(Vec::new()));

@@ -3,9 +3,9 @@
 use super::{COUNT, Leaves, NOTHING, TIME};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AltName, AltNameKind, Balance, DnsRefresh, Group, Health, HealthProbe, LookupFamily, OriginalDestination,
-    OutlierDetection, ProxyProtocolOut, Server, TextMatch, TextRule, TlsParameters, Upstream, UpstreamAlpn,
-    UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls, Version,
+    AltName, AltNameKind, Balance, DnsRefresh, Group, Health, HealthProbe, HttpProbe, LookupFamily,
+    OriginalDestination, OutlierDetection, ProxyProtocolOut, Server, TextMatch, TextRule, TlsParameters,
+    Upstream, UpstreamAlpn, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls, Version,
 };
 
 /// Visits an upstream; `parts` are the upstream and the route tables that reference it.
@@ -20,6 +20,7 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         health,
         outlier_detection,
         panic_threshold,
+        slow_start,
         limits,
         tls,
         more_transports,
@@ -33,11 +34,12 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
     } = model;
     // The upstream is kept when its endpoints change.
     leaves.rebuild(NOTHING);
-    for Server { address, weight, transport, priority, place: _ } in servers {
+    for Server { address, weight, transport, priority, max_connections, place: _ } in servers {
         leaves.set("upstream.servers.address", address, "127.0.0.1:1".into());
         leaves.set("upstream.servers.weight", weight, COUNT);
         leaves.set("upstream.servers.transport", transport, 1);
         leaves.set("upstream.servers.priority", priority, 1);
+        leaves.set("upstream.servers.max_connections", max_connections, Some(COUNT));
     }
     leaves.set("upstream.dns_refresh", dns_refresh, DnsRefresh::Off);
     leaves.set("upstream.dns_lookup_family", dns_lookup_family, LookupFamily::V4Only);
@@ -47,8 +49,10 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
     leaves.set("upstream.source_addresses", source_addresses, vec![[127, 0, 0, 6].into()]);
     leaves.set("upstream.balance", balance, Balance::Random);
     leaves.set("upstream.panic_threshold", panic_threshold, 7);
-    if let Some(Health { probe, interval, timeout, healthy, unhealthy }) = health {
-        leaves.set("upstream.health.probe", probe, HealthProbe::Http("/other".into()));
+    leaves.set("upstream.slow_start", slow_start, Some(TIME));
+    if let Some(Health { probe, server_name, interval, timeout, healthy, unhealthy }) = health {
+        leaves.set("upstream.health.probe", probe, HealthProbe::Http(HttpProbe::get("/other")));
+        leaves.set("upstream.health.server_name", server_name, Some("other.example".into()));
         leaves.set("upstream.health.interval", interval, TIME);
         leaves.set("upstream.health.timeout", timeout, TIME);
         leaves.set("upstream.health.healthy", healthy, COUNT);
@@ -76,9 +80,10 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         leaves.set("upstream.outlier_detection.most", most, 77);
     }
     leaves.set("upstream.outlier_detection", outlier_detection, None);
-    let UpstreamLimits { connections, pending, requests, retries: most_retries } = limits;
+    let UpstreamLimits { connections, pending, pending_timeout, requests, retries: most_retries } = limits;
     leaves.set("upstream.limits.connections", connections, Some(COUNT));
     leaves.set("upstream.limits.pending", pending, Some(7));
+    leaves.set("upstream.limits.pending_timeout", pending_timeout, Some(TIME));
     leaves.set("upstream.limits.requests", requests, Some(COUNT));
     leaves.set("upstream.limits.retries", most_retries, Some(7));
     if let Some(UpstreamTls {

@@ -83,6 +83,16 @@ pub(super) const GROUP: Group = Group {
             "1 if the endpoint's health checks succeed and it is not ejected, else 0; only with health \
              checks",
         ),
+        gauge(
+            "quadrille_upstream_server_ejected",
+            &["upstream", "server"],
+            "1 if the endpoint is ejected because requests to it failed, else 0; only with `outlier_detection`",
+        ),
+        gauge(
+            "quadrille_upstream_server_draining",
+            &["upstream", "server"],
+            "1 for an endpoint that an operator has taken out of service",
+        ),
         histogram(
             "quadrille_upstream_seconds",
             &["upstream"],

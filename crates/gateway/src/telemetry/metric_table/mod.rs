@@ -97,8 +97,8 @@ const GROUPS: &[Group] = &[
                 "quadrille_handshake_failures_total",
                 &["reason"],
                 "failed handshakes: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, \
-                 `proxy_header`, `too_many_handshakes`, `evicted` (silent, while a newcomer needed its place), \
-                 `no_chain` (no filter chain matches), `unknown_name` (no certificate for it), \
+                 `proxy_header`, `too_many_handshakes`, `too_many_connections` (of a client), \
+                 `evicted` (silent, while a newcomer needed its place), `no_chain` (no filter chain matches), `unknown_name` (no certificate for it), \
                  `no_common_protocol` (of ALPN), `shed` (key \
                  queue full), `refused` (see `quadrille_handshakes_refused_total`), `key` (operation \
                  failed), `key_server` (no result from key servers)",

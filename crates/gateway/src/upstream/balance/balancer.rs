@@ -4,8 +4,8 @@
 
 use super::{
     endpoint::{Endpoint, Endpoints},
-    hash_ring::{Ring, point_of},
-    round_robin::Rotation,
+    hash_ring::point_of,
+    members::{Level, Member, Order, Servers},
     server::{Server, ServerState},
 };
 use crate::upstream::address::ServerAddress;
@@ -13,55 +13,58 @@ use arc_swap::ArcSwap;
 use quadrille_config::model::Balance;
 use std::{
     cell::LazyCell,
-    collections::{BTreeMap, HashMap},
     net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
+use tokio::sync::{Notify, futures::Notified};
 
 /// Load balancer of an upstream.
 pub(crate) struct Balancer {
     balance: Balance,
-    /// Percentage of healthy endpoints below which health is ignored; see [`panics`].
+    /// Percentage of healthy endpoints below which health is ignored; see [`Servers::panics`].
     panic_threshold: u8,
+    /// Milliseconds over which the share of a new or recovered endpoint grows.
+    slow_start: Option<u64>,
     /// Whether outcomes of requests are recorded for picked endpoints.
     observes: bool,
     /// Round-robin counter.
     next: AtomicUsize,
     servers: ArcSwap<Servers>,
+    /// Notified when an endpoint with a maximum number of active requests may have room again.
+    freed: Arc<Notify>,
 }
 
-/// Snapshot of the endpoints.
-struct Servers {
-    members: Box<[Member]>,
-    /// Priority levels: the first with an acceptable endpoint is used.
-    levels: Box<[Level]>,
-}
-
-/// Endpoints of one priority.
-struct Level {
-    /// Indices of the endpoints in `Servers::members`.
-    members: Box<[usize]>,
-    order: Order,
-}
-
-struct Member {
-    endpoint: Endpoint,
-    state: Arc<ServerState>,
-}
-
-enum Order {
-    Rotation(Rotation),
-    Ring(Ring),
+/// Reason why no endpoint was picked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoServer {
+    /// No endpoint is healthy.
+    Unhealthy,
+    /// The healthy endpoints have their maximum number of active requests.
+    Full,
 }
 
 impl Balancer {
     pub(crate) fn new(balance: Balance, panic_threshold: u8, observes: bool, endpoints: Endpoints) -> Self {
-        let servers = ArcSwap::from_pointee(Servers::new(balance, endpoints, &[]));
-        Self { balance, panic_threshold, observes, next: AtomicUsize::new(0), servers }
+        let servers = ArcSwap::from_pointee(Servers::new(balance, endpoints, &[], Instant::now()));
+        Self {
+            balance,
+            panic_threshold,
+            slow_start: None,
+            observes,
+            next: AtomicUsize::new(0),
+            servers,
+            freed: Arc::default(),
+        }
+    }
+
+    /// Sets the time over which the share of a new or recovered endpoint grows.
+    pub(crate) fn with_slow_start(self, window: Option<Duration>) -> Self {
+        let millis = |window: Duration| u64::try_from(window.as_millis()).unwrap_or(u64::MAX).max(1);
+        Self { slow_start: window.map(millis), ..self }
     }
 
     /// Returns whether the endpoints are the same, with the same weights and names.
@@ -71,18 +74,29 @@ impl Balancer {
 
     /// Replaces the endpoints; the state of those that remain is retained. Calls must not overlap.
     pub(crate) fn set(&self, endpoints: Endpoints) {
-        let servers = Servers::new(self.balance, endpoints, &self.servers.load().members);
+        let servers = Servers::new(self.balance, endpoints, &self.servers.load().members, Instant::now());
         self.servers.store(Arc::new(servers));
+        self.freed.notify_waiters();
+    }
+
+    /// Returns when an endpoint may have room for a request again.
+    pub(crate) fn freed(&self) -> Notified<'_> {
+        self.freed.notified()
     }
 
     /// Picks a healthy endpoint, if possible one not tried yet; any endpoint if too few are healthy. `point` is the
     /// request's hash on the ring of [`Balance::Hash`].
+    ///
+    /// # Errors
+    /// Returns the reason why no endpoint was picked.
     pub(crate) fn pick(
         &self,
         client: SocketAddr,
         point: Option<u32>,
         tried: &[ServerAddress],
-    ) -> Option<Server> {
+    ) -> Result<Server, NoServer> {
+        /// Number of endpoints that other requests may fill between their selection and this request.
+        const TRIES: usize = 16;
         let point = match self.balance {
             Balance::ClientIp => point_of(client.ip()),
             Balance::Hash => point.unwrap_or_else(|| fastrand::u32(..)),
@@ -92,16 +106,28 @@ impl Balancer {
         let now = LazyCell::new(Instant::now);
         let is_healthy = |member: &Member| member.state.is_available(|| *now);
         // Evaluated only if an endpoint is unhealthy, which is rare.
-        let panicking = LazyCell::new(|| panics(&servers, self.panic_threshold, is_healthy));
-        let healthy = |member: &Member| is_healthy(member) || panicking.contains(&member.endpoint.priority);
-        let untried = |member: &Member| healthy(member) && !tried.contains(&member.endpoint.address);
-        let member = match self.select(&servers, point, untried) {
-            None if !tried.is_empty() => self.select(&servers, point, healthy)?,
-            selected => selected?,
+        let panicking = LazyCell::new(|| servers.panics(self.panic_threshold, is_healthy));
+        let healthy = |member: &Member| {
+            is_healthy(member) || panicking.contains(&member.endpoint.priority) && !member.state.is_draining()
         };
-        let counts = self.balance == Balance::LeastRequest || self.observes;
-        let load = counts.then(|| Arc::new(member.state.begin()));
-        Some(Server { load, ..Server::from(&member.endpoint) })
+        let untried = |member: &Member| healthy(member) && !tried.contains(&member.endpoint.address);
+        let counts = self.balance == Balance::LeastRequest || self.observes || servers.limited;
+        for _ in 0..TRIES {
+            let member = match self.select(&servers, point, untried, || *now) {
+                Err(NoServer::Unhealthy) if !tried.is_empty() => {
+                    self.select(&servers, point, healthy, || *now)?
+                }
+                selected => selected?,
+            };
+            let load = match member.endpoint.most_active {
+                Some(most) => member.state.try_begin(most, &self.freed).map(Some),
+                None => Some(counts.then(|| member.state.begin())),
+            };
+            if let Some(load) = load {
+                return Ok(Server { load: load.map(Arc::new), ..Server::from(&member.endpoint) });
+            }
+        }
+        Err(NoServer::Full)
     }
 
     fn select<'s>(
@@ -109,14 +135,30 @@ impl Balancer {
         servers: &'s Servers,
         point: u32,
         accept: impl Fn(&Member) -> bool,
-    ) -> Option<&'s Member> {
+        now: impl Fn() -> Instant,
+    ) -> Result<&'s Member, NoServer> {
         let members = &servers.members;
         // The counter is shared by all levels: incrementing it twice per selection would skip every second endpoint.
         let next = match self.balance {
             Balance::RoundRobin => self.next.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
-        servers.levels.iter().find_map(|level| self.select_in(level, members, next, point, &accept))
+        let fits = |member: &Member| accept(member) && (!servers.limited || member.has_room());
+        for level in &servers.levels {
+            let slow = self.slow_start.and_then(|window| {
+                let takes = |member: &Member| fits(member) && member.takes(window, &now);
+                self.select_in(level, members, next, point, &takes)
+            });
+            // If none takes the request while its share grows, one of them gets it all the same.
+            if let Some(member) = slow.or_else(|| self.select_in(level, members, next, point, &fits)) {
+                return Ok(member);
+            }
+            // A full level is not left for the next one, which would be used up as well.
+            if servers.limited && level.members.iter().any(|index| accept(&members[*index])) {
+                return Err(NoServer::Full);
+            }
+        }
+        Err(NoServer::Unhealthy)
     }
 
     fn select_in<'s>(
@@ -158,10 +200,15 @@ impl Balancer {
     }
 
     /// Returns every endpoint with its state.
-    pub(crate) fn states(&self) -> Vec<(Server, Arc<ServerState>)> {
+    pub(crate) fn states(&self) -> Vec<(Endpoint, Arc<ServerState>)> {
         let servers = self.servers.load();
-        let state = |member: &Member| (Server::from(&member.endpoint), Arc::clone(&member.state));
+        let state = |member: &Member| (member.endpoint.clone(), Arc::clone(&member.state));
         servers.members.iter().map(state).collect()
+    }
+
+    /// Returns whether active requests of endpoints are counted.
+    pub(crate) fn counts(&self) -> bool {
+        self.balance == Balance::LeastRequest || self.observes || self.servers.load().limited
     }
 
     /// Returns the number of ejected endpoints, and the number of endpoints.
@@ -180,74 +227,10 @@ impl Balancer {
     }
 }
 
-/// Returns the priorities in panic mode, as in Envoy: those with too few healthy endpoints, unless the endpoints of
-/// all priorities together can carry the load when each carries 1.4 times its share.
-fn panics(servers: &Servers, threshold: u8, is_healthy: impl Fn(&Member) -> bool) -> Vec<u32> {
-    const BORNE: usize = 140;
-    if threshold == 0 {
-        return Vec::new();
-    }
-    let mut borne = 0;
-    let mut few = Vec::new();
-    for level in &servers.levels {
-        let Some(first) = level.members.first() else { continue };
-        let all = level.members.len();
-        let healthy = level.members.iter().filter(|index| is_healthy(&servers.members[**index])).count();
-        borne += BORNE * healthy / all;
-        if 100 * healthy < usize::from(threshold) * all {
-            few.push(servers.members[*first].endpoint.priority);
-        }
-    }
-    if borne < 100 { few } else { Vec::new() }
-}
-
-impl Servers {
-    fn new(balance: Balance, endpoints: Endpoints, before: &[Member]) -> Self {
-        let known: HashMap<_, _> =
-            before.iter().map(|member| (member.endpoint.name(), &member.state)).collect();
-        let member = |endpoint: Endpoint| {
-            let state = known.get(&endpoint.name()).map(|state| Arc::clone(state)).unwrap_or_default();
-            Member { endpoint, state }
-        };
-        let members: Box<[_]> = endpoints.into_iter().map(member).collect();
-        let mut by_priority: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (index, member) in members.iter().enumerate() {
-            by_priority.entry(member.endpoint.priority).or_default().push(index);
-        }
-        let levels = by_priority.into_values().map(|own| Level::new(balance, own, &members)).collect();
-        Self { members, levels }
-    }
-}
-
-impl Level {
-    fn new(balance: Balance, own: Vec<usize>, all: &[Member]) -> Self {
-        let endpoints = own.iter().map(|index| &all[*index].endpoint);
-        let order = match balance {
-            Balance::ClientIp | Balance::Hash => {
-                Order::Ring(Ring::new(endpoints.map(|endpoint| (&endpoint.address, endpoint.weight))))
-            }
-            Balance::RoundRobin | Balance::Random | Balance::LeastRequest => {
-                let weights: Vec<_> = endpoints.map(|endpoint| endpoint.weight).collect();
-                Order::Rotation(Rotation::new(&weights))
-            }
-        };
-        Self { members: own.into(), order }
-    }
-}
-
-impl Member {
-    /// Returns whether it has fewer active requests relative to its weight, compared as fractions.
-    fn is_less_busy_than(&self, other: &Self) -> bool {
-        let load =
-            |of: &Self, weighed_by: &Self| of.state.active() as u128 * weighed_by.endpoint.weight as u128;
-        load(self, other) < load(other, self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{
-        Arc, Balance, Balancer, Endpoint, Endpoints, Member, ServerAddress, ServerState, SocketAddr,
+        Arc, Balance, Balancer, Endpoint, Endpoints, Member, NoServer, ServerAddress, ServerState, SocketAddr,
     };
     use crate::upstream::Server;
     use std::{
@@ -273,7 +256,14 @@ mod tests {
     }
 
     fn endpoint(port: u16, weight: usize) -> Endpoint {
-        Endpoint { address: at(port), weight, host: "a.example".into(), transport: 0, priority: 0 }
+        Endpoint {
+            address: at(port),
+            weight,
+            host: "a.example".into(),
+            transport: 0,
+            priority: 0,
+            most_active: None,
+        }
     }
 
     fn of_ports(ports: &[u16]) -> Endpoints {
@@ -290,7 +280,7 @@ mod tests {
     fn picked(balancer: &Balancer, tried: &[u16]) -> HashSet<u16> {
         let tried: Vec<_> = tried.iter().copied().map(at).collect();
         let client = |number: u8| SocketAddr::from(([192, 0, 2, number], 9));
-        let pick = |number| Some(port(&balancer.pick(client(number), None, &tried)?));
+        let pick = |number| balancer.pick(client(number), None, &tried).ok().map(|server| port(&server));
         (0..100).filter_map(pick).collect()
     }
 
@@ -389,11 +379,45 @@ mod tests {
     #[test]
     fn requests_under_way_are_counted_until_they_are_over() {
         let balancer = Balancer::new(Balance::LeastRequest, 0, false, of_ports(&[1, 2]));
-        let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(CLIENT, None, &[])).collect();
+        let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(CLIENT, None, &[]).ok()).collect();
         let active = || balancer.states().iter().map(|(_, state)| state.active()).collect::<Vec<_>>();
         assert_eq!(active(), [5, 5]);
         drop(held);
         assert_eq!(active(), [0, 0]);
+    }
+
+    #[test]
+    fn an_endpoint_has_no_more_requests_than_its_maximum() {
+        for balance in ALL {
+            let limited = |port| Endpoint { most_active: NonZeroUsize::new(2), ..endpoint(port, 1) };
+            let spare = Endpoint { priority: 1, ..endpoint(3, 1) };
+            let balancer = Balancer::new(balance, 0, false, vec![limited(1), limited(2), spare]);
+            let pick = || balancer.pick(CLIENT, Some(7), &[]);
+            let held: Vec<_> = (0..4).map(|_| pick().expect("a server")).collect();
+            let active = || balancer.states().iter().map(|(_, state)| state.active()).collect::<Vec<_>>();
+            assert_eq!(active(), [2, 2, 0], "{balance:?}");
+            assert_eq!(pick().err(), Some(NoServer::Full), "{balance:?}: the backup is for failures");
+            drop(held);
+            assert_eq!(active(), [0, 0, 0]);
+            set_healthy(&balancer, 1, false);
+            set_healthy(&balancer, 2, false);
+            assert_eq!(pick().map(|server| port(&server)), Ok(3), "{balance:?}");
+            set_healthy(&balancer, 3, false);
+            assert_eq!(pick().err(), Some(NoServer::Unhealthy), "{balance:?}");
+        }
+    }
+
+    #[test]
+    fn one_of_several_new_endpoints_is_used_while_all_shares_grow() {
+        for balance in [Balance::RoundRobin, Balance::Random, Balance::LeastRequest] {
+            let balancer = Balancer::new(balance, 0, false, of_ports(&[1]))
+                .with_slow_start(Some(std::time::Duration::from_secs(86_400)));
+            assert_eq!(picked(&balancer, &[]), [1].into());
+            balancer.set(of_ports(&[2, 3]));
+            assert_eq!(picked(&balancer, &[]), [2, 3].into(), "{balance:?}");
+            balancer.set(of_ports(&[2]));
+            assert_eq!(picked(&balancer, &[]), [2].into(), "{balance:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use quadrille_config::{
     model::{self, LookupFamily},
     unix_socket::UNIX,
 };
-use std::sync::Arc;
+use std::{net::SocketAddr, num::NonZeroUsize, sync::Arc};
 
 /// An endpoint by its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(crate) struct Endpoint {
     pub(crate) transport: usize,
     /// Priority; endpoints of a higher number are used when none of a lower one is healthy.
     pub(crate) priority: u32,
+    /// Maximum number of active requests.
+    pub(crate) most_active: Option<NonZeroUsize>,
 }
 
 /// Endpoints of an upstream, unique, ordered by address and weight.
@@ -30,20 +32,37 @@ const MOST_WEIGHT: usize = 10_000;
 /// Resolves the model's servers; a name with several addresses yields as many endpoints.
 pub(crate) fn resolve(servers: &[model::Server], family: LookupFamily, names: &Names) -> Endpoints {
     let mut endpoints = Endpoints::new();
-    let total = servers.iter().fold(0_usize, |sum, server| sum.saturating_add(server.weight.get()));
+    for server in servers {
+        match names.services(server, family) {
+            None => {
+                let host = host_of(&server.address);
+                let addresses = names.addresses(server, family).into_iter();
+                let weight = server.weight.get();
+                endpoints.extend(addresses.map(|address| Endpoint {
+                    address,
+                    weight,
+                    host: Arc::clone(&host),
+                    transport: server.transport,
+                    priority: server.priority,
+                    most_active: server.max_connections,
+                }));
+            }
+            Some(services) => endpoints.extend(services.iter().flat_map(|service| {
+                service.addresses.iter().map(|address| Endpoint {
+                    address: SocketAddr::new(*address, service.port).into(),
+                    weight: service.weight,
+                    host: Arc::clone(&service.host),
+                    transport: server.transport,
+                    priority: service.priority,
+                    most_active: server.max_connections,
+                })
+            })),
+        }
+    }
+    let total = endpoints.iter().fold(0_usize, |sum, endpoint| sum.saturating_add(endpoint.weight));
     // Weights are exact up to this sum.
     let unit = total.div_ceil(MOST_WEIGHT).max(1);
-    for server in servers {
-        let host = host_of(&server.address);
-        let weight = (server.weight.get() / unit).max(1);
-        endpoints.extend(names.addresses(server, family).into_iter().map(|address| Endpoint {
-            address,
-            weight,
-            host: Arc::clone(&host),
-            transport: server.transport,
-            priority: server.priority,
-        }));
-    }
+    endpoints.iter_mut().for_each(|endpoint| endpoint.weight = (endpoint.weight / unit).max(1));
     // Of several names with the same address, the first is kept.
     endpoints.sort_by_key(Endpoint::identity);
     endpoints.dedup_by_key(|endpoint| endpoint.identity());

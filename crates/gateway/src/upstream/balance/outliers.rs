@@ -49,6 +49,11 @@ impl Outcomes {
         until != 0 && moment(now()) < until
     }
 
+    /// Returns the end of the last ejection, as [`moment`]; 0 if there was none.
+    pub(super) fn out_until(&self) -> u64 {
+        self.out_until.load(Ordering::Relaxed)
+    }
+
     /// Records an outcome; returns whether the endpoint has reached a limit of failures.
     pub(crate) fn observe(&self, outcome: RequestOutcome, settings: &OutlierDetection) -> bool {
         let (status, answered) = match outcome {
@@ -108,7 +113,7 @@ pub(crate) fn may_eject(settings: &OutlierDetection, out: usize, servers: usize)
 }
 
 /// Returns milliseconds since the first call in the process, never 0.
-fn moment(instant: Instant) -> u64 {
+pub(super) fn moment(instant: Instant) -> u64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     u64::try_from(instant.saturating_duration_since(*START).as_millis()).unwrap_or(u64::MAX).max(1)
 }

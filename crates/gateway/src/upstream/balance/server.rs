@@ -1,16 +1,20 @@
 //! A selected endpoint: its address, name and state.
 
-use super::{endpoint::Endpoint, outliers::Outcomes};
+use super::{
+    endpoint::Endpoint,
+    outliers::{self, Outcomes},
+};
 use crate::upstream::address::ServerAddress;
 use std::{
     net::SocketAddr,
     num::NonZeroUsize,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
+use tokio::sync::Notify;
 
 /// An endpoint selected for a request.
 #[derive(Clone, Debug)]
@@ -42,7 +46,7 @@ impl From<&Endpoint> for Server {
 impl Server {
     /// Returns the endpoint's state, if the upstream counts its requests.
     pub(crate) fn state(&self) -> Option<&ServerState> {
-        self.load.as_ref().map(|load| &*load.0)
+        self.load.as_ref().map(|load| &*load.state)
     }
 
     /// Creates an endpoint at an address, such as an original destination.
@@ -70,6 +74,10 @@ pub(crate) struct ServerState {
     contrary: AtomicUsize,
     /// Number of active requests, or connections in TCP mode; counted if the load balancing requires it.
     active: AtomicUsize,
+    /// Whether an operator has taken it out of service.
+    draining: AtomicBool,
+    /// Time from which its share grows, as [`outliers::moment`]; 0 if it has its whole share.
+    slow_since: AtomicU64,
     /// Outcomes of requests, if outlier detection is enabled.
     pub(crate) outcomes: Outcomes,
 }
@@ -80,9 +88,31 @@ impl ServerState {
         !self.unhealthy.load(Ordering::Relaxed)
     }
 
-    /// Returns whether it receives requests: healthy and not ejected.
+    /// Returns whether it receives requests: healthy, in service and not ejected.
     pub(crate) fn is_available(&self, now: impl FnOnce() -> Instant) -> bool {
-        self.is_healthy() && !self.outcomes.is_out(now)
+        self.is_healthy() && !self.is_draining() && !self.outcomes.is_out(now)
+    }
+
+    /// Returns whether an operator has taken it out of service.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Takes it out of service, or back into it.
+    pub(crate) fn drain(&self, draining: bool, now: Instant) {
+        if self.draining.swap(draining, Ordering::Relaxed) && !draining {
+            self.begin_slow_start(now);
+        }
+    }
+
+    /// Lets its share grow from now on, if the upstream has a slow start.
+    pub(crate) fn begin_slow_start(&self, now: Instant) {
+        self.slow_since.store(outliers::moment(now), Ordering::Relaxed);
+    }
+
+    /// Returns the time from which its share grows, as [`outliers::moment`]; 0 if it has its whole share.
+    pub(super) fn slow_since(&self) -> u64 {
+        self.slow_since.load(Ordering::Relaxed).max(self.outcomes.out_until())
     }
 
     /// Records the outcome of a health check; returns whether the endpoint's health has changed, which requires
@@ -109,17 +139,31 @@ impl ServerState {
     /// Counts an active request while the guard lives.
     pub(crate) fn begin(self: &Arc<Self>) -> LoadGuard {
         self.active.fetch_add(1, Ordering::Relaxed);
-        LoadGuard(Arc::clone(self))
+        LoadGuard { state: Arc::clone(self), freed: None }
+    }
+
+    /// Counts an active request while the guard lives, unless there are `most`. The end of the request is notified.
+    pub(crate) fn try_begin(self: &Arc<Self>, most: NonZeroUsize, freed: &Arc<Notify>) -> Option<LoadGuard> {
+        let more = |active| (active < most.get()).then_some(active + 1);
+        self.active.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(LoadGuard { state: Arc::clone(self), freed: Some(Arc::clone(freed)) })
     }
 }
 
 /// Guard that counts a request, or a connection in TCP mode, towards its endpoint's load.
 #[derive(Debug)]
-pub(crate) struct LoadGuard(Arc<ServerState>);
+pub(crate) struct LoadGuard {
+    state: Arc<ServerState>,
+    /// Notified of the end, if the endpoint has a maximum number of active requests.
+    freed: Option<Arc<Notify>>,
+}
 
 impl Drop for LoadGuard {
     fn drop(&mut self) {
-        self.0.active.fetch_sub(1, Ordering::Relaxed);
+        self.state.active.fetch_sub(1, Ordering::Relaxed);
+        if let Some(freed) = &self.freed {
+            freed.notify_one();
+        }
     }
 }
 

@@ -43,7 +43,7 @@ impl Upstream {
         alpn: Alpn,
     ) -> io::Result<ServerStream> {
         let header = proxy_header(self.model.proxy_protocol, client.client, client.local);
-        let connecting = self.open(server, &header, alpn);
+        let connecting = self.open(server, &header, alpn, None);
         match tokio::time::timeout(self.model.timeouts.connect, connecting).await {
             Ok(connected) => connected,
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "connect timeout")),
@@ -57,7 +57,7 @@ impl Upstream {
     /// Returns the errors of [`Self::connect`].
     pub(crate) async fn connect_own(&self, server: &Server) -> io::Result<(ServerStream, bool)> {
         let header = local_header(self.model.proxy_protocol);
-        let opening = self.open(server, &header, self.alpn(server));
+        let opening = self.open(server, &header, self.alpn(server), None);
         let stream = match tokio::time::timeout(self.model.timeouts.connect, opening).await {
             Ok(opened) => opened?,
             Err(_) => return Err(io::Error::new(io::ErrorKind::TimedOut, "connect timeout")),
@@ -66,13 +66,19 @@ impl Upstream {
         Ok((stream, is_http2))
     }
 
-    /// Opens a connection that begins with this header, without a timeout.
-    pub(crate) async fn open(&self, server: &Server, header: &[u8], alpn: Alpn) -> io::Result<ServerStream> {
+    /// Opens a connection that begins with this header, without a timeout. `name` replaces the name for TLS.
+    pub(crate) async fn open(
+        &self,
+        server: &Server,
+        header: &[u8],
+        alpn: Alpn,
+        name: Option<&str>,
+    ) -> io::Result<ServerStream> {
         let mut tcp = server.address.connect(&self.model.source_addresses).await?;
         tcp.write_all(header).await?;
         match self.tls(server) {
             None => Ok(ServerStream::Plain(tcp)),
-            Some(tls) => Ok(ServerStream::Tls(tls.connect(server, Transport::new(tcp), alpn).await?)),
+            Some(tls) => Ok(ServerStream::Tls(tls.connect(server, name, Transport::new(tcp), alpn).await?)),
         }
     }
 

@@ -8,14 +8,14 @@ use crate::upstream::{
     exchange::request_body::RequestBody,
     tls::alpn::Alpn,
 };
-use http::{Request, StatusCode, header, uri};
+use http::{Request, header, uri};
 use http_body::Body;
 use hyper::{
     body::Incoming,
     client::conn::{http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use quadrille_config::model::{Health, HealthProbe};
+use quadrille_config::model::{Health, HealthProbe, HttpProbe};
 use std::{
     error::Error,
     future::poll_fn,
@@ -23,7 +23,7 @@ use std::{
     net::Ipv6Addr,
     pin::{Pin, pin},
     sync::{Arc, Weak},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::task::JoinSet;
 
@@ -34,8 +34,8 @@ impl Upstream {
             let Some(health) = &upstream.model.health else { return };
             let interval = health.interval;
             let mut checks = JoinSet::new();
-            for (server, state) in upstream.balancer.states() {
-                checks.spawn(check(Arc::clone(&upstream), health.clone(), server, state));
+            for (endpoint, state) in upstream.balancer.states() {
+                checks.spawn(check(Arc::clone(&upstream), health.clone(), Server::from(&endpoint), state));
             }
             while checks.join_next().await.is_some() {}
             drop(upstream);
@@ -45,7 +45,7 @@ impl Upstream {
 }
 
 async fn check(upstream: Arc<Upstream>, health: Health, server: Server, state: Arc<ServerState>) {
-    let outcome = match tokio::time::timeout(health.timeout, probe(&upstream, &health.probe, &server)).await {
+    let outcome = match tokio::time::timeout(health.timeout, probe(&upstream, &health, &server)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(io::Error::new(ErrorKind::TimedOut, "health check timeout")),
     };
@@ -53,23 +53,33 @@ async fn check(upstream: Arc<Upstream>, health: Health, server: Server, state: A
     if state.observe(outcome.is_ok(), needed) {
         let (upstream, server) = (upstream.name(), &server.address);
         match outcome {
-            Ok(()) => tracing::info!(upstream, %server, "the endpoint is healthy again"),
+            Ok(()) => {
+                state.begin_slow_start(Instant::now());
+                tracing::info!(upstream, %server, "the endpoint is healthy again");
+            }
             Err(error) => tracing::warn!(upstream, %server, %error, "the endpoint is not healthy"),
         }
     }
 }
 
-async fn probe(upstream: &Upstream, probe: &HealthProbe, server: &Server) -> io::Result<()> {
-    match probe {
-        HealthProbe::Tcp => server.address.connect(&upstream.model.source_addresses).await.map(drop),
-        HealthProbe::Http(path) => {
+async fn probe(upstream: &Upstream, health: &Health, server: &Server) -> io::Result<()> {
+    let name = health.server_name.as_deref();
+    match &health.probe {
+        HealthProbe::Tcp if name.is_none() => {
+            server.address.connect(&upstream.model.source_addresses).await.map(drop)
+        }
+        HealthProbe::Tcp => {
             let header = local_header(upstream.model.proxy_protocol);
-            let stream = upstream.open(server, &header, upstream.alpn(server)).await?;
-            get(stream, upstream, server, path).await.map_err(io::Error::other)
+            upstream.open(server, &header, Alpn::None, name).await.map(drop)
+        }
+        HealthProbe::Http(probe) => {
+            let header = local_header(upstream.model.proxy_protocol);
+            let stream = upstream.open(server, &header, upstream.alpn(server), name).await?;
+            exchange(stream, upstream, server, probe).await.map_err(io::Error::other)
         }
         HealthProbe::Grpc { service, authority } => {
             let header = local_header(upstream.model.proxy_protocol);
-            let stream = upstream.open(server, &header, Alpn::Http2).await?;
+            let stream = upstream.open(server, &header, Alpn::Http2, name).await?;
             let authority = authority.clone().unwrap_or_else(|| authority_of(upstream, server));
             call(stream, upstream, server, service, &authority).await.map_err(io::Error::other)
         }
@@ -78,22 +88,29 @@ async fn probe(upstream: &Upstream, probe: &HealthProbe, server: &Server) -> io:
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Sends a `GET` request for a path, with the HTTP version of requests.
-async fn get(stream: ServerStream, upstream: &Upstream, server: &Server, path: &str) -> Result<(), Failure> {
-    let host = authority_of(upstream, server);
+/// Sends the request of a check, with the HTTP version of requests, and checks the response.
+async fn exchange(
+    stream: ServerStream,
+    upstream: &Upstream,
+    server: &Server,
+    probe: &HttpProbe,
+) -> Result<(), Failure> {
+    let host = probe.host.clone().unwrap_or_else(|| authority_of(upstream, server));
+    let request = Request::builder().method(probe.method.clone());
     if upstream.speaks_http2(server, &stream) {
         let target = uri::Builder::new()
             .scheme(scheme(upstream, server))
             .authority(host)
-            .path_and_query(path)
+            .path_and_query(probe.path.as_str())
             .build()?;
-        let request = Request::get(target).body(RequestBody::default())?;
+        let request = request.uri(target).body(RequestBody::default())?;
         let (mut sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
-        drive(driver, async move { healthy(sender.send_request(request).await?).await }).await
+        drive(driver, async move { expect(sender.send_request(request).await?, probe).await }).await
     } else {
-        let request = Request::get(path).header(header::HOST, host).body(RequestBody::default())?;
+        let request =
+            request.uri(probe.path.as_str()).header(header::HOST, host).body(RequestBody::default())?;
         let (mut sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
-        drive(driver, async move { healthy(sender.send_request(request).await?).await }).await
+        drive(driver, async move { expect(sender.send_request(request).await?, probe).await }).await
     }
 }
 
@@ -141,13 +158,27 @@ async fn drive(
     }
 }
 
-/// Checks that the response has status 200, and is complete.
-async fn healthy(mut response: http::Response<Incoming>) -> Result<(), Failure> {
-    if response.status() != StatusCode::OK {
-        return Err(format!("status {}", response.status()).into());
+/// Checks that the response has an expected status and body, and is complete as far as it is read.
+async fn expect(mut response: http::Response<Incoming>, probe: &HttpProbe) -> Result<(), Failure> {
+    let status = response.status();
+    if !probe.statuses.iter().any(|(first, last)| (*first..=*last).contains(&status.as_u16())) {
+        return Err(format!("status {status}").into());
     }
+    let mut body = Vec::new();
     while let Some(frame) = poll_fn(|context| Pin::new(response.body_mut()).poll_frame(context)).await {
-        frame?;
+        let Ok(data) = frame?.into_data() else { continue };
+        if probe.body.is_some() {
+            let room = HttpProbe::MOST_BODY - body.len();
+            body.extend_from_slice(&data[..data.len().min(room)]);
+            if body.len() == HttpProbe::MOST_BODY {
+                break;
+            }
+        }
     }
-    Ok(())
+    match &probe.body {
+        Some(expected) if !expected.matches(&String::from_utf8_lossy(&body)) => {
+            Err("the body does not match `body` of the health check".into())
+        }
+        _ => Ok(()),
+    }
 }

@@ -1,10 +1,11 @@
 //! DNS queries for the addresses of one name. A server that drops queries for one family, as some routers do with AAAA,
 //! does not keep the gateway from the addresses of the other (RFC 8305 section 3).
 
-use super::family::Families;
+use super::{family::Families, service::Service};
 use hickory_resolver::{
     TokioResolver,
-    proto::rr::{Name, RecordType},
+    net::NetError,
+    proto::rr::{Name, RData, RecordType, rdata::SRV},
 };
 use std::{
     net::IpAddr,
@@ -15,6 +16,8 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) addresses: Vec<IpAddr>,
+    /// The servers of SRV records; empty for the name of a host.
+    pub(crate) services: Vec<Service>,
     pub(crate) valid_until: Instant,
     /// Whether all queried families had a response.
     pub(crate) is_complete: bool,
@@ -40,6 +43,9 @@ impl std::fmt::Display for Failure {
         })
     }
 }
+
+/// Maximum number of SRV records of a name.
+const MOST_SERVICES: usize = 64;
 
 /// Time that one family waits for the other (RFC 8305 section 3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
@@ -94,13 +100,49 @@ async fn one(dns: &TokioResolver, name: Name, kind: RecordType) -> Result<Answer
                 found.answers().iter().filter_map(|record| record.data.ip_addr()).collect();
             match addresses.is_empty() {
                 true => Err(Failure::NoAddress),
-                false => Ok(Answer { addresses, valid_until: found.valid_until(), is_complete: true }),
+                false => Ok(Answer {
+                    addresses,
+                    services: Vec::new(),
+                    valid_until: found.valid_until(),
+                    is_complete: true,
+                }),
             }
         }
-        Err(error) if error.is_nx_domain() => Err(Failure::NoSuchName),
-        Err(error) if error.is_no_records_found() => Err(Failure::NoAddress),
-        Err(error) => Err(Failure::Other(error.to_string())),
+        Err(error) => Err(failure(&error)),
     }
+}
+
+fn failure(error: &NetError) -> Failure {
+    match error {
+        error if error.is_nx_domain() => Failure::NoSuchName,
+        error if error.is_no_records_found() => Failure::NoAddress,
+        error => Failure::Other(error.to_string()),
+    }
+}
+
+/// Looks up the SRV records of the first of the names that has some. Returns them with the end of their validity.
+///
+/// # Errors
+/// Returns the reason if no name has records, or if they say that there is no such service (RFC 2782: the target `.`).
+pub(super) async fn services(dns: &TokioResolver, names: Vec<Name>) -> Result<(Vec<SRV>, Instant), Failure> {
+    let mut last = Failure::NoAddress;
+    for name in names {
+        match dns.lookup(name, RecordType::SRV).await {
+            Ok(found) => {
+                let records = found.answers().iter().filter_map(|record| match &record.data {
+                    RData::SRV(service) if !service.target.is_root() => Some(service.clone()),
+                    _ => None,
+                });
+                let records: Vec<_> = records.take(MOST_SERVICES).collect();
+                return match records.is_empty() {
+                    true => Err(Failure::NoAddress),
+                    false => Ok((records, found.valid_until())),
+                };
+            }
+            Err(error) => last = failure(&error),
+        }
+    }
+    Err(last)
 }
 
 impl Answer {

@@ -3,6 +3,7 @@
 use super::{
     dns_query::{self, Answer, Failure},
     family::Families,
+    service::Service,
     system_settings::{SystemSettings, candidates},
 };
 use hickory_resolver::{
@@ -12,10 +13,10 @@ use hickory_resolver::{
     net::{NetError, runtime::TokioRuntimeProvider},
     proto::{
         op::Query,
-        rr::{Name, RecordType},
+        rr::{Name, RecordType, rdata::SRV},
     },
 };
-use quadrille_config::model;
+use quadrille_config::{model, srv_name};
 use std::{
     io,
     net::{SocketAddr, ToSocketAddrs},
@@ -107,6 +108,46 @@ impl Source {
     }
 
     async fn ask(&self, host: &Arc<str>, families: Families) -> Result<Answer, String> {
+        match srv_name::of_address(host) {
+            Some(name) => self.ask_services(name, families).await,
+            None => self.ask_host(host, families).await,
+        }
+    }
+
+    /// Looks up the SRV records of a name, and the addresses of the hosts in them. Hosts without addresses are left
+    /// out.
+    async fn ask_services(&self, name: &str, families: Families) -> Result<Answer, String> {
+        let dns = self.dns.as_ref().map_err(ToString::to_string)?;
+        let (records, mut valid_until) = dns.ask_services(name).await?;
+        let lookups = records.into_iter().map(|record| async move {
+            let host: Arc<str> = record.target.to_ascii().trim_end_matches('.').into();
+            let answer = self.ask_host(&host, families).await;
+            (record, host, answer)
+        });
+        let (mut services, mut is_complete, mut last) = (Vec::new(), true, String::new());
+        for (record, host, answer) in futures_util::future::join_all(lookups).await {
+            match answer {
+                Ok(answer) => {
+                    valid_until = valid_until.min(answer.valid_until);
+                    is_complete &= answer.is_complete;
+                    services.push(Service {
+                        priority: record.priority.into(),
+                        host,
+                        port: record.port,
+                        weight: usize::from(record.weight).max(1),
+                        addresses: answer.addresses,
+                    });
+                }
+                Err(problem) => (is_complete, last) = (false, format!("{host}: {problem}")),
+            }
+        }
+        match services.is_empty() {
+            true => Err(last),
+            false => Ok(Answer { addresses: Vec::new(), services, valid_until, is_complete }),
+        }
+    }
+
+    async fn ask_host(&self, host: &Arc<str>, families: Families) -> Result<Answer, String> {
         if let Some(answer) = self.in_hosts_file(host) {
             return Ok(answer);
         }
@@ -129,6 +170,7 @@ impl Source {
         let addresses: Vec<_> = records.filter_map(|record| record.data.ip_addr()).collect();
         (!addresses.is_empty()).then(|| Answer {
             addresses,
+            services: Vec::new(),
             valid_until: Instant::now() + SYSTEM_TTL,
             is_complete: true,
         })
@@ -169,6 +211,12 @@ impl Dns {
             .await
             .map_err(|failure: Failure| failure.to_string())
     }
+
+    async fn ask_services(&self, name: &str) -> Result<(Vec<SRV>, Instant), String> {
+        let name = Name::from_str(name).map_err(|error| error.to_string())?;
+        let names = candidates(name, &self.config, self.ndots);
+        dns_query::services(&self.resolver, names).await.map_err(|failure| failure.to_string())
+    }
 }
 
 fn name_server(address: &SocketAddr) -> NameServerConfig {
@@ -190,5 +238,6 @@ async fn ask_system(host: &Arc<str>) -> Result<Answer, String> {
     });
     asking.map_err(|error| failed(&error))?;
     let addresses = answer.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
-    Ok(Answer { addresses, valid_until: Instant::now() + SYSTEM_TTL, is_complete: true })
+    let valid_until = Instant::now() + SYSTEM_TTL;
+    Ok(Answer { addresses, services: Vec::new(), valid_until, is_complete: true })
 }

@@ -4,11 +4,13 @@ use super::{
     dns_query::Answer,
     family::{self, Families},
     resolver::{self, Outcome, Question},
+    service::Service,
 };
 use crate::{telemetry::upstream as metrics, upstream::address::ServerAddress};
 use quadrille_config::{
     Diagnostic,
     model::{self, DnsRefresh, Gateway, LookupFamily, Problem},
+    srv_name,
     unix_socket::UNIX,
 };
 use std::{
@@ -34,6 +36,8 @@ struct Name {
     families: Families,
     /// Sorted addresses. They are kept while lookups fail.
     addresses: Vec<IpAddr>,
+    /// Sorted servers of SRV records, likewise.
+    services: Vec<Service>,
     /// Time of the next lookup; `None` leaves it to the next reload.
     due: Option<Instant>,
     /// Number of consecutive failures.
@@ -95,7 +99,27 @@ impl Names {
                 let used = family::used(family, known).into_iter();
                 used.map(|address| ServerAddress::Ip((address, port).into())).collect()
             }
-            HostAndPort::Neither => Vec::new(),
+            HostAndPort::Services(..) | HostAndPort::Neither => Vec::new(),
+        }
+    }
+
+    /// Returns the servers of SRV records, with their addresses of the upstream's families; `None` if the endpoint is not
+    /// given by such records.
+    pub(crate) fn services(&self, server: &model::Server, family: LookupFamily) -> Option<Vec<Service>> {
+        let HostAndPort::Services(name) = host_and_port(&server.address) else { return None };
+        let known = self.known.get(name).map_or(&[][..], |name| &name.services[..]);
+        let used = |service: &Service| Service {
+            addresses: family::used(family, &service.addresses),
+            ..service.clone()
+        };
+        Some(known.iter().map(used).collect())
+    }
+
+    /// Returns whether an endpoint has an address.
+    fn is_known(&self, server: &model::Server, family: LookupFamily) -> bool {
+        match self.services(server, family) {
+            Some(services) => services.iter().any(|service| !service.addresses.is_empty()),
+            None => !self.addresses(server, family).is_empty(),
         }
     }
 
@@ -103,8 +127,7 @@ impl Names {
     pub(crate) fn unknown(&self, model: &Gateway) -> Vec<String> {
         let of = |upstream: &model::Upstream| {
             let family = upstream.dns_lookup_family;
-            let unknown =
-                upstream.servers.iter().filter(move |server| self.addresses(server, family).is_empty());
+            let unknown = upstream.servers.iter().filter(move |server| !self.is_known(server, family));
             unknown.map(|server| self.unresolved(server).to_string()).collect::<Vec<_>>()
         };
         model.upstreams.values().flat_map(of).collect()
@@ -112,7 +135,9 @@ impl Names {
 
     fn unresolved(&self, server: &model::Server) -> Diagnostic {
         let reason = match host_and_port(&server.address) {
-            HostAndPort::Name(host, _) => self.known.get(host).map(Name::problem),
+            HostAndPort::Name(name, _) | HostAndPort::Services(name) => {
+                self.known.get(name).map(Name::problem)
+            }
             HostAndPort::Address(_) | HostAndPort::Neither => None,
         };
         let message = format!("cannot resolve {}: {}", server.address, reason.unwrap_or("invalid name"));
@@ -145,12 +170,18 @@ impl Names {
 
 impl Name {
     fn new(refresh: DnsRefresh, families: Families) -> Self {
-        Self { refresh, families, addresses: Vec::new(), due: None, failures: 0, problem: None }
+        let (addresses, services) = (Vec::new(), Vec::new());
+        Self { refresh, families, addresses, services, due: None, failures: 0, problem: None }
     }
 
     /// Returns the reason why there are no addresses.
     fn problem(&self) -> &str {
         self.problem.as_deref().unwrap_or("the name has no address of the family in `dns_lookup_family`")
+    }
+
+    /// Returns whether the name has been resolved, now or before.
+    fn is_resolved(&self) -> bool {
+        !self.addresses.is_empty() || !self.services.is_empty()
     }
 
     fn note(&mut self, host: &str, outcome: Result<Answer, String>, now: Instant) {
@@ -168,8 +199,17 @@ impl Name {
                 addresses.sort_unstable();
                 addresses.dedup();
                 addresses.truncate(MOST_ADDRESSES);
+                let mut services = answer.services;
+                for Service { addresses, .. } in &mut services {
+                    addresses.retain(|address| self.families.include(address));
+                    addresses.sort_unstable();
+                }
+                services.sort_unstable();
+                services.dedup();
                 if self.addresses != addresses && !self.addresses.is_empty() {
                     tracing::info!(name = host, ?addresses, "the addresses of the name have changed");
+                } else if self.services != services && !self.services.is_empty() {
+                    tracing::info!(name = host, ?services, "the servers of the name have changed");
                 } else if self.failures > 0 {
                     tracing::info!(name = host, "the name resolves again");
                 }
@@ -182,15 +222,15 @@ impl Name {
                     DnsRefresh::Every(interval) => Some(now + interval.max(SHORTEST)),
                     DnsRefresh::Off => None,
                 };
-                *self = Self { addresses, failures: 0, problem: None, ..*self };
+                *self = Self { addresses, services, failures: 0, problem: None, ..*self };
             }
             Err(problem) => {
-                if self.failures == 0 && !self.addresses.is_empty() {
+                if self.failures == 0 && self.is_resolved() {
                     tracing::warn!(name = host, problem, "cannot resolve the name; it keeps its addresses");
                 }
                 let wait = SHORTEST * (1 << self.failures.min(5));
                 // Names that were never resolved are retried in any case.
-                let again = self.refresh != DnsRefresh::Off || self.addresses.is_empty();
+                let again = self.refresh != DnsRefresh::Off || !self.is_resolved();
                 self.due = again.then(|| now + wait.min(LONGEST_RETRY));
                 self.failures += 1;
                 self.problem = Some(problem);
@@ -203,6 +243,8 @@ impl Name {
 enum HostAndPort<'a> {
     Address(ServerAddress),
     Name(&'a str, u16),
+    /// The name of SRV records, as it is written, with its prefix.
+    Services(&'a str),
     Neither,
 }
 
@@ -213,20 +255,25 @@ fn host_and_port(address: &str) -> HostAndPort<'_> {
     if let Ok(address) = address.parse() {
         return HostAndPort::Address(ServerAddress::Ip(address));
     }
+    if srv_name::of_address(address).is_some() {
+        return HostAndPort::Services(address);
+    }
     let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     parts.map_or(HostAndPort::Neither, |(host, port)| HostAndPort::Name(host, port))
 }
 
 /// Returns whether an endpoint has a name, whose addresses may change.
 pub(crate) fn is_name(server: &model::Server) -> bool {
-    matches!(host_and_port(&server.address), HostAndPort::Name(..))
+    matches!(host_and_port(&server.address), HostAndPort::Name(..) | HostAndPort::Services(..))
 }
 
 fn hosts(model: &Gateway) -> impl Iterator<Item = (Arc<str>, DnsRefresh, Families)> {
     model.upstreams.values().flat_map(|upstream| {
         let families = Families::of(upstream.dns_lookup_family);
         upstream.servers.iter().filter_map(move |server| match host_and_port(&server.address) {
-            HostAndPort::Name(host, _) => Some((host.into(), upstream.dns_refresh, families)),
+            HostAndPort::Name(name, _) | HostAndPort::Services(name) => {
+                Some((name.into(), upstream.dns_refresh, families))
+            }
             HostAndPort::Address(_) | HostAndPort::Neither => None,
         })
     })
@@ -249,7 +296,8 @@ mod tests {
 
     fn answer(last: u8, ttl: u64, now: Instant) -> Result<Answer, String> {
         let addresses = vec![IpAddr::from([192, 0, 2, last]), IpAddr::from([192, 0, 2, 1])];
-        Ok(Answer { addresses, valid_until: now + Duration::from_secs(ttl), is_complete: true })
+        let valid_until = now + Duration::from_secs(ttl);
+        Ok(Answer { addresses, services: Vec::new(), valid_until, is_complete: true })
     }
 
     fn after(name: &Name, now: Instant) -> Option<u64> {
@@ -305,7 +353,7 @@ mod tests {
             let valid_until = now + Duration::from_secs(600);
             name.note(
                 "a.example",
-                Ok(Answer { addresses: addresses.to_vec(), valid_until, is_complete }),
+                Ok(Answer { addresses: addresses.to_vec(), services: Vec::new(), valid_until, is_complete }),
                 now,
             );
             (name.addresses.clone(), after(&name, now))

@@ -86,10 +86,11 @@ impl ClientTls {
         self.sessions.retain(is_there);
     }
 
-    /// Opens a verified connection, or one that resumes a verified session.
+    /// Opens a verified connection, or one that resumes a verified session. `name` replaces the endpoint's.
     pub(crate) async fn connect(
         &self,
         server: &Server,
+        name: Option<&str>,
         tcp: Transport,
         alpn: Alpn,
     ) -> io::Result<SslStream<Transport>> {
@@ -102,7 +103,7 @@ impl ClientTls {
             configuration.set_verify(SslVerifyMode::NONE);
         }
         configuration.set_verify_hostname(self.verify && self.verify_name);
-        let name = self.server_name.as_deref().unwrap_or(&server.host);
+        let name = name.or(self.server_name.as_deref()).unwrap_or(&server.host);
         let peer = (server.address.clone(), Arc::from(name));
         if let Some(session) = self.sessions.take(&peer) {
             // SAFETY: the session was created on a connection of this connector.
