@@ -67,7 +67,7 @@ impl ChainAnchor {
         if !after.is_empty() {
             return Err(invalid());
         }
-        while let Some((kind, tail)) = rest.split_first_chunk() {
+        while let Some((kind, tail)) = rest.split_first_chunk::<2>() {
             let kind = u16::from_be_bytes(*kind);
             let (data, tail) = prefixed(tail).ok_or_else(invalid)?;
             if last.is_some_and(|last| kind <= last) {
@@ -149,7 +149,7 @@ fn short_items(mut list: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Splits bytes with a length of two bytes before them from what follows.
 fn prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = bytes.split_first_chunk()?;
+    let (length, rest) = bytes.split_first_chunk::<2>()?;
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
 }
 
@@ -218,7 +218,7 @@ mod tests {
     const FROM_TWO: &[u8] = &[0x81, 0xfd, 0x59, 0x81, 0xfd, 0x59, 2, 0x80];
 
     fn list(items: &[&[u8]]) -> Vec<u8> {
-        items.iter().flat_map(|item| [&[u8::try_from(item.len()).expect("short")][..], item].concat()).collect()
+        items.iter().flat_map(|item| [&[u8::try_from(item.len()).expect("short")][..], *item].concat()).collect()
     }
 
     fn long(bytes: &[u8]) -> Vec<u8> {
