@@ -20,8 +20,8 @@ struct KnownClient {
 
 /// The clients. Sources: Chromium's `net/socket/ssl_client_socket_impl.cc` (`kVerifyPrefs`), which has ML-DSA since July
 /// 2026; Go 1.27.1's `crypto/tls/defaults.go` and `common.go`; rustls 0.23.44's `crypto/aws_lc_rs/mod.rs`
-/// (`SUPPORTED_SIG_ALGS`); OpenSSL 3.0's `ssl/t1_lib.c` (`tls12_sigalgs`); for Safari 17, a ClientHello that was
-/// recorded on macOS.
+/// (`SUPPORTED_SIG_ALGS`); OpenSSL 3.0's `ssl/t1_lib.c` (`tls12_sigalgs`), and a ClientHello of 3.0.19; for Safari 17, a
+/// ClientHello that was recorded on macOS.
 const CLIENTS: [KnownClient; 5] = [
     KnownClient {
         name: "Chrome 150",
