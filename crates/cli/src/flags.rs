@@ -223,6 +223,7 @@ impl Flags {
                 key_place: Place::flag("--key"),
                 ocsp_place: None,
                 order: None,
+                trust_anchor: None,
             })
         };
         match self.keyless() {

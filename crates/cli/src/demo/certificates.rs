@@ -30,5 +30,6 @@ fn certificate(key: &KeyPair) -> Result<CertificateSource, Box<dyn Error>> {
         key_place: place,
         ocsp_place: None,
         order: None,
+        trust_anchor: None,
     })
 }

@@ -74,6 +74,11 @@ fn offer(builder: &mut SslContextBuilder, algorithms: &[u16]) {
     }
 }
 
+/// Makes the context's clients offer all algorithms.
+pub fn offer_all(builder: &mut SslContextBuilder) {
+    offer(builder, &[ZSTD, BROTLI, ZLIB]);
+}
+
 /// A client that verifies the certificate, and stores sessions.
 struct Client {
     connector: SslConnector,

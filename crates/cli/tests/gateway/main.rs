@@ -82,6 +82,7 @@ mod tls;
 mod tracing;
 mod trailers;
 mod transfer;
+mod trust_anchors;
 mod trusted_proxies;
 mod unequal_primes;
 mod unix_upstreams;

@@ -59,6 +59,7 @@ mod template;
 mod timeouts;
 mod tls;
 mod tracing;
+mod trust_anchor;
 mod trusted_proxies;
 mod upgrades;
 mod upstream;
@@ -140,6 +141,7 @@ pub use tls::{
 pub use tracing::{
     CollectorEndpoint, CollectorServers, SpanCollector, TraceParents, Tracing, TracingProtocol,
 };
+pub use trust_anchor::{TrustAnchor, TrustAnchorId};
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use upgrades::Upgrades;
 pub use upstream::{

@@ -1,4 +1,4 @@
-use super::{Acme, AcmeOrder, KeySource, Mode, Place, Source, TextMatch};
+use super::{Acme, AcmeOrder, KeySource, Mode, Place, Source, TextMatch, TrustAnchor};
 use std::time::Duration;
 
 /// A certificate chain with its private key.
@@ -23,6 +23,8 @@ pub struct CertificateSource {
     pub ocsp_place: Option<Place>,
     /// The ACME order of the certificate; until it is issued, its names are not served.
     pub order: Option<AcmeOrder>,
+    /// The trust anchor that a client must request to receive the chain; `None` for all clients.
+    pub trust_anchor: Option<TrustAnchor>,
 }
 
 impl CertificateSource {
@@ -43,6 +45,7 @@ impl CertificateSource {
             key_place: place,
             ocsp_place: None,
             order: Some(order),
+            trust_anchor: None,
         }
     }
 

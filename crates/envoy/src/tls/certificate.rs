@@ -52,6 +52,7 @@ pub(crate) fn certificate(field: &Field<'_>) -> Option<Arc<CertificateSource>> {
         key_place: key_field.place(),
         ocsp_place,
         order: None,
+        trust_anchor: None,
     };
     Some(Arc::new(source))
 }

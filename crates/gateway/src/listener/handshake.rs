@@ -39,7 +39,9 @@ pub(super) async fn accept(
     let mut ssl =
         tls.session(transport.tcp(), visit).map_err(|error| ConnectionError::Tls(error.to_string()))?;
     let mut sample = config.sampling.begin(&mut ssl, began);
-    let accepting = session_clock::own(SslStreamBuilder::new(ssl, transport).accept());
+    let state = HandshakeState::of(&ssl);
+    let accepting = HandshakeState::driven(state, SslStreamBuilder::new(ssl, transport).accept());
+    let accepting = session_clock::own(accepting);
     let mut stream = sampling::measured(sample.as_mut(), accepting)
         .await
         .map_err(|error| connection_error::classify(&error))?;

@@ -5,7 +5,11 @@ use super::{
     Code, connection_id::ConnectionIds, keys::ResetTokens, socket::Ends, stream_state::StreamState,
     table::Table, transmission::Transmission,
 };
-use crate::{connection::Alarm, telemetry::sampling, tls::resumption::session_clock::SessionClock};
+use crate::{
+    connection::Alarm,
+    telemetry::sampling,
+    tls::{HandshakeState, resumption::session_clock::SessionClock},
+};
 use boring::ssl::SslRef;
 use quadrille_handshake_timing::Marks;
 use quiche::RecvInfo;
@@ -221,6 +225,9 @@ impl State {
         if self.driver.as_ref().is_none_or(|driver| !driver.will_wake(context.waker())) {
             self.driver = Some(context.waker().clone());
             self.quic.as_mut().set_task_waker(Some(context.waker().clone()));
+        }
+        if !self.quic.is_established() {
+            HandshakeState::set_task(self.quic.as_mut(), context.waker());
         }
     }
 

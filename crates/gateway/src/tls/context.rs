@@ -13,7 +13,7 @@ use super::{
     },
     contained,
     handshake::{
-        acme_challenge, before_selection, client_authentication::ClientVerifier, early_data,
+        acme_challenge, before_selection, client_authentication::ClientVerifier, credential, early_data,
         key_exchange::KeyExchange, key_method::EngineKey, selection::Selection,
     },
     handshake_state::{HandshakeState, Peer},
@@ -213,7 +213,8 @@ impl<'a> Settings<'a> {
             let key_type = certificate.key.key_type();
             let queued = is_queued(certificate, engine);
             let (in_chain, staple) = (certificate.in_chain, staple.clone());
-            let entry = Entry { key_type, in_chain, queued, context, session_binding, staple };
+            let anchored = certificate.trust_anchor.is_some().then(|| Arc::clone(certificate));
+            let entry = Entry { key_type, in_chain, queued, context, session_binding, staple, anchored };
             selection.add(&certificate.names, entry);
         }
         identities.awaited.iter().for_each(|name| selection.expect(name));
@@ -274,16 +275,10 @@ impl<'a> Settings<'a> {
 
     fn for_certificate(&self, certificate: &Certificate, engine: &Engine) -> Result<SslContext, ErrorStack> {
         let mut builder = self.builder()?;
-        for (index, link) in certificate.chain.iter().enumerate() {
-            match index {
-                0 => builder.set_certificate(link)?,
-                _ => builder.add_extra_chain_cert(link.clone())?,
-            }
-        }
-        builder
-            .set_async_private_key_method(EngineKey { key: certificate.key.clone(), engine: engine.clone() });
-        if let Some(response) = &certificate.ocsp {
-            set_ocsp_response(&mut builder, response)?;
+        let key = EngineKey { key: certificate.key.clone(), engine: engine.clone() };
+        match certificate.negotiated_anchor() {
+            Some(anchor) => credential::install(&mut builder, certificate, anchor, key)?,
+            None => set_certificate(&mut builder, certificate, key)?,
         }
         if self.policy.certificate_compression {
             compression::install(&mut builder, &certificate.chain, &certificate.compressed)?;
@@ -379,6 +374,21 @@ fn set_tls13_ciphers(builder: &mut SslContextBuilder) -> Result<(), ErrorStack> 
         )
     };
     if ok == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+fn set_certificate(
+    builder: &mut SslContextBuilder,
+    certificate: &Certificate,
+    key: EngineKey,
+) -> Result<(), ErrorStack> {
+    for (index, link) in certificate.chain.iter().enumerate() {
+        match index {
+            0 => builder.set_certificate(link)?,
+            _ => builder.add_extra_chain_cert(link.clone())?,
+        }
+    }
+    builder.set_async_private_key_method(key);
+    certificate.ocsp.iter().try_for_each(|response| set_ocsp_response(builder, response))
 }
 
 fn set_ocsp_response(builder: &mut SslContextBuilder, response: &[u8]) -> Result<(), ErrorStack> {

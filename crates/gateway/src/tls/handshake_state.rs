@@ -7,11 +7,15 @@ use boring::{
     ex_data::Index,
     ssl::{Ssl, SslRef},
 };
+use futures_util::task::AtomicWaker;
 use quadrille_engine::OperationError;
 use quadrille_keyless::client;
 use std::{
+    future::{Future, poll_fn},
     net::{IpAddr, SocketAddr},
+    pin::pin,
     sync::{Arc, LazyLock, OnceLock, atomic::AtomicU8},
+    task::{Wake, Waker},
     time::Duration,
 };
 use tokio::net::TcpStream;
@@ -31,6 +35,8 @@ pub(crate) struct HandshakeState {
     pub(super) client_rejection: OnceLock<ClientRejection>,
     /// Set if there is no certificate for the name that the client requested.
     pub(super) unknown_name: OnceLock<()>,
+    /// Task that drives the handshake, for operations that the `boring` crate does not poll.
+    task: AtomicWaker,
 }
 
 /// The client of a handshake, by transport.
@@ -102,7 +108,8 @@ impl HandshakeState {
         };
         let (key, key_exchange) = (OnceLock::new(), OnceLock::new());
         let (client_rejection, unknown_name) = (OnceLock::new(), OnceLock::new());
-        let state = Self { peer, visit, key, key_exchange, resumption, client_rejection, unknown_name };
+        let task = AtomicWaker::new();
+        let state = Self { peer, visit, key, key_exchange, resumption, client_rejection, unknown_name, task };
         ssl.set_ex_data(index, Arc::new(state));
         Ok(())
     }
@@ -110,6 +117,26 @@ impl HandshakeState {
     /// Returns the state of this connection's handshake.
     pub(super) fn attached(ssl: &SslRef) -> Option<&Arc<Self>> {
         ssl.ex_data((*STATE)?)
+    }
+
+    /// Returns the state of this connection's handshake for another owner.
+    pub(crate) fn of(ssl: &SslRef) -> Option<Arc<Self>> {
+        Self::attached(ssl).map(Arc::clone)
+    }
+
+    /// Runs a handshake with this state in the current task, which is woken when an operation has a result.
+    pub(crate) async fn driven<F: Future>(state: Option<Arc<Self>>, handshake: F) -> F::Output {
+        let mut handshake = pin!(handshake);
+        poll_fn(|context| {
+            state.iter().for_each(|state| state.task.register(context.waker()));
+            handshake.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Sets the task that drives the handshake of a connection.
+    pub(crate) fn set_task(ssl: &SslRef, task: &Waker) {
+        Self::attached(ssl).into_iter().for_each(|state| state.task.register(task));
     }
 
     /// Returns the admission state.
@@ -131,6 +158,17 @@ impl HandshakeState {
     /// Returns the reason for which the client's certificate was rejected by names or pins.
     pub(crate) fn client_rejection(ssl: &SslRef) -> Option<ClientRejection> {
         Self::attached(ssl)?.client_rejection.get().copied()
+    }
+}
+
+/// Wakes the task that drives the handshake.
+impl Wake for HandshakeState {
+    fn wake(self: Arc<Self>) {
+        self.task.wake();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.task.wake();
     }
 }
 

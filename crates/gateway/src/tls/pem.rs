@@ -19,6 +19,14 @@ pub(super) fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>,
 
 /// Reads one or more certificates in PEM.
 pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Diagnostic> {
+    read_chain_and_text(source, place).map(|(chain, _)| chain)
+}
+
+/// Reads one or more certificates in PEM, and returns the text, too.
+pub(super) fn read_chain_and_text(
+    source: &Source,
+    place: &Place,
+) -> Result<(Vec<X509>, Zeroizing<Vec<u8>>), Diagnostic> {
     let pem = read(source, place)?;
     if pem.trim_ascii().is_empty() {
         return Err(Diagnostic::new(
@@ -27,7 +35,7 @@ pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Di
         ));
     }
     match quadrille_pem::certificates(&pem) {
-        Ok(chain) if !chain.is_empty() => Ok(chain),
+        Ok(chain) if !chain.is_empty() => Ok((chain, pem)),
         Ok(_) => Err(Diagnostic::new(
             place,
             Problem::new(

@@ -13,6 +13,8 @@
 //! of eight attempts. Arithmetic has 16 coefficients of one polynomial, so that attempts that end early cost nothing
 //! more. [`schedule`] says which operation makes which attempt.
 
+#[cfg(test)]
+mod acvp;
 mod attempt;
 mod batch;
 mod challenge;

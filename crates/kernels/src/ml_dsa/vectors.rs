@@ -1,4 +1,4 @@
-//! Published vectors, on every tier of this CPU: Wycheproof's, and NIST's of ACVP.
+//! Vectors of Wycheproof, on every tier of this CPU.
 
 use super::batch::{Pool, Randomness};
 use super::kernels::Kernels;

@@ -74,6 +74,7 @@ fn certificate(name: &str) -> Arc<CertificateSource> {
         key_place: place(),
         ocsp_place: None,
         order: None,
+        trust_anchor: None,
     })
 }
 

@@ -10,6 +10,7 @@ mod loss;
 mod other_client;
 mod reload;
 mod requests;
+mod round_trips;
 
 use crate::support::{
     Certificates, Configuration, Gateway, Http3Client, Pair, document, http3::Http3, listener,

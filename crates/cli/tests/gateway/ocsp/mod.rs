@@ -3,6 +3,7 @@
 mod ml_dsa;
 #[allow(dead_code, reason = "the tests of ACME use the rest of it")]
 mod responder;
+mod trust_anchor;
 
 use crate::support::{
     Certificates, Configuration, Gateway, Http3Client, Pair,

@@ -9,7 +9,7 @@ use quiche::{
 };
 use std::{
     collections::HashMap,
-    io::ErrorKind,
+    io::ErrorKind::{ConnectionRefused, TimedOut, WouldBlock},
     net::{Ipv4Addr, SocketAddr, UdpSocket},
     time::{Duration, Instant},
 };
@@ -354,17 +354,7 @@ impl Http3 {
     /// Sends and receives for a short time.
     pub fn turn(&mut self) {
         self.send();
-        let mut datagram = [0; LARGEST];
-        match self.socket.recv_from(&mut datagram) {
-            Ok((length, from)) => {
-                self.received += 1;
-                let to = self.socket.local_addr().expect("an address");
-                let _ = self.quic.recv(&mut datagram[..length], RecvInfo { from, to });
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-            Err(error) => panic!("{error}"),
-        }
+        self.listen();
         if self.quic.timeout().is_some_and(|left| left.is_zero()) {
             self.quic.on_timeout();
         }
@@ -373,13 +363,24 @@ impl Http3 {
         self.send();
     }
 
+    /// Receives for a short time, and sends nothing; returns the number of bytes.
+    pub fn listen(&mut self) -> usize {
+        let mut datagram = [0; LARGEST];
+        let (length, from) = match self.socket.recv_from(&mut datagram) {
+            Ok(received) => received,
+            Err(error) if matches!(error.kind(), WouldBlock | TimedOut | ConnectionRefused) => return 0,
+            Err(error) => panic!("{error}"),
+        };
+        self.received += 1;
+        let to = self.socket.local_addr().expect("an address");
+        let _ = self.quic.recv(&mut datagram[..length], RecvInfo { from, to });
+        length
+    }
+
     /// Sends nothing for this time; returns the number of bytes received.
     pub fn overhear(&mut self, time: Duration) -> usize {
-        let (end, mut datagram, mut bytes) = (Instant::now() + time, [0; LARGEST], 0);
-        while Instant::now() < end {
-            bytes += self.socket.recv(&mut datagram).unwrap_or_default();
-        }
-        bytes
+        let end = Instant::now() + time;
+        std::iter::from_fn(|| (Instant::now() < end).then(|| self.listen())).sum()
     }
 
     fn speak_http(&mut self) {

@@ -1,13 +1,13 @@
 //! A certificate chain with its private key.
 
-use super::{acme_order, keyless};
+use super::{acme_order, keyless, trust_anchor};
 use crate::{
     Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::source,
     },
-    model::{AcmeOrder, CertificateSource, KeySource, Place, Source, Tls},
+    model::{AcmeOrder, CertificateSource, KeySource, Place, Source, Tls, TrustAnchor},
 };
 use serde_json::Value;
 
@@ -55,6 +55,14 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
             },
             |certificate| acme_order::show_order(certificate.order.as_ref()),
         ),
+        Key::new(
+            "experimental",
+            "mapping",
+            Preset::Means("none"),
+            "Settings that implement drafts of standards.",
+            |field, draft| draft.trust_anchor = trust_anchor::experimental(field),
+            trust_anchor::show,
+        ),
     ],
 };
 
@@ -65,6 +73,7 @@ pub(super) struct CertificateDraft {
     key: Option<(KeySource, Place)>,
     ocsp: Option<(Source, Place)>,
     orders: Option<(Vec<AcmeOrder>, Place)>,
+    trust_anchor: Option<TrustAnchor>,
 }
 
 /// Reads a certificate chain with its private key, or an order, which makes one certificate for each key type.
@@ -74,7 +83,7 @@ pub(super) fn certificates(field: &Field<'_>) -> Vec<CertificateSource> {
     }
     let mut draft = CertificateDraft::default();
     CERTIFICATE.read(field, &mut draft);
-    for key in ["chain", "key", "ocsp"].into_iter().filter_map(|key| field.entry(key)) {
+    for key in ["chain", "key", "ocsp", "experimental"].into_iter().filter_map(|key| field.entry(key)) {
         key.error(Problem::new("`acme` provides certificate and key", "remove one of the two"));
     }
     let (orders, place) = draft.orders.unwrap_or_else(|| (Vec::new(), field.place()));
@@ -101,6 +110,7 @@ pub(super) fn certificate(field: &Field<'_>) -> Option<CertificateSource> {
         key_place,
         ocsp_place,
         order: None,
+        trust_anchor: draft.trust_anchor,
     })
 }
 
@@ -116,6 +126,7 @@ fn ordered(order: AcmeOrder, place: &Place) -> CertificateSource {
         key_place: place.clone(),
         ocsp_place: None,
         order: Some(order),
+        trust_anchor: None,
     }
 }
 

@@ -55,6 +55,7 @@ mod text_match;
 mod tls;
 mod tls_parameters;
 mod tracing;
+mod trust_anchor;
 mod upgrades;
 mod upstream;
 mod upstream_limits;
@@ -76,6 +77,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &acme_order::ORDER,
     &keyless::KEY,
     &keyless::KEYLESS,
+    &trust_anchor::EXPERIMENTAL,
     &tls::TLS,
     &client_auth::CLIENT_AUTH,
     &connection_match::MATCH,

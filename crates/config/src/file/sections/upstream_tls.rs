@@ -95,6 +95,11 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
 
 fn client_certificate(field: &Field<'_>) -> Option<CertificateSource> {
     let read = certificate(field)?;
+    if read.trust_anchor.is_some() {
+        let problem =
+            Problem::new("client certificates have no trust anchor identifier", "remove `experimental`");
+        return field.at("experimental").fail(problem);
+    }
     match (&read.key, &read.ocsp) {
         (KeySource::Pem(_), None) => Some(read),
         (KeySource::Keyless(_), _) => field

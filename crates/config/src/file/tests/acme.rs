@@ -95,6 +95,10 @@ const ORDERS: &[Case] = &[
         "{names: [a.example.com]}, chain: c.pem",
         "q.yaml:2: listeners[0].certificates[0].chain: `acme` provides certificate and key; remove one of the two",
     ),
+    (
+        "{names: [a.example.com]}, experimental: {trust_anchor: 32473.1}",
+        "q.yaml:2: listeners[0].certificates[0].experimental: `acme` provides certificate and key; remove one of the two",
+    ),
 ];
 
 const ACCOUNTS: &[Case] = &[

@@ -315,7 +315,7 @@ const CERTIFICATES: &[Case] = &[
     ),
     (
         "[c.pem]",
-        "q.yaml:1: listeners[0].certificates[0]: found `c.pem`, expected a mapping with the keys `chain`, `key`, `ocsp`, `acme`",
+        "q.yaml:1: listeners[0].certificates[0]: found `c.pem`, expected a mapping with the keys `chain`, `key`, `ocsp`, `acme`, `experimental`",
     ),
     (
         "[{}]",
@@ -336,6 +336,14 @@ const CERTIFICATES: &[Case] = &[
     (
         "[{chain: c.pem, key: '-----BEGIN PRIVATE KEY----- MIIsecret'}]",
         "q.yaml:1: listeners[0].certificates[0].key: PEM text must keep its line breaks; begin it with `|` on the line of the key",
+    ),
+    (
+        "[{chain: c.pem, key: k.pem, experimental: on}]",
+        "q.yaml:1: listeners[0].certificates[0].experimental: found `on`, expected a mapping with the keys `trust_anchor`",
+    ),
+    (
+        "[{chain: c.pem, key: k.pem, experimental: {trust_anchor: 1..2}}]",
+        "q.yaml:1: listeners[0].certificates[0].experimental.trust_anchor: `1..2` is not a trust anchor identifier; write numbers separated by dots, such as `32473.1`, or `properties`",
     ),
 ];
 

@@ -8,8 +8,8 @@ use quadrille_config::model::{
     EnvoyHeaders, ErrorPage, ForwardedCertificate, Group, HeaderChange, Http, HttpTracing, Inspection,
     KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener, OcspStapling, OwnHeaders, Paths, Place,
     Ports, ProxyProtocolIn, Redirected, RequestIds, RequestLimits, RouteTable, SentPath, Serve, Source,
-    SpanCollector, Statuses, StripPort, Timeouts, Tls, TlsPolicy, TraceSampling, Transport, TrustedProxies,
-    Version, Weighted, key_server::Protocol,
+    SpanCollector, Statuses, StripPort, Timeouts, Tls, TlsPolicy, TraceSampling, Transport, TrustAnchor,
+    TrustedProxies, Version, Weighted, key_server::Protocol,
 };
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -237,11 +237,14 @@ fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
         key_place: _,
         ocsp_place: _,
         order,
+        trust_anchor,
     } = model;
     leaves.rebuild(CERTIFICATE);
     leaves.source("certificate.chain", chain);
     leaves.source("certificate.ocsp", ocsp.as_mut().expect("a response"));
     leaves.set("certificate.poll_delay", poll_delay, Some(TIME));
+    let other = "32473.1".parse().expect("an identifier");
+    leaves.set("certificate.trust_anchor", trust_anchor, Some(TrustAnchor::Id(other)));
     let AcmeOrder { names, key_type, profile, keyless: servers } = order.as_mut().expect("an order");
     leaves.set("order.names", names, vec!["other.example".into()]);
     leaves.set("order.key_type", key_type, AcmeKeyType::Rsa2048);

@@ -105,6 +105,7 @@ fn certificate(files: &Files, chain: Source, key: KeySource) -> Arc<CertificateS
         key_place,
         ocsp_place,
         order,
+        trust_anchor: None,
     })
 }
 

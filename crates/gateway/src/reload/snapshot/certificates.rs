@@ -7,7 +7,7 @@ use quadrille_config::{
 };
 use quadrille_engine::KeyType;
 use quadrille_ocsp::Staple;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Certificates of a filter chain, and names for which they are pending.
 #[derive(Default)]
@@ -65,6 +65,30 @@ pub(super) fn unusable_suites(chain: &Chain, certificates: &[Arc<Certificate>]) 
     })
 }
 
+/// Returns the reason for which a certificate needs TLS 1.3, if it does.
+fn needs_tls13(certificate: &Certificate) -> Option<&'static str> {
+    match certificate.key.key_type() {
+        KeyType::MlDsa(_) => Some("ML-DSA keys"),
+        _ => certificate.negotiated_anchor().map(|_| "a trust anchor identifier"),
+    }
+}
+
+/// Returns warnings about names of which all certificates are for clients that request a trust anchor.
+pub(super) fn without_fallback(own: &[Arc<Certificate>], awaited: &[String]) -> Vec<String> {
+    let is_for_all = |certificate: &&Arc<Certificate>| certificate.negotiated_anchor().is_none();
+    let mut names: BTreeSet<_> = own.iter().flat_map(|certificate| &certificate.names).collect();
+    for name in own.iter().filter(is_for_all).flat_map(|certificate| &certificate.names).chain(awaited) {
+        names.remove(name);
+    }
+    let warning = |name| {
+        format!(
+            "clients that do not request a trust anchor are rejected for `{name}`: no certificate without \
+             `trust_anchor` has this name; add one"
+        )
+    };
+    names.into_iter().map(warning).collect()
+}
+
 /// Rejects a certificate that no client would receive: an operator would assume that it is in use.
 pub(super) fn refuse_unused(
     tls: Option<&Tls>,
@@ -72,13 +96,10 @@ pub(super) fn refuse_unused(
     certificates: &[Arc<Certificate>],
 ) -> Result<(), Vec<Diagnostic>> {
     let has_tls13 = tls.is_none_or(|tls| tls.policy.max >= Version::Tls13);
-    let too_new = sources
-        .iter()
-        .zip(certificates)
-        .filter(|(_, certificate)| !has_tls13 && matches!(certificate.key.key_type(), KeyType::MlDsa(_)));
-    let too_new = too_new.map(|(source, _)| {
-        let message =
-            format!("no client would get {}: certificates with ML-DSA keys need TLS 1.3", source.chain);
+    let all = sources.iter().zip(certificates).filter(|_| !has_tls13);
+    let too_new = all.filter_map(|(source, certificate)| Some((source, needs_tls13(certificate)?)));
+    let too_new = too_new.map(|(source, kind)| {
+        let message = format!("no client would get {}: certificates with {kind} need TLS 1.3", source.chain);
         Diagnostic::new(
             &source.chain_place,
             Problem::new(message, "set the maximum version to 1.3, or remove it"),

@@ -26,7 +26,7 @@ use crate::{
     traces::{TraceRules, Tracer},
     upstream::{Names, WeightedUpstreams},
 };
-use certificates::{OwnCertificates, granted, orders, refuse_unused, unusable_suites};
+use certificates::{OwnCertificates, granted, orders, refuse_unused, unusable_suites, without_fallback};
 use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
@@ -262,6 +262,7 @@ impl<'a> SnapshotBuilder<'a> {
         let tls = tls.transpose().map_err(|problem| vec![problem])?;
         let quic = self.quic(listener, chain, identities).map_err(|problem| vec![problem])?;
         self.warnings.extend(certificates.iter().flat_map(|certificate| certificate.warnings.clone()));
+        self.warnings.extend(without_fallback(&certificates, &awaited));
         if chain.http().is_some_and(|http| http.envoy_headers.is_none()) {
             // Meshes list the suites of all kinds of certificates.
             self.warnings.extend(unusable_suites(chain, &certificates));

@@ -93,6 +93,11 @@ impl ClientCapabilities {
         signature && (tls13 || suite)
     }
 
+    /// Returns whether the client supports TLS 1.3.
+    pub(super) fn offers_tls13(self) -> bool {
+        self.tls13
+    }
+
     /// Returns whether the client can verify the signatures of a chain with these parameter sets.
     pub(crate) fn can_verify_chain(self, sets: MlDsaSets) -> bool {
         sets.are_in(self.in_chains)

@@ -1,6 +1,10 @@
 //! Certificates with their keys, loaded and checked before use.
 
-use super::{compression::CompressedMessages, ml_dsa_sets::MlDsaSets};
+use super::{
+    compression::CompressedMessages,
+    ml_dsa_sets::MlDsaSets,
+    trust_anchor::{self, ChainAnchor},
+};
 use crate::tls::{key::remote_key::Remote, pem};
 use boring::{
     asn1::Asn1Time,
@@ -22,6 +26,8 @@ pub(crate) struct Certificate {
     pub(crate) chain: Vec<X509>,
     /// Parameter sets of ML-DSA in the chain's signatures.
     pub(crate) in_chain: MlDsaSets,
+    /// The trust anchor of the chain, if it is configured.
+    pub(crate) trust_anchor: Option<ChainAnchor>,
     /// The leaf's private key.
     pub(crate) key: PrivateKey,
     /// The OCSP response to staple, in DER.
@@ -88,8 +94,9 @@ impl Certificate {
         allow_weak_keys: bool,
         client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Diagnostic>,
     ) -> Result<Self, Diagnostic> {
-        let chain = pem::read_chain(&source.chain, &source.chain_place)?;
+        let (chain, pem) = pem::read_chain_and_text(&source.chain, &source.chain_place)?;
         let leaf = &chain[0];
+        let trust_anchor = anchor_of(source, &pem)?;
         let key = private_key(leaf, source, client)?;
         check_strength(&key, source, allow_weak_keys)?;
         check_usage(leaf, &key, source)?;
@@ -97,6 +104,14 @@ impl Certificate {
             (Some(ocsp), place) => Some(read_ocsp(ocsp, place.as_ref().unwrap_or(&source.chain_place))?),
             (None, _) => None,
         };
+        let mut warnings = warnings(&chain, &key, source, ocsp.as_deref());
+        if trust_anchor.is_none() && trust_anchor::has_properties(&pem) {
+            warnings.push(format!(
+                "the certificate properties in {} are ignored, and the chain is for all clients; to use them, set \
+                 `experimental: {{ trust_anchor: properties }}`",
+                source.chain
+            ));
+        }
         Ok(Self {
             in_chain: MlDsaSets::of_chain(&chain),
             names: dns_names(leaf),
@@ -104,8 +119,9 @@ impl Certificate {
             has_responder: leaf.ocsp_responders().is_ok_and(|responders| !responders.is_empty()),
             not_before: pem::unix_time(leaf.not_before()),
             not_after: pem::unix_time(leaf.not_after()),
-            warnings: warnings(&chain, &key, source, ocsp.as_deref()),
+            warnings,
             chain,
+            trust_anchor,
             key,
             ocsp,
             compressed: Arc::default(),
@@ -114,6 +130,11 @@ impl Certificate {
 }
 
 impl Certificate {
+    /// Returns the trust anchor that clients must request to receive the chain, if there is one.
+    pub(crate) fn negotiated_anchor(&self) -> Option<&ChainAnchor> {
+        self.trust_anchor.as_ref().filter(|anchor| anchor.is_negotiated())
+    }
+
     /// Loads the certificate of a TLS client. The endpoints decide whether its key is strong enough.
     ///
     /// # Errors
@@ -128,6 +149,15 @@ impl Certificate {
         }
         Ok(loaded)
     }
+}
+
+/// Returns the trust anchor of the chain in this text.
+fn anchor_of(source: &CertificateSource, pem: &[u8]) -> Result<Option<ChainAnchor>, Diagnostic> {
+    ChainAnchor::new(source.trust_anchor.as_ref(), pem).map_err(|reason| {
+        let remedy = "use the file of a CA that writes certificate properties, or write the identifier as \
+                      `trust_anchor: 32473.1`";
+        Diagnostic::new(&source.chain_place, Problem::new(format!("{}: {reason}", source.chain), remedy))
+    })
 }
 
 /// Loads the certificate's private key. For a key on key servers, only the public half can be checked.

@@ -20,8 +20,8 @@ struct KnownClient {
 
 /// The clients. Sources: Chromium's `net/socket/ssl_client_socket_impl.cc` (`kVerifyPrefs`), which has ML-DSA since July
 /// 2026; Go 1.27.1's `crypto/tls/defaults.go` and `common.go`; rustls 0.23.44's `crypto/aws_lc_rs/mod.rs`
-/// (`SUPPORTED_SIG_ALGS`); OpenSSL 3.0's `ssl/t1_lib.c` (`tls12_sigalgs`); for Safari 17, a ClientHello that was
-/// recorded on macOS.
+/// (`SUPPORTED_SIG_ALGS`); OpenSSL 3.0's `ssl/t1_lib.c` (`tls12_sigalgs`), and a ClientHello of 3.0.19; for Safari 17, a
+/// ClientHello that was recorded on macOS.
 const CLIENTS: [KnownClient; 5] = [
     KnownClient {
         name: "Chrome 150",
@@ -79,7 +79,7 @@ const SUITES: &[u16] = &[0x1301, 0xc02b, 0xc02f];
 const MOST_NAMES: usize = 3;
 
 /// Describes the certificates that well-known clients receive: a line for names with the same results. Names with one
-/// certificate that every client can verify are left out.
+/// certificate that every client can verify are left out. Lines about trust anchors follow.
 pub(crate) fn describe(certificates: &CertificateSelector) -> Vec<String> {
     let clients = CLIENTS.map(|client| client.capabilities());
     let mut groups: Vec<([Option<KeyType>; CLIENTS.len()], Vec<String>)> = Vec::new();
@@ -90,7 +90,23 @@ pub(crate) fn describe(certificates: &CertificateSelector) -> Vec<String> {
             None => groups.push((results, vec![name])),
         }
     }
-    groups.iter().map(|(results, names)| format!("{}: {}", shown_names(names), shown(results))).collect()
+    let mut lines: Vec<_> =
+        groups.iter().map(|(results, names)| format!("{}: {}", shown_names(names), shown(results))).collect();
+    lines.extend(describe_negotiated(certificates));
+    lines
+}
+
+/// Describes the certificates for clients that request a trust anchor: a line for names with the same ones.
+fn describe_negotiated(certificates: &CertificateSelector) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, key_type, anchor) in certificates.negotiated() {
+        let text = format!("{key_type} for clients that request the trust anchor {anchor}");
+        match groups.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((text, vec![name])),
+        }
+    }
+    groups.iter().map(|(text, names)| format!("{}: {text}", shown_names(names))).collect()
 }
 
 fn shown_names(names: &[String]) -> String {

@@ -4,6 +4,7 @@
 //! - `selection`: the choice by SNI, then by `client_capabilities`.
 //! - `known_clients`: the certificates that well-known clients receive.
 //! - `ml_dsa_sets`: the parameter sets of ML-DSA in a chain, or that a client can verify.
+//! - `trust_anchor`: trust anchor identifiers of chains, and those that a client requests.
 //! - `compression`: compressed Certificate messages.
 //! - `alt_names`: matching of the peer's names; `stapling`: certificates whose OCSP responses are fetched.
 
@@ -15,3 +16,4 @@ pub(crate) mod known_clients;
 mod ml_dsa_sets;
 pub(crate) mod selection;
 pub(crate) mod stapling;
+pub(super) mod trust_anchor;

@@ -1,9 +1,16 @@
-//! Certificate selection: by SNI (RFC 6066 section 3), then by the signatures that the client can verify.
+//! Certificate selection: by SNI (RFC 6066 section 3), then by the signatures that the client can verify and the trust
+//! anchors that it requests.
 
-use super::{client_capabilities::ClientCapabilities, files::Certificate, ml_dsa_sets::MlDsaSets};
+use super::{
+    client_capabilities::ClientCapabilities,
+    files::Certificate,
+    ml_dsa_sets::MlDsaSets,
+    trust_anchor::{ChainAnchor, RequestedAnchors},
+};
 use crate::host_map::HostMap;
 use boring::ssl::SslContext;
 use quadrille_acme::OnDemand;
+use quadrille_config::model::TrustAnchorId;
 use quadrille_engine::KeyType;
 use quadrille_ocsp::Staple;
 use quadrille_unix_time::unix_now;
@@ -37,6 +44,8 @@ pub(crate) struct Entry {
     /// Fetched OCSP response, which takes precedence over the one in the context: a newer one does not require
     /// another context.
     pub(crate) staple: Option<Arc<Staple>>,
+    /// The certificate itself, if its chain has a trust anchor identifier.
+    pub(crate) anchored: Option<Arc<Certificate>>,
 }
 
 /// A certificate selected for a client.
@@ -77,26 +86,21 @@ impl CertificateSelector {
         &'a self,
         sni: Option<&'a str>,
         client: ClientCapabilities,
+        requested: RequestedAnchors<'_>,
     ) -> Option<Selected<'a>> {
-        let exact = sni.and_then(|name| Some((name, self.names.exact(name)?)));
-        let wildcard =
-            sni.and_then(|name| Some((name.split_once('.')?.1, self.names.one_label_wildcard(name)?)));
-        let mut named = exact.into_iter().chain(wildcard).peekable();
+        let mut named = self.named(sni).peekable();
         if named.peek().is_none() && sni.is_some_and(|name| self.is_awaited(name) || self.is_wished(name)) {
             return None;
         }
-        let default = named.peek().is_none().then_some(("", &self.default));
-        let all = named.chain(default);
-        let all = all.flat_map(|(name, list)| list.iter().map(move |entry| Selected { entry, name }));
         // A client that can verify no certificate fails in any case: BoringSSL then reports why.
         let mut last_resort = None;
-        for selected in all {
-            if self.suits(selected.entry, client) {
+        for selected in self.or_default(named) {
+            if self.suits(selected.entry, client, requested) {
                 return Some(selected);
             }
-            let is_better = last_resort.as_ref().is_none_or(|last: &Selected<'_>| {
-                is_post_quantum(last.entry.key_type) && !is_post_quantum(selected.entry.key_type)
-            });
+            let is_better = last_resort
+                .as_ref()
+                .is_none_or(|last: &Selected<'_>| selected.entry.rarity() < last.entry.rarity());
             if is_better {
                 last_resort = Some(selected);
             }
@@ -104,15 +108,69 @@ impl CertificateSelector {
         last_resort
     }
 
-    /// Returns whether the client can verify a handshake with the certificate.
-    fn suits(&self, entry: &Entry, client: ClientCapabilities) -> bool {
+    /// Returns the trust anchors of certificates for a name that the client can verify, as in an extension of the
+    /// server (section 5.1 of the draft): each with a length of one byte.
+    pub(crate) fn available_anchors(&self, sni: Option<&str>, client: ClientCapabilities) -> Vec<u8> {
+        let mut ids: Vec<&[u8]> = Vec::new();
+        for Selected { entry, .. } in self.or_default(self.named(sni)) {
+            if let Some(id) = entry.anchor_id()
+                && self.is_verifiable(entry, client)
+                && !ids.contains(&id)
+            {
+                ids.push(id);
+            }
+        }
+        ids.iter().flat_map(|id| u8::try_from(id.len()).into_iter().chain(id.iter().copied())).collect()
+    }
+
+    /// Returns the certificates for a name with the configured name that matches: an exact one, then a wildcard.
+    fn named<'a>(&'a self, sni: Option<&'a str>) -> impl Iterator<Item = (&'a str, &'a Vec<Entry>)> {
+        let exact = sni.and_then(|name| Some((name, self.names.exact(name)?)));
+        let wildcard =
+            sni.and_then(|name| Some((name.split_once('.')?.1, self.names.one_label_wildcard(name)?)));
+        exact.into_iter().chain(wildcard)
+    }
+
+    /// Returns these certificates, most preferred first; those of the default if there are none.
+    fn or_default<'a>(
+        &'a self,
+        named: impl Iterator<Item = (&'a str, &'a Vec<Entry>)>,
+    ) -> impl Iterator<Item = Selected<'a>> {
+        let mut named = named.peekable();
+        let default = named.peek().is_none().then_some(("", &self.default));
+        let all = named.chain(default);
+        all.flat_map(|(name, list)| list.iter().map(move |entry| Selected { entry, name }))
+    }
+
+    /// Returns whether the certificate is for the client.
+    fn suits(&self, entry: &Entry, client: ClientCapabilities, requested: RequestedAnchors<'_>) -> bool {
+        let is_requested = |anchor| self.max_tls13 && client.offers_tls13() && requested.include(anchor);
+        self.is_verifiable(entry, client) && entry.negotiated_anchor().is_none_or(is_requested)
+    }
+
+    /// Returns whether the client can verify the signatures of a handshake with the certificate.
+    fn is_verifiable(&self, entry: &Entry, client: ClientCapabilities) -> bool {
         client.can_verify(entry.key_type, self.max_tls13) && client.can_verify_chain(entry.in_chain)
     }
 
-    /// Returns the type of key that a client receives for a name; `None` if the client can verify no certificate.
+    /// Returns the type of key that a client receives for a name if it requests no trust anchor; `None` if the client
+    /// can verify no certificate.
     pub(super) fn key_type_for(&self, name: &str, client: ClientCapabilities) -> Option<KeyType> {
-        let selected = self.select(Some(name), client)?;
-        self.suits(selected.entry, client).then_some(selected.entry.key_type)
+        let none = RequestedAnchors::default();
+        let selected = self.select(Some(name), client, none)?;
+        self.suits(selected.entry, client, none).then_some(selected.entry.key_type)
+    }
+
+    /// Returns the names with certificates for clients that request a trust anchor, each with the type of key and the
+    /// anchor, in alphabetical order.
+    pub(super) fn negotiated(&self) -> Vec<(String, KeyType, &ChainAnchor)> {
+        let mut found = Vec::new();
+        for (name, entries) in self.names.iter() {
+            let anchors = entries.iter().filter_map(|entry| Some((entry.key_type, entry.negotiated_anchor()?)));
+            found.extend(anchors.map(|(key_type, anchor)| (name.clone(), key_type, anchor)));
+        }
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        found
     }
 
     /// Returns the names whose clients receive different certificates, or one with ML-DSA, in alphabetical order.
@@ -138,8 +196,25 @@ impl CertificateSelector {
     }
 }
 
+impl Entry {
+    /// Returns the trust anchor that clients must request to receive the certificate, if there is one.
+    pub(crate) fn negotiated_anchor(&self) -> Option<&ChainAnchor> {
+        self.anchored.as_ref().and_then(|certificate| certificate.negotiated_anchor())
+    }
+
+    /// Returns the identifier of the chain's trust anchor.
+    fn anchor_id(&self) -> Option<&[u8]> {
+        self.anchored.as_ref()?.trust_anchor.as_ref()?.id().map(TrustAnchorId::as_bytes)
+    }
+
+    /// Returns an order of certificates by the clients that accept them: few clients last.
+    fn rarity(&self) -> (bool, bool) {
+        (self.negotiated_anchor().is_some(), is_post_quantum(self.key_type))
+    }
+}
+
 /// Returns the certificates that would never be selected, because for each of their names an earlier certificate has
-/// a key of the same type: pairs of their index and the index of the first such certificate.
+/// a key of the same type, and the same trust anchor: pairs of their index and the index of the first such certificate.
 ///
 /// Whether a client can verify a signature of the key is known by the key's type. This is not known for the
 /// certificate's own signature, so a second certificate cannot be kept for clients that require SHA-1 there; browsers
@@ -152,7 +227,7 @@ pub(crate) fn shadowed(certificates: &[Arc<Certificate>]) -> Vec<(usize, usize)>
         let mut before = None;
         let mut is_new = certificate.names.is_empty();
         for name in &certificate.names {
-            match *first.entry((name, key_type)).or_insert(index) {
+            match *first.entry((name, key_type, certificate.negotiated_anchor())).or_insert(index) {
                 other if other == index => is_new = true,
                 other => before = before.or(Some(other)),
             }
@@ -162,21 +237,30 @@ pub(crate) fn shadowed(certificates: &[Arc<Certificate>]) -> Vec<(usize, usize)>
     shadowed
 }
 
-/// Adds an entry. There is one per key type, and the first one is kept. Post-quantum signatures come first, in the
-/// order of the configuration, then the cheaper ones.
+/// Adds an entry. There is one per key type and trust anchor, and the first one is kept. Certificates for clients that
+/// request a trust anchor come first. Among others, post-quantum signatures come first, in the order of the
+/// configuration, then the cheaper ones.
 fn insert(list: &mut Vec<Entry>, entry: Entry) {
-    if list.iter().any(|known| known.key_type == entry.key_type) {
+    let is_same = |known: &Entry| {
+        known.key_type == entry.key_type && known.negotiated_anchor() == entry.negotiated_anchor()
+    };
+    if list.iter().any(is_same) {
         return;
     }
     list.push(entry);
-    list.sort_by_key(|entry| match entry.key_type {
+    list.sort_by_key(|entry| (entry.negotiated_anchor().is_none(), cost(entry.key_type)));
+}
+
+/// Returns an order of key types: post-quantum ones, then the cheaper ones.
+fn cost(key_type: KeyType) -> u32 {
+    match key_type {
         KeyType::MlDsa(_) => 0,
         KeyType::EcdsaP256 => 1,
         KeyType::Ed25519 => 2,
         KeyType::EcdsaP384 => 3,
         KeyType::EcdsaP521 => 4,
         KeyType::Rsa { bits } => bits,
-    });
+    }
 }
 
 fn is_post_quantum(key_type: KeyType) -> bool {

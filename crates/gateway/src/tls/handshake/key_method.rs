@@ -49,8 +49,7 @@ impl AsyncPrivateKeyMethod for EngineKey {
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
         contained(Err(AsyncPrivateKeyMethodError), || {
             let scheme = code_point(algorithm).and_then(SignatureScheme::from_code_point);
-            let scheme = scheme.ok_or(AsyncPrivateKeyMethodError)?;
-            self.submit(ssl, Operation::sign(scheme, input))
+            self.sign_with(ssl, scheme.ok_or(AsyncPrivateKeyMethodError)?, input)
         })
     }
 
@@ -65,6 +64,16 @@ impl AsyncPrivateKeyMethod for EngineKey {
 }
 
 impl EngineKey {
+    /// Starts a signature.
+    pub(super) fn sign_with(
+        &self,
+        ssl: &SslRef,
+        scheme: SignatureScheme,
+        input: &[u8],
+    ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
+        self.submit(ssl, Operation::sign(scheme, input))
+    }
+
     fn submit(
         &self,
         ssl: &SslRef,

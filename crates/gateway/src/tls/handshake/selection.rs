@@ -1,19 +1,27 @@
 //! Decisions made when the ClientHello has been read: whether the handshake continues, and with which certificate.
 
-use super::alert::{Alert, send_alert};
+use super::{
+    alert::{Alert, send_alert},
+    credential,
+};
 use crate::{
     admission::Cost,
     tls::{
         certificate::{
             client_capabilities::ClientCapabilities,
+            files::Certificate,
             selection::{CertificateSelector, Selected},
+            trust_anchor::RequestedAnchors,
         },
         handshake_state::{HandshakeState, ResumptionState},
         resumption::sessions,
         server_name,
     },
 };
-use boring::ssl::{ClientHello, ExtensionType, NameType, SelectCertError, SslContext, SslVerifyMode};
+use boring::{
+    error::ErrorStack,
+    ssl::{ClientHello, ExtensionType, NameType, SelectCertError, SslContext, SslRef, SslVerifyMode},
+};
 use quadrille_ocsp::{Staple, unix_now};
 use std::sync::Arc;
 
@@ -25,6 +33,10 @@ pub(crate) struct Selection {
     validation: bool,
     /// OCSP response to staple, if the client requests one.
     staple: Option<Arc<Staple>>,
+    /// The certificate, if it is for clients that request its trust anchor.
+    anchored: Option<Arc<Certificate>>,
+    /// Trust anchors to announce, each with a length of one byte, if the client supports that.
+    available_anchors: Vec<u8>,
 }
 
 impl Selection {
@@ -36,7 +48,12 @@ impl Selection {
     ) -> Result<Self, SelectCertError> {
         let capabilities = ClientCapabilities::read(hello);
         let sni = hello.servername(NameType::HOST_NAME).map(server_name::normalized);
-        let selected = certificates.select(sni.as_deref(), capabilities);
+        let requested = RequestedAnchors::read(hello);
+        let selected = certificates.select(sni.as_deref(), capabilities, requested);
+        let available_anchors = match requested.is_sent() {
+            true => certificates.available_anchors(sni.as_deref(), capabilities),
+            false => Vec::new(),
+        };
         let selected = selected.ok_or_else(|| {
             send_alert(hello.ssl(), Alert::UnrecognizedName);
             SelectCertError::ERROR
@@ -45,12 +62,15 @@ impl Selection {
         let (context, session_binding) = (selected.entry.context.clone(), selected.entry.session_binding);
         let is_asked = hello.get_extension(ExtensionType::STATUS_REQUEST).is_some();
         let staple = selected.entry.staple.clone().filter(|_| is_asked);
-        Ok(Self { context, session_binding, sni, validation: false, staple })
+        let is_negotiated = selected.entry.negotiated_anchor().is_some();
+        let anchored = selected.entry.anchored.clone().filter(|_| is_negotiated);
+        Ok(Self { context, session_binding, sni, validation: false, staple, anchored, available_anchors })
     }
 
     /// Selects a certificate that validates a name.
     pub(crate) fn of_validation(context: SslContext, session_binding: [u8; 32], sni: Option<String>) -> Self {
-        Self { context, session_binding, sni, validation: true, staple: None }
+        let (staple, anchored, available_anchors) = (None, None, Vec::new());
+        Self { context, session_binding, sni, validation: true, staple, anchored, available_anchors }
     }
 
     /// Continues with this certificate.
@@ -62,12 +82,25 @@ impl Selection {
             // The certificate authority has no client certificate.
             ssl.set_verify(SslVerifyMode::NONE);
         }
+        if !self.available_anchors.is_empty() {
+            credential::announce(ssl, &self.available_anchors).map_err(|_| SelectCertError::ERROR)?;
+        }
         if let Some(staple) = &self.staple {
-            let stapled = staple.with_response(unix_now(), |response| ssl.set_ocsp_status(response));
+            let stapled = staple.with_response(unix_now(), |response| self.set_response(ssl, response));
             stapled.transpose().map_err(|_| SelectCertError::ERROR)?;
         }
         // Set on the connection after switching contexts: the new context's certificate brings its own.
         sessions::bind(ssl, &self.session_binding, self.sni.as_deref()).map_err(|_| SelectCertError::ERROR)
+    }
+}
+
+impl Selection {
+    /// Sets the OCSP response to staple.
+    fn set_response(&self, ssl: &mut SslRef, response: &[u8]) -> Result<(), ErrorStack> {
+        match self.anchored.as_ref().and_then(|one| Some((one, one.negotiated_anchor()?))) {
+            Some((certificate, anchor)) => credential::staple(ssl, certificate, anchor, response),
+            None => ssl.set_ocsp_status(response),
+        }
     }
 }
 
