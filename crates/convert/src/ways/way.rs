@@ -68,7 +68,15 @@ fn changed(mut way: Way, change: &Change) -> Vec<Way> {
             let clients = way.keys.inner("clients");
             networks.iter().for_each(|network| clients.push("deny", network));
         }
-        Change::Keys(keys) => way.keys.extend(keys.clone()),
+        Change::Keys(keys) => {
+            let differs = |key: &&str| matches!((way.keys.get(key), keys.get(key)), (Some(known), Some(other)) if known != other);
+            if ["basic_auth", "authorization"].iter().any(differs) {
+                // Both would have to accept a request.
+                way.close(503, "two requirements of the same kind apply to these requests");
+            } else {
+                way.keys.extend(keys.clone());
+            }
+        }
         Change::Headers(key, changes) => {
             let later = match way.keys.get(key) {
                 Some(Value::List(items)) => items.clone(),
