@@ -53,7 +53,6 @@ pub(crate) enum Path {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Upstream(String),
-    Split(Vec<(String, u64)>),
     Redirect(Map),
     Respond(Map),
 }
@@ -93,7 +92,7 @@ impl Route {
         }
         let before = match &self.action {
             Action::Upstream(name) => format!("; without this guard it is `upstream: {name}`"),
-            Action::Respond(_) | Action::Redirect(_) | Action::Split(_) => String::new(),
+            Action::Respond(_) | Action::Redirect(_) => String::new(),
         };
         self.comment(format!("CLOSED: {reason}{before}"));
         self.action = Action::status(status);
@@ -128,11 +127,10 @@ impl Route {
         let mut keys = self.keys.clone();
         match &self.action {
             Action::Upstream(name) => map.set("upstream", name),
-            Action::Split(shares) => map.set("split", shares.iter().map(share).collect::<Vec<_>>()),
             Action::Redirect(redirect) => map.set("redirect", redirect.clone()),
             Action::Respond(respond) => map.set("respond", respond.clone()),
         }
-        if !matches!(self.action, Action::Upstream(_) | Action::Split(_)) {
+        if !matches!(self.action, Action::Upstream(_)) {
             FORWARDING.iter().for_each(|key| keys.remove(key));
         }
         map.extend(keys);
@@ -149,10 +147,6 @@ impl Route {
     }
 }
 
-fn share((upstream, weight): &(String, u64)) -> Map {
-    Map::of("upstream", upstream).with("weight", *weight)
-}
-
 impl Action {
     /// Returns a response with this status and no body.
     pub(crate) fn status(status: u16) -> Self {
@@ -166,7 +160,7 @@ impl Action {
     }
 
     pub(crate) fn forwards(&self) -> bool {
-        matches!(self, Self::Upstream(_) | Self::Split(_))
+        matches!(self, Self::Upstream(_))
     }
 }
 

@@ -4,8 +4,8 @@
 
 use super::sections::without_frame;
 use crate::model::{
-    CookieMatch, Gateway, HeaderMatch, HeaderRule, PathMatch, PathRule, Place, QueryMatch, Route, Serve,
-    VirtualHost,
+    CookieMatch, Gateway, HeaderMatch, HeaderRule, Listener, PathMatch, PathRule, Place, QueryMatch, Route,
+    Serve, VirtualHost,
 };
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const MOST_ROUTES: usize = 2_000;
 
 /// Returns the routes that are never taken, for none of their hosts.
 pub(super) fn unreachable(gateway: &Gateway) -> Vec<Unreachable<'_>> {
-    let chains = gateway.listeners.iter().flat_map(|listener| listener.all_chains());
+    let chains = gateway.listeners.iter().flat_map(Listener::all_chains);
     let tables = chains.filter_map(|chain| match &chain.serve {
         Serve::Http(http) => Some(&http.routes),
         Serve::Tcp(_) => None,

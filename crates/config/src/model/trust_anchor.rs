@@ -94,10 +94,7 @@ mod tests {
             ("32473.1", &[0x81, 0xfd, 0x59, 0x01][..]),
             ("0", &[0]),
             ("127.128", &[0x7f, 0x81, 0x00]),
-            (
-                "18446744073709551615",
-                &[0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
-            ),
+            ("18446744073709551615", &[0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]),
         ] {
             let id: TrustAnchorId = text.parse().expect(text);
             assert_eq!(id.as_bytes(), bytes, "{text}");
@@ -109,9 +106,20 @@ mod tests {
     #[test]
     fn other_texts_and_bytes_are_refused() {
         let long = ["128"; 17].join(".");
-        for text in
-            ["", ".", "1.", ".1", "1..2", "01", "+1", "-1", "1 .2", "a", "18446744073709551616", long.as_str()]
-        {
+        for text in [
+            "",
+            ".",
+            "1.",
+            ".1",
+            "1..2",
+            "01",
+            "+1",
+            "-1",
+            "1 .2",
+            "a",
+            "18446744073709551616",
+            long.as_str(),
+        ] {
             assert!(text.parse::<TrustAnchorId>().is_err(), "{text}");
         }
         assert!(["128"; 16].join(".").parse::<TrustAnchorId>().is_ok());

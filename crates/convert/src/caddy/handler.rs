@@ -303,10 +303,10 @@ impl Walk<'_> {
             let is_simple = one.unknown.is_empty();
             match (&one.src, &one.not_src[..], &one.not_methods[..]) {
                 (Some(networks), [], []) if is_simple => {
-                    ways = apply(ways, one, &Change::Deny(networks.clone()))
+                    ways = apply(ways, one, &Change::Deny(networks.clone()));
                 }
                 (None, networks @ [_, ..], []) if is_simple => {
-                    ways = apply(ways, one, &Change::Allow(networks.to_vec()))
+                    ways = apply(ways, one, &Change::Allow(networks.to_vec()));
                 }
                 (None, [], methods @ [_, ..]) if is_simple => {
                     let status = u16::try_from(status).unwrap_or(403);

@@ -216,7 +216,7 @@ pub(super) fn changes(ops: Json<'_>, of_request: bool, keys: &mut Map, notes: &N
                     _ = notes.refused(
                         &format!("header {name}"),
                         "write another value; variables are in the reference",
-                    )
+                    );
                 }
             }
         }

@@ -211,7 +211,8 @@ fn balance(section: &Section, world: &World<'_>, upstream: &mut Map, route: &mut
                 route.set("sticky", by("query"));
             }
             _ => {
-                world.refused(line, "balance by the client, a header, a parameter or a cookie: see `balance`")
+                world
+                    .refused(line, "balance by the client, a header, a parameter or a cookie: see `balance`");
             }
         }
     }

@@ -105,7 +105,7 @@ pub(super) fn texts(criterion: &Criterion<'_>) -> Option<Vec<(&'static str, Map)
         return Some(vec![(list, Map::of("name", name))]);
     }
     let one = |value: &&str| {
-        if is_host && suffix.is_empty() || is_host && suffix == "str" {
+        if is_host && matches!(suffix, "" | "str") {
             let host = value.split(':').next().unwrap_or_default();
             return quadrille_config::values::host(host).ok().map(|host| ("host", Map::of("host", host)));
         }

@@ -83,7 +83,7 @@ pub(super) fn response_header(line: &Line, place: &Place<'_>, rules: &mut Rules,
             world.converted(line);
         }
         None => {
-            world.refused(line, "write `response_headers` of a route; its variables are in the reference")
+            world.refused(line, "write `response_headers` of a route; its variables are in the reference");
         }
     }
 }

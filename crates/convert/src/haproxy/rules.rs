@@ -56,7 +56,7 @@ pub(super) fn convert(
                 }
             }
             ["http-request", "redirect", ..] | ["redirect", ..] => {
-                redirect(line, &conditions, place, &mut rules, world)
+                redirect(line, &conditions, place, &mut rules, world);
             }
             ["http-request", "return", ..] => respond(line, &conditions, place, &mut rules, world),
             ["http-request", "set-header" | "add-header" | "del-header" | "replace-header", ..] => {

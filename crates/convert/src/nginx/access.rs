@@ -117,7 +117,7 @@ fn basic_auth(route: &mut Route, scope: &Scope<'_>, world: &World<'_>) {
     }
     let Some(users) = users else {
         file.iter().for_each(|file| {
-            world.ledger.refused(file.id, "name one file under `basic_auth: { users: ... }`")
+            world.ledger.refused(file.id, "name one file under `basic_auth: { users: ... }`");
         });
         world.ledger.refused(one.id, "add the file of users: `basic_auth: { users: ... }`");
         route.close(503, &format!("{}: no file of users", world.ledger.shown(one.id)));
@@ -263,7 +263,7 @@ pub(super) fn rate_limit(one: &Statement, world: &World<'_>) -> Result<Map, Stri
     world.ledger.converted(zone.id);
     match (one.has("nodelay"), burst) {
         (true, _) | (_, 0) => {
-            world.ledger.differs(one.id, "excess requests receive 429, and each route counts alone")
+            world.ledger.differs(one.id, "excess requests receive 429, and each route counts alone");
         }
         _ => world.ledger.differs(one.id, "requests within `burst` are not delayed; excess ones receive 429"),
     }

@@ -104,7 +104,7 @@ fn rewrite(route: &mut Route, placed: &Placed<'_>, to: &Destination, pass: &Stat
     match (placed.location.kind, &placed.path) {
         (Kind::Exact, _) => route.keys.set("rewrite", escaped),
         (Kind::Prefix | Kind::FirstPrefix, Path::Regex(_)) => {
-            route.keys.set("rewrite", format!("{escaped}{{1}}"))
+            route.keys.set("rewrite", format!("{escaped}{{1}}"));
         }
         (Kind::Prefix | Kind::FirstPrefix, _) if *uri == placed.location.text => {}
         (Kind::Prefix | Kind::FirstPrefix, _) => {

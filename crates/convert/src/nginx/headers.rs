@@ -52,7 +52,7 @@ pub(super) fn of_request(
             continue;
         }
         change(one, one.arg(0), one.arg(1), "set", &context, world, |map| {
-            route.keys.push("request_headers", map)
+            route.keys.push("request_headers", map);
         });
     }
     if let Some(host) = upstream_host {
@@ -94,10 +94,10 @@ fn own(one: &Statement, name: &str, context: &Context, route: &mut Route, world:
         | ("x-forwarded-proto" | "x-forwarded-scheme", "$scheme")
         | ("x-forwarded-host", "$host" | "$http_host")
         | ("upgrade" | "connection" | "te" | "keep-alive" | "transfer-encoding", _) => {
-            world.ledger.converted(one.id)
+            world.ledger.converted(one.id);
         }
         _ => change(one, one.arg(0), value, "set", context, world, |map| {
-            route.keys.push("request_headers", map)
+            route.keys.push("request_headers", map);
         }),
     }
     if (name, value) == ("x-forwarded-scheme", "$scheme") {
@@ -149,9 +149,9 @@ pub(super) fn of_response(route: &mut Route, scope: &Scope<'_>, context: &Contex
             continue;
         }
         change(one, one.arg(0), one.arg(1), "append", context, world, |map| {
-            route.keys.push("response_headers", map)
+            route.keys.push("response_headers", map);
         });
-        if !one.has("always") && one.arg(1) != "" {
+        if !one.has("always") && !one.arg(1).is_empty() {
             world.ledger.differs(one.id, "the header is in responses with any status");
         }
     }

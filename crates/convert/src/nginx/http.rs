@@ -248,7 +248,7 @@ impl<'a> Group<'_, 'a> {
         for index in members {
             let listens = self.members[*index].0.scope.own().iter().filter(|one| one.name == "listen");
             listens.for_each(|one| {
-                world.ledger.refused(one.id, "add a certificate: `certificates: [{ chain: ..., key: ... }]`")
+                world.ledger.refused(one.id, "add a certificate: `certificates: [{ chain: ..., key: ... }]`");
             });
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn convert(statements: &[Statement], world: &World<'_>) {
                 world.ledger.converted(one.id);
             }
             "mail" | "rtmp" => {
-                world.refuse_all(one, "this protocol is not served; `mode: tcp` forwards its bytes")
+                world.refuse_all(one, "this protocol is not served; `mode: tcp` forwards its bytes");
             }
             _ => _ = world.sort_out(std::iter::once(one)),
         }

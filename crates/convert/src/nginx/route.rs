@@ -203,7 +203,7 @@ fn error_pages(route: &mut Route, scope: &Scope<'_>, world: &World<'_>) {
                 world.ledger.converted(one.id);
             }
             None => {
-                world.ledger.refused(one.id, "write `error_pages: [{ status: ..., file: ... }]` with a file")
+                world.ledger.refused(one.id, "write `error_pages: [{ status: ..., file: ... }]` with a file");
             }
         }
     }

@@ -209,7 +209,7 @@ impl<'a> Builder<'_, 'a> {
                 self.world.ledger.converted(one.id);
             }
             Err(problem) => {
-                self.world.ledger.refused(one.id, format!("{problem}: write a rule with `redirect`"))
+                self.world.ledger.refused(one.id, format!("{problem}: write a rule with `redirect`"));
             }
         }
     }

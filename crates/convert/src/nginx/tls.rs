@@ -84,10 +84,10 @@ fn lists(scope: &Scope<'_>, world: &World<'_>, settings: &mut Map) {
         match tls_lists::add(one.arg(0), key, settings) {
             Added::All => world.ledger.converted(one.id),
             Added::Without(others) => {
-                world.ledger.differs(one.id, format!("{others} unknown ones are left out"))
+                world.ledger.differs(one.id, format!("{others} unknown ones are left out"));
             }
             Added::Nothing => {
-                world.ledger.differs(one.id, format!("the default `{key}` apply, which are secure"))
+                world.ledger.differs(one.id, format!("the default `{key}` apply, which are secure"));
             }
         }
     }

@@ -241,7 +241,7 @@ fn timeouts(scope: &Scope<'_>, world: &World<'_>, upstream: &mut Map) {
                 world.ledger.converted(one.id);
             }
             None => {
-                world.ledger.refused(one.id, "write a time other than zero under `timeouts` of the upstream")
+                world.ledger.refused(one.id, "write a time other than zero under `timeouts` of the upstream");
             }
         }
     }

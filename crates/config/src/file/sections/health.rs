@@ -26,7 +26,7 @@ pub(super) const HEALTH: Section<Health> = Section {
             "A server is healthy if it responds to a request for this path with one of the `statuses`; without it, if \
                     a connection can be opened.",
             |field, health| {
-                field.set(&mut health.probe, |text| Ok(HealthProbe::Http(HttpProbe::get(path(text)?))))
+                field.set(&mut health.probe, |text| Ok(HealthProbe::Http(HttpProbe::get(path(text)?))));
             },
             |health| show_request(health, |probe| probe.path.as_str().into()),
         ),
