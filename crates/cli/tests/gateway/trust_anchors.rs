@@ -120,9 +120,8 @@ fn list(ids: &[&str]) -> Vec<u8> {
 fn configure(builder: &mut SslContextBuilder, ids: Option<&[&str]>, seen: &Arc<Mutex<Option<Seen>>>) {
     if let Some(ids) = ids.map(list) {
         // SAFETY: the context is live, and the list has the length that is passed.
-        let ok = unsafe {
-            ffi::SSL_CTX_set1_requested_trust_anchors(builder.as_ptr(), ids.as_ptr(), ids.len())
-        };
+        let ok =
+            unsafe { ffi::SSL_CTX_set1_requested_trust_anchors(builder.as_ptr(), ids.as_ptr(), ids.len()) };
         assert_eq!(ok, 1);
     }
     let offered = [Algorithm::ECDSA_SECP256R1_SHA256, Algorithm::ML_DSA_44, Algorithm::ML_DSA_65];
@@ -151,8 +150,7 @@ impl Client {
         let kept = Arc::clone(&session);
         let context = tls_client(|builder| {
             configure(builder, ids, &seen);
-            builder
-                .set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
+            builder.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
             builder.set_new_session_callback(move |_, new| *kept.lock().expect("a session") = Some(new));
             more(builder);
         });
@@ -231,8 +229,7 @@ fn queued_signatures_complete_over_tcp_and_quic() {
     let file = Configuration::new(&chains.document("32473.1", "http3: on, respond: right"));
     let gateway = Gateway::with_config(&file.path(), 1);
     for (id, pair, matched) in [("32473.1", &chains.landmark, true), ("32473.2", &chains.standalone, false)] {
-        let expected =
-            Seen { serial: serial_in(&pair.chain), matched, available: list(&["32473.1"]) };
+        let expected = Seen { serial: serial_in(&pair.chain), matched, available: list(&["32473.1"]) };
         assert_eq!(seen_by(Some(&[id]), gateway.address(0)), expected, "{}", gateway.log());
         let seen = Arc::default();
         let mut client =
@@ -267,7 +264,7 @@ fn sessions_resume_and_renewed_chains_are_served() {
 
 #[test]
 fn key_servers_sign_for_such_chains() {
-    let mut site = Site::new();
+    let site = Site::new();
     let pair = site.certificates.ml_dsa(MlDsa::MlDsa44, HOST);
     site.give_away(&pair, "site");
     let running = KeyServer::start(&site, &[]);
@@ -284,9 +281,8 @@ fn key_servers_sign_for_such_chains() {
 
 /// Writes a list of certificate properties before a chain: identifier, groups, and that it is negotiated.
 fn add_properties(chain: &Path, properties: &[(u16, &[u8])]) {
-    let long = |bytes: &[u8]| {
-        [&u16::try_from(bytes.len()).expect("a short one").to_be_bytes()[..], bytes].concat()
-    };
+    let long =
+        |bytes: &[u8]| [&u16::try_from(bytes.len()).expect("a short one").to_be_bytes()[..], bytes].concat();
     let list: Vec<u8> =
         properties.iter().flat_map(|(kind, data)| [&kind.to_be_bytes()[..], &long(data)].concat()).collect();
     let block = format!(
@@ -308,9 +304,13 @@ fn certificate_properties_have_identifier_and_groups() {
     add_properties(&chains.landmark.chain, &properties);
     let file = Configuration::new(&chains.document("properties", "respond: right"));
     let gateway = Gateway::with_config(&file.path(), 1);
-    for (id, matched) in
-        [("32473.1", true), ("32473.2.5", true), ("32473.2.300", true), ("32473.2.4", false), ("32473.2", false)]
-    {
+    for (id, matched) in [
+        ("32473.1", true),
+        ("32473.2.5", true),
+        ("32473.2.300", true),
+        ("32473.2.4", false),
+        ("32473.2", false),
+    ] {
         assert_eq!(seen_by(Some(&[id]), gateway.address(0)).matched, matched, "{id}\n{}", gateway.log());
     }
 }
@@ -348,7 +348,10 @@ fn what_cannot_work_is_reported() {
     let chains = Chains::ecdsa();
     let text = chains.document("properties", "respond: right");
     let refusal = refused(serve().arg("--config").arg(Configuration::new(&text).path()));
-    assert!(refusal.contains("landmark.pem: there is no PEM block BEGIN CERTIFICATE PROPERTIES"), "{refusal}");
+    assert!(
+        refusal.contains("landmark.pem: there is no PEM block BEGIN CERTIFICATE PROPERTIES"),
+        "{refusal}"
+    );
     add_properties(&chains.landmark.chain, &[(2, &[])]);
     let refusal = refused(serve().arg("--config").arg(Configuration::new(&text).path()));
     assert!(refusal.contains("landmark.pem: the certificate properties require a trust anchor"), "{refusal}");
@@ -359,7 +362,10 @@ fn what_cannot_work_is_reported() {
 
     let check = |text: &str| checked(&Configuration::new(text).path());
     let alone = check(&with_all(&[entry(&chains.landmark, "32473.1")], "respond: right"));
-    assert!(alone.contains("clients that do not request a trust anchor are rejected for `localhost`"), "{alone}");
+    assert!(
+        alone.contains("clients that do not request a trust anchor are rejected for `localhost`"),
+        "{alone}"
+    );
     let ignored = check(&with_all(&[entry(&chains.landmark, "")], "respond: right"));
     assert!(ignored.contains("landmark.pem are ignored, and the chain is for all clients"), "{ignored}");
 }

@@ -14,12 +14,8 @@ use std::{net::SocketAddr, time::Duration};
 
 const HOST: &[&str] = &["localhost"];
 
-const OFFERED: [Algorithm; 4] = [
-    Algorithm::ECDSA_SECP256R1_SHA256,
-    Algorithm::ML_DSA_44,
-    Algorithm::ML_DSA_65,
-    Algorithm::ML_DSA_87,
-];
+const OFFERED: [Algorithm; 4] =
+    [Algorithm::ECDSA_SECP256R1_SHA256, Algorithm::ML_DSA_44, Algorithm::ML_DSA_65, Algorithm::ML_DSA_87];
 
 /// Groups with one datagram in the client's first flight, and with two.
 const SMALL: &str = "X25519";
@@ -96,7 +92,9 @@ fn large_certificates_cost_a_round_trip() {
             for compressed in [false, true] {
                 let address = gateway.address(index);
                 let bytes = bytes_of(&certificates, address, groups, compressed, round_trips);
-                println!("{name}, {groups}, compressed: {compressed}: {bytes} bytes, {round_trips} round trips");
+                println!(
+                    "{name}, {groups}, compressed: {compressed}: {bytes} bytes, {round_trips} round trips"
+                );
             }
         }
     }

@@ -166,7 +166,8 @@ impl CertificateSelector {
     pub(super) fn negotiated(&self) -> Vec<(String, KeyType, &ChainAnchor)> {
         let mut found = Vec::new();
         for (name, entries) in self.names.iter() {
-            let anchors = entries.iter().filter_map(|entry| Some((entry.key_type, entry.negotiated_anchor()?)));
+            let anchors =
+                entries.iter().filter_map(|entry| Some((entry.key_type, entry.negotiated_anchor()?)));
             found.extend(anchors.map(|(key_type, anchor)| (name.clone(), key_type, anchor)));
         }
         found.sort_by(|one, other| one.0.cmp(&other.0));

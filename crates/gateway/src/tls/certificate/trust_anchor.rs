@@ -38,7 +38,9 @@ impl ChainAnchor {
             Some(TrustAnchor::Properties) => Self::read(&properties(pem)?)?,
         };
         match anchor.negotiated && anchor.id.is_none() && anchor.groups.is_empty() {
-            true => Err("the certificate properties require a trust anchor, and have no identifier".to_owned()),
+            true => {
+                Err("the certificate properties require a trust anchor, and have no identifier".to_owned())
+            }
             false => Ok(Some(anchor)),
         }
     }
@@ -218,7 +220,10 @@ mod tests {
     const FROM_TWO: &[u8] = &[0x81, 0xfd, 0x59, 0x81, 0xfd, 0x59, 2, 0x80];
 
     fn list(items: &[&[u8]]) -> Vec<u8> {
-        items.iter().flat_map(|item| [&[u8::try_from(item.len()).expect("short")][..], *item].concat()).collect()
+        items
+            .iter()
+            .flat_map(|item| [&[u8::try_from(item.len()).expect("short")][..], *item].concat())
+            .collect()
     }
 
     fn long(bytes: &[u8]) -> Vec<u8> {
@@ -236,7 +241,8 @@ mod tests {
     #[test]
     fn properties_have_identifier_groups_and_negotiation() {
         let groups = property(1, &long(&list(&[FROM_TWO])));
-        let anchor = read(&[property(0, ONE), groups.clone(), property(2, &[]), property(9, &[7])]).expect("properties");
+        let anchor = read(&[property(0, ONE), groups.clone(), property(2, &[]), property(9, &[7])])
+            .expect("properties");
         assert_eq!(anchor.id().expect("an identifier").to_string(), "32473.1");
         assert!(anchor.is_negotiated() && anchor.groups().eq([FROM_TWO]));
         assert!(!read(&[property(0, ONE)]).expect("properties").is_negotiated());

@@ -13,7 +13,9 @@ use crate::tls::{
 use boring::{
     error::ErrorStack,
     ex_data::Index,
-    ssl::{AsyncPrivateKeyMethodError, BoxPrivateKeyMethodFuture, Ssl, SslContext, SslContextBuilder, SslRef},
+    ssl::{
+        AsyncPrivateKeyMethodError, BoxPrivateKeyMethodFuture, Ssl, SslContext, SslContextBuilder, SslRef,
+    },
 };
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
