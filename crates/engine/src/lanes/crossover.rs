@@ -165,13 +165,15 @@ fn measure_x25519(lanes: &Lanes) -> usize {
     crossover(Costs { scalar, lone: scalar, half: pass, full: pass }, lanes.x25519_width()).max(2)
 }
 
-/// A pass of four costs three quarters of one of eight, and fewer a little less than four.
+/// A pass of four costs three quarters of one of eight, and fewer a little less than four. A lone operation has a kernel
+/// of its own.
 fn measure_ml_kem(lanes: &Lanes) -> usize {
     let width = lanes.ml_kem_width();
     let (key, randomness) = ([0; ML_KEM_PUBLIC_KEY_BYTES], [0x5a; 32]);
     let mut results = vec![Encapsulated::default(); width];
     let mut least =
         Costs { scalar: Duration::MAX, lone: Duration::MAX, half: Duration::MAX, full: Duration::MAX };
+    let mut lone = Duration::MAX;
     let mut rounds = Rounds::within(CHEAP_BUDGET, 5);
     while width > 1 && rounds.go_on() {
         let mut alone = [results[0].operation(&key)];
@@ -182,10 +184,14 @@ fn measure_ml_kem(lanes: &Lanes) -> usize {
                 Encapsulation::new(&key, &randomness, ciphertext, secret)
             })
             .collect();
+        lone = lone.min(time_of(|| lanes.encapsulate(&mut all[..1])));
         least.half = least.half.min(time_of(|| lanes.encapsulate(&mut all[..width / 2])));
         least.full = least.full.min(time_of(|| lanes.encapsulate(&mut all)));
     }
-    crossover(least, width)
+    match crossover(least, width) {
+        2 if lone < least.scalar => 1,
+        crossover => crossover,
+    }
 }
 
 /// A pass costs the same at any fill. A single signature is not worth the wait for the end of the turn.

@@ -18,15 +18,29 @@ impl<K: Kernels> Pool<K> {
         Self { kernels, idle: Mutex::default() }
     }
 
-    /// Computes every encapsulation of the batch, eight at a time.
+    /// Computes every encapsulation of the batch, eight at a time, and a last one alone.
     pub(crate) fn encapsulate(&self, batch: &mut [Encapsulation<'_>]) {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = idle().pop();
         let mut workspace = taken.unwrap_or_else(Workspace::new);
         for batch in batch.chunks_mut(LANES) {
-            self.pass(batch, &mut workspace);
+            match batch {
+                [lone] => self.lone(lone, &mut workspace),
+                batch => self.pass(batch, &mut workspace),
+            }
         }
         idle().push(workspace);
+    }
+
+    fn lone(&self, op: &mut Encapsulation<'_>, workspace: &mut Workspace<K::Vector>) {
+        workspace.lone.message = *op.randomness;
+        self.kernels.encapsulate_lone(op.key, workspace);
+        op.outcome = if workspace.valid[0] { Outcome::Computed } else { Outcome::InvalidKey };
+        if workspace.valid[0] {
+            *op.ciphertext = workspace.ciphertexts[0];
+            *op.secret = workspace.lone.message;
+        }
+        self.kernels.wipe_lone(&mut workspace.lone);
     }
 
     fn pass(&self, batch: &mut [Encapsulation<'_>], workspace: &mut Workspace<K::Vector>) {

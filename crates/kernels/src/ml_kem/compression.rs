@@ -58,7 +58,7 @@ fn write<V: Vector>(vectors: &[V], at: usize, ciphertexts: &mut Ciphertexts) {
 
 /// Reduces modulo q to the range 0 to q - 1.
 #[inline(always)]
-fn canonical<V: Vector>(x: V) -> V {
+pub(super) fn canonical<V: Vector>(x: V) -> V {
     let x = reduce(x);
     x.plus(x.shift_right_signed::<15>().and(V::words(Q)))
 }

@@ -2,6 +2,7 @@
 
 use super::PublicKey;
 use super::keccak::State;
+use super::lone::LoneSecrets;
 use super::matrix::{Entry, Stream};
 use super::ntt::Polynomials;
 use super::vector::Vector;
@@ -12,10 +13,12 @@ pub(crate) trait Kernels: Copy {
     type Vector: Vector;
 
     fn encapsulate(self, keys: &[&PublicKey], workspace: &mut Workspace<Self::Vector>);
+    fn encapsulate_lone(self, key: &PublicKey, workspace: &mut Workspace<Self::Vector>);
     fn keccak(self, state: &mut State<Self::Vector>);
     fn sample(self, bytes: &Stream, len: usize, entry: &mut Entry);
     fn ntt(self, polynomials: &mut Polynomials<Self::Vector>);
     fn inverse_ntt(self, polynomials: &mut Polynomials<Self::Vector>);
-    /// Clears the secrets, the part of the stack used by the functions above, and the registers.
+    /// Clears the secrets, here and in [`wipe_lone`](Self::wipe_lone), the part of the stack used by the functions above, and the registers.
     fn wipe(self, secrets: &mut Secrets<Self::Vector>);
+    fn wipe_lone(self, secrets: &mut LoneSecrets<Self::Vector>);
 }

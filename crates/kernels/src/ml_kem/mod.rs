@@ -1,4 +1,4 @@
-//! ML-KEM-768 (FIPS 203) encapsulation for the public keys of up to eight clients at once.
+//! ML-KEM-768 (FIPS 203) encapsulation for the public keys of up to eight clients at once, or of one.
 //!
 //! ```text
 //!  ek ── H ─┐                      ┌─ e1, e2, message ───────────┐
@@ -10,7 +10,8 @@
 //!
 //! A vector has two forms. Keccak has a client, or an entry of A, in each of eight lanes of 64 bits. Polynomials have
 //! one coefficient of 32 of them in the words of 16 bits: four in each client's lane, those of u and v. Arithmetic
-//! therefore moves no data within a vector; only input and output are transposed.
+//! therefore moves no data within a vector; only input and output are transposed. A lone operation has a layout of
+//! its own, in which vectors hold coefficients of one polynomial.
 //!
 //! There are lanes only for AVX-512 with VBMI. Only public data controls branches: a key and all values derived from
 //! it alone (A, t, H(ek)), and the number of clients. All other data is secret until it is a ciphertext.
@@ -20,6 +21,7 @@ mod compression;
 mod encapsulate;
 mod keccak;
 mod kernels;
+mod lone;
 mod matrix;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod model;
@@ -35,6 +37,7 @@ mod workspace;
 pub(crate) mod algorithm {
     pub(crate) use super::encapsulate::encapsulate;
     pub(crate) use super::keccak::keccak;
+    pub(crate) use super::lone::encapsulate_lone;
     pub(crate) use super::matrix::sample;
     pub(crate) use super::ntt::{inverse_ntt, ntt};
     pub(crate) use super::workspace::wipe;
@@ -43,6 +46,7 @@ pub(crate) mod algorithm {
 pub(crate) use batch::Pool;
 pub(crate) use keccak::State;
 pub(crate) use kernels::Kernels;
+pub(crate) use lone::LoneSecrets;
 pub(crate) use matrix::{Entry, Stream};
 pub(crate) use ntt::{Polynomials, Q};
 #[cfg(all(test, target_arch = "x86_64"))]

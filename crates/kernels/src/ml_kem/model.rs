@@ -3,6 +3,7 @@
 
 use super::keccak::State;
 use super::kernels::Kernels;
+use super::lone::LoneSecrets;
 use super::matrix::{Entry, Stream};
 use super::ntt::{Polynomials, Q};
 use super::vector::{LANES, VECTOR_BYTES, Vector};
@@ -19,6 +20,10 @@ impl Kernels for Model {
 
     fn encapsulate(self, keys: &[&PublicKey], workspace: &mut Workspace<Plain>) {
         algorithm::encapsulate(self, keys, workspace);
+    }
+
+    fn encapsulate_lone(self, key: &PublicKey, workspace: &mut Workspace<Plain>) {
+        algorithm::encapsulate_lone(self, key, workspace);
     }
 
     fn keccak(self, state: &mut State<Plain>) {
@@ -38,7 +43,11 @@ impl Kernels for Model {
     }
 
     fn wipe(self, secrets: &mut Secrets<Plain>) {
-        algorithm::wipe(secrets);
+        algorithm::wipe::<Plain, _>(secrets);
+    }
+
+    fn wipe_lone(self, secrets: &mut LoneSecrets<Plain>) {
+        algorithm::wipe::<Plain, _>(secrets);
     }
 }
 
@@ -197,6 +206,17 @@ impl Vector for Plain {
     }
 
     #[inline(never)]
+    fn interleave<const LEN: usize>(self, other: Self) -> [Self; 2] {
+        [0, 1].map(|odd| {
+            Self::from_words(|i| {
+                let (group, word) = (i / LEN, i % LEN);
+                let from = if group.is_multiple_of(2) { self } else { other };
+                from.word(LEN * (group / 2 * 2 + odd) + word)
+            })
+        })
+    }
+
+    #[inline(never)]
     fn transpose_words(rows: [Self; 4]) -> [Self; 4] {
         from_fn(|column| Self::from_words(|i| rows[i % 4].word(i / 4 * 4 + column)))
     }
@@ -204,6 +224,26 @@ impl Vector for Plain {
     #[inline(never)]
     fn transpose_lanes(rows: [Self; 8]) -> [Self; 8] {
         from_fn(|column| Self(from_fn(|row| rows[row].0[column])))
+    }
+
+    #[inline(never)]
+    fn from_bits(bits: u32) -> Self {
+        Self::from_words(|i| -((bits >> i & 1) as i16))
+    }
+
+    #[inline(never)]
+    fn four_bits(self, i: usize) -> Self {
+        Self::from_words(|word| (self.word(8 * i + word / 4) >> (4 * (word % 4))) & 15)
+    }
+
+    #[inline(never)]
+    fn pack<const BITS: u32>(self) -> Self {
+        let mut bytes = [0; VECTOR_BYTES];
+        for bit in 0..32 * BITS {
+            let word = self.word((bit / BITS) as usize) as u16;
+            bytes[bit as usize / 8] |= ((word >> (bit % BITS) & 1) as u8) << (bit % 8);
+        }
+        Self::load(&bytes)
     }
 
     #[inline(never)]

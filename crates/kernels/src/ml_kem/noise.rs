@@ -32,7 +32,7 @@ fn coefficient<V: Vector>(word: V) -> V {
 
 /// Computes, in each four bits, the sum of the lower two minus that of the upper two, plus 4.
 #[inline(always)]
-fn differences<V: Vector>(bits: V) -> V {
+pub(super) fn differences<V: Vector>(bits: V) -> V {
     let (ones, twos) = (V::lanes(0x5555_5555_5555_5555), V::lanes(0x3333_3333_3333_3333));
     let sums = bits.and(ones).plus(bits.shift_right::<1>().and(ones));
     let positive = sums.and(twos).plus(V::lanes(0x4444_4444_4444_4444));

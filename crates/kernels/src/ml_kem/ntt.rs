@@ -14,15 +14,15 @@ pub(crate) const N: usize = 256;
 pub(crate) type Polynomials<V> = [V; N];
 
 /// 1 / q modulo R.
-const Q_INVERSE: i16 = inverse_of_q();
+pub(super) const Q_INVERSE: i16 = inverse_of_q();
 /// R^2 / 128 modulo q: compensates for the seven halvings and for the factors 1 / R of products.
-const SCALE: Constant = Constant::new(power(2, 32) * power(128, Q as i64 - 2) % Q as i64);
+pub(super) const SCALE: Constant = Constant::new(power(2, 32) * power(128, Q as i64 - 2) % Q as i64);
 
 /// Constant factor, with its product for Montgomery's multiplication.
 #[derive(Clone, Copy)]
-pub(crate) struct Constant {
-    value: i16,
-    times_q_inverse: i16,
+pub(super) struct Constant {
+    pub(super) value: i16,
+    pub(super) times_q_inverse: i16,
 }
 
 impl Constant {
@@ -31,10 +31,15 @@ impl Constant {
         let value = if number > Q as i64 / 2 { number - Q as i64 } else { number } as i16;
         Self { value, times_q_inverse: value.wrapping_mul(Q_INVERSE) }
     }
+
+    pub(super) const fn negative(self) -> Self {
+        let multiple = if self.value > 0 { Q as i64 } else { 0 };
+        Self::new(multiple - self.value as i64)
+    }
 }
 
 /// Constants 17^(k, its seven bits reversed) R: zeta^BitRev7(k) of FIPS 203, in Montgomery form.
-const ZETAS: [Constant; 128] = {
+pub(super) const ZETAS: [Constant; 128] = {
     let mut zetas = [Constant::new(0); 128];
     let mut k = 0;
     while k < 128 {
@@ -109,7 +114,7 @@ fn forward_three<V: Vector>(r: &mut Polynomials<V>, first: usize, distance: usiz
 
 /// Cooley and Tukey's butterfly.
 #[inline(always)]
-fn forward<V: Vector>(a: &mut V, b: &mut V, zeta: Constant) {
+pub(super) fn forward<V: Vector>(a: &mut V, b: &mut V, zeta: Constant) {
     let product = times_constant(*b, zeta);
     (*a, *b) = (a.plus(product), a.minus(product));
 }
@@ -160,7 +165,7 @@ fn backward_three<V: Vector>(r: &mut Polynomials<V>, first: usize, distance: usi
 
 /// Gentleman and Sande's butterfly. The inverses of the constants are the constants in reverse order, negated.
 #[inline(always)]
-fn backward<V: Vector>(a: &mut V, b: &mut V, zeta: Constant) {
+pub(super) fn backward<V: Vector>(a: &mut V, b: &mut V, zeta: Constant) {
     let difference = b.minus(*a);
     *a = a.plus(*b);
     *b = times_constant(difference, zeta);
@@ -219,13 +224,13 @@ impl<V: Vector> Pair<V> {
 
 /// Computes a b / R modulo q, for a factor b and its product with 1 / q: below |a b| / R + q / 2 in absolute value.
 #[inline(always)]
-fn times<V: Vector>(a: V, (b, b_times_q_inverse): (V, V)) -> V {
+pub(super) fn times<V: Vector>(a: V, (b, b_times_q_inverse): (V, V)) -> V {
     let multiple_of_q = a.times_low(b_times_q_inverse).times_high(V::words(Q));
     a.times_high(b).minus(multiple_of_q)
 }
 
 #[inline(always)]
-fn times_constant<V: Vector>(a: V, constant: Constant) -> V {
+pub(super) fn times_constant<V: Vector>(a: V, constant: Constant) -> V {
     times(a, (V::words(constant.value), V::words(constant.times_q_inverse)))
 }
 

@@ -3,6 +3,7 @@
 use super::batch::Pool;
 use super::compression::{compress_4, compress_10};
 use super::kernels::Kernels;
+use super::lone;
 use super::model::{Model, Plain};
 use super::ntt::{N, Q, inverse_ntt, ntt, reduce};
 use super::vector::{LANES, VECTOR_BYTES, Vector};
@@ -105,6 +106,28 @@ fn transforms_are_inverse_at_the_extremes() {
     }
 }
 
+/// Every step of the lone transforms is one of those of a batch.
+#[test]
+fn transforms_of_a_lone_polynomial_are_those_of_a_batch() {
+    let mut random = Random(4);
+    let mut batch: [Plain; N] = from_fn(|_| {
+        let words: [i16; 32] = from_fn(|_| i16::from(random.byte() % 5) - 2);
+        Plain::from_words(|word| words[word])
+    });
+    let lone_of = |batch: &[Plain; N], i: usize| -> [Plain; N / 32] {
+        from_fn(|vector| Plain::from_words(|word| batch[32 * vector + word].word(i)))
+    };
+    let mut lone: [_; 32] = from_fn(|i| lone_of(&batch, i));
+    ntt(&mut batch);
+    lone.iter_mut().for_each(lone::ntt);
+    assert!((0..32).all(|i| lone[i] == lone_of(&batch, i)));
+    batch = batch.map(reduce);
+    lone = lone.map(|polynomial| polynomial.map(reduce));
+    inverse_ntt(&mut batch);
+    lone.iter_mut().for_each(lone::inverse_ntt);
+    assert!((0..32).all(|i| lone[i] == lone_of(&batch, i)));
+}
+
 /// Computes all vector operations of the algorithm, each on the same numbers.
 fn operations<V: Vector>(inputs: &[[u8; VECTOR_BYTES]; 8]) -> Vec<[u8; VECTOR_BYTES]> {
     let rows = inputs.map(|bytes| V::load(&bytes));
@@ -143,7 +166,14 @@ fn operations<V: Vector>(inputs: &[[u8; VECTOR_BYTES]; 8]) -> Vec<[u8; VECTOR_BY
         a.broadcast_word::<2>(),
         a.broadcast_word::<3>(),
         V::unpack_12_bits(&inputs[0]),
+        V::from_bits(u32::from_le_bytes(*inputs[0].first_chunk().expect("long enough"))),
     ];
+    results.extend((0..4).map(|i| a.four_bits(i)));
+    results.extend(a.interleave::<1>(b));
+    results.extend(a.interleave::<2>(b));
+    results.extend(a.interleave::<4>(b));
+    results.extend(a.interleave::<8>(b));
+    results.extend(a.interleave::<16>(b));
     results.extend(V::transpose_words([a, b, c, d]));
     results.extend(V::transpose_lanes(rows));
     let mut bytes: Vec<_> = results
@@ -154,6 +184,13 @@ fn operations<V: Vector>(inputs: &[[u8; VECTOR_BYTES]; 8]) -> Vec<[u8; VECTOR_BY
             bytes
         })
         .collect();
+    // Bytes after the packed ones have no meaning.
+    for (packed, len) in [(a.and(V::words(15)).pack::<4>(), 16), (a.and(V::words(0x3ff)).pack::<10>(), 40)] {
+        let mut to = [0; VECTOR_BYTES];
+        packed.store(&mut to);
+        to[len..].fill(0);
+        bytes.push(to);
+    }
     for (i, input) in inputs.iter().enumerate() {
         for count in [1, 16, 31, 32] {
             let mut reduced = [0; VECTOR_BYTES];
@@ -190,6 +227,20 @@ fn avx512_agrees_with_plain_arithmetic() {
     }
 }
 
+#[test]
+fn a_lone_operation_gives_the_result_of_a_batch() {
+    let mut random = Random(5);
+    let pool = Pool::new(Model);
+    for _ in 0..40 {
+        let keys: [PublicKey; 5] = from_fn(|_| random.key());
+        let messages: [[u8; 32]; 5] = from_fn(|_| random.bytes());
+        let batch = encapsulate(&pool, &keys, &messages);
+        for i in 0..5 {
+            assert_eq!(encapsulate(&pool, &keys[i..=i], &messages[i..=i]), batch[i..=i]);
+        }
+    }
+}
+
 type Encapsulated = (Outcome, [u8; ML_KEM_CIPHERTEXT_BYTES], [u8; 32]);
 
 fn encapsulate<K: Kernels>(pool: &Pool<K>, keys: &[PublicKey], messages: &[[u8; 32]]) -> Vec<Encapsulated> {
@@ -211,7 +262,7 @@ fn encapsulate<K: Kernels>(pool: &Pool<K>, keys: &[PublicKey], messages: &[[u8; 
 pub(crate) fn operate_on_undefined(hide: impl Fn(&mut [u8; 32])) {
     let pool = Pool::new(Model);
     let mut random = Random(2);
-    for count in [2, 5] {
+    for count in [1, 2, 5] {
         let keys: Vec<PublicKey> = (0..count).map(|_| random.key()).collect();
         let mut messages: Vec<[u8; 32]> = (0..count).map(|_| random.bytes()).collect();
         let expected = encapsulate(&pool, &keys, &messages);

@@ -46,10 +46,19 @@ pub(crate) trait Vector: StateWords {
     fn repeat_upper(self) -> Self;
     /// Copies word I of each lane to all four words of the lane.
     fn broadcast_word<const I: usize>(self) -> Self;
+    /// Returns the even groups of LEN words of both vectors, alternately, and the odd ones; LEN is 1, 2, 4, 8 or 16.
+    fn interleave<const LEN: usize>(self, other: Self) -> [Self; 2];
     /// Transposes the 4x4 words in the same lane of four vectors.
     fn transpose_words(rows: [Self; 4]) -> [Self; 4];
     /// Transposes the 8x8 lanes of eight vectors.
     fn transpose_lanes(rows: [Self; 8]) -> [Self; 8];
+
+    /// Returns words with ones where a bit is set, the lowest bit first.
+    fn from_bits(bits: u32) -> Self;
+    /// Returns the 32 numbers of four bits in two lanes, the first of which is 2 `i`.
+    fn four_bits(self, i: usize) -> Self;
+    /// Packs the words, numbers of 4 or 10 bits, to 4 BITS bytes, before others without meaning.
+    fn pack<const BITS: u32>(self) -> Self;
 
     /// Unpacks the first 48 bytes to 32 numbers of 12 bits, one in each word (FIPS 203, `ByteDecode_12`).
     fn unpack_12_bits(bytes: &[u8; VECTOR_BYTES]) -> Self;

@@ -2,6 +2,7 @@
 
 use super::compression::Ciphertexts;
 use super::keccak::State;
+use super::lone::LoneSecrets;
 use super::matrix::{Entry, Stream};
 use super::ntt::{N, Polynomials};
 use super::vector::{LANES, VECTOR_BYTES, Vector};
@@ -20,6 +21,7 @@ const STACK: usize = 24 * 1024;
 #[repr(C, align(64))]
 pub(crate) struct Workspace<V> {
     pub(crate) secrets: Secrets<V>,
+    pub(crate) lone: LoneSecrets<V>,
     pub(crate) ciphertexts: Ciphertexts,
     /// Whether the lanes' public keys are valid.
     pub(crate) valid: [bool; LANES],
@@ -57,6 +59,7 @@ impl<V: Vector> Workspace<V> {
                 states: [[zero; 25]; 4],
                 message: [zero; 4],
             },
+            lone: LoneSecrets::new(),
             ciphertexts: [[0; ML_KEM_CIPHERTEXT_BYTES]; LANES],
             valid: [false; LANES],
             columns: [[Entry::EMPTY; 4 * LANES]; RANK],
@@ -68,15 +71,13 @@ impl<V: Vector> Workspace<V> {
 
 /// Clears secrets, also where the compiler may have stored them on the stack.
 #[inline(always)]
-pub(crate) fn wipe<V: Vector>(secrets: &mut Secrets<V>) {
+pub(crate) fn wipe<V: Vector, S>(secrets: &mut S) {
     let mut stack = MaybeUninit::<[V; STACK / VECTOR_BYTES]>::uninit();
     let (secrets, stack) = (ptr::from_mut(secrets).cast::<V>(), stack.as_mut_ptr().cast::<V>());
-    for (first, vectors) in
-        [(secrets, size_of::<Secrets<V>>() / size_of::<V>()), (stack, STACK / VECTOR_BYTES)]
-    {
+    for (first, vectors) in [(secrets, size_of::<S>() / size_of::<V>()), (stack, STACK / VECTOR_BYTES)] {
         for i in 0..vectors {
             // SAFETY: both have that length and the alignment of vectors, and every vector is a valid part of
-            // `Secrets`.
+            // `Secrets` and `LoneSecrets`.
             unsafe { first.add(i).write_volatile(V::zero()) };
         }
     }

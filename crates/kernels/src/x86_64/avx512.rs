@@ -3,8 +3,8 @@
 use crate::cpu::HaveAvx512;
 use crate::keccak::StateWords;
 use crate::ml_kem::{
-    Entry, Kernels, Polynomials, PublicKey, Q, Secrets, State, Stream, VECTOR_BYTES, Vector, Workspace,
-    algorithm,
+    Entry, Kernels, LoneSecrets, Polynomials, PublicKey, Q, Secrets, State, Stream, VECTOR_BYTES, Vector,
+    Workspace, algorithm,
 };
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -31,6 +31,15 @@ impl Kernels for Avx512 {
         }
         // SAFETY: `self` proves the instructions.
         unsafe { kernel(self, keys, workspace) }
+    }
+
+    fn encapsulate_lone(self, key: &PublicKey, workspace: &mut Workspace<Zmm>) {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2,popcnt")]
+        fn kernel(kernels: Avx512, key: &PublicKey, workspace: &mut Workspace<Zmm>) {
+            algorithm::encapsulate_lone(kernels, key, workspace);
+        }
+        // SAFETY: `self` proves the instructions.
+        unsafe { kernel(self, key, workspace) }
     }
 
     fn keccak(self, state: &mut State<Zmm>) {
@@ -72,7 +81,17 @@ impl Kernels for Avx512 {
     fn wipe(self, secrets: &mut Secrets<Zmm>) {
         #[target_feature(enable = "avx512f")]
         fn kernel(secrets: &mut Secrets<Zmm>) {
-            algorithm::wipe(secrets);
+            algorithm::wipe::<Zmm, _>(secrets);
+        }
+        // SAFETY: `self` proves the instructions.
+        unsafe { kernel(secrets) };
+        wipe_registers(self);
+    }
+
+    fn wipe_lone(self, secrets: &mut LoneSecrets<Zmm>) {
+        #[target_feature(enable = "avx512f")]
+        fn kernel(secrets: &mut LoneSecrets<Zmm>) {
+            algorithm::wipe::<Zmm, _>(secrets);
         }
         // SAFETY: `self` proves the instructions.
         unsafe { kernel(secrets) };
@@ -121,6 +140,37 @@ const fn word_of_lane(i: usize) -> [u8; VECTOR_BYTES] {
     while at < VECTOR_BYTES {
         from[at] = (at % 16 / 8 * 8 + 2 * i + at % 2) as u8;
         at += 1;
+    }
+    from
+}
+
+/// Permutation of words: four times each of the first eight.
+const FOUR_WORDS_EACH: [u8; VECTOR_BYTES] = {
+    let (mut from, mut i) = ([0; VECTOR_BYTES], 0);
+    while i < VECTOR_BYTES {
+        from[i] = if i % 2 == 0 { (i / 8) as u8 } else { 0 };
+        i += 1;
+    }
+    from
+};
+
+/// Permutation of bytes to the lowest `count` bytes of each lane, one lane after the other.
+const fn lowest_bytes(count: usize) -> [u8; VECTOR_BYTES] {
+    let (mut from, mut i) = ([0; VECTOR_BYTES], 0);
+    while i < 8 * count {
+        from[i] = (i / count * 8 + i % count) as u8;
+        i += 1;
+    }
+    from
+}
+
+/// Permutation of lanes of two vectors to quarters of both, alternately: even ones, or odd ones.
+const fn quarters(odd: u8) -> [u8; VECTOR_BYTES] {
+    let (mut from, mut lane) = ([0; VECTOR_BYTES], 0);
+    while lane < 8 {
+        let (quarter, in_quarter) = (lane as u8 / 2, lane as u8 % 2);
+        from[8 * lane] = 8 * (quarter % 2) + 2 * (quarter / 2 * 2 + odd) + in_quarter;
+        lane += 1;
     }
     from
 }
@@ -267,6 +317,28 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
+    fn interleave<const LEN: usize>(self, other: Self) -> [Self; 2] {
+        match LEN {
+            1 => self.interleave_words(other),
+            2 => self.interleave_halves(other),
+            4 => [self.even_lanes(other), self.odd_lanes(other)],
+            8 => {
+                let even = Self::load(const { &quarters(0) });
+                let odd = Self::load(const { &quarters(1) });
+                [
+                    register!(_mm512_permutex2var_epi64(self.0, even.0, other.0)),
+                    register!(_mm512_permutex2var_epi64(self.0, odd.0, other.0)),
+                ]
+            }
+            16 => [
+                register!(_mm512_shuffle_i64x2::<0b01_00_01_00>(self.0, other.0)),
+                register!(_mm512_shuffle_i64x2::<0b11_10_11_10>(self.0, other.0)),
+            ],
+            _ => unreachable!("a length that the trait does not name"),
+        }
+    }
+
+    #[inline(always)]
     fn transpose_words([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         let (ab, cd) = (a.interleave_words(b), c.interleave_words(d));
         let [first, third] = ab[0].interleave_halves(cd[0]);
@@ -281,6 +353,31 @@ impl Vector for Zmm {
             Self::transpose_quarters([a.even_lanes(b), c.even_lanes(d), e.even_lanes(f), g.even_lanes(h)]);
         let odd = Self::transpose_quarters([a.odd_lanes(b), c.odd_lanes(d), e.odd_lanes(f), g.odd_lanes(h)]);
         [even[0], odd[0], even[1], odd[1], even[2], odd[2], even[3], odd[3]]
+    }
+
+    #[inline(always)]
+    fn from_bits(bits: u32) -> Self {
+        register!(_mm512_movm_epi16(bits))
+    }
+
+    #[inline(always)]
+    fn four_bits(self, i: usize) -> Self {
+        let words = Self::load(&FOUR_WORDS_EACH).plus(Self::words(8 * i as i16));
+        let shifts = Self::lanes(0x000c_0008_0004_0000);
+        let bits = register!(_mm512_srlv_epi16(_mm512_permutexvar_epi16(words.0, self.0), shifts.0));
+        bits.and(Self::words(15))
+    }
+
+    #[inline(always)]
+    fn pack<const BITS: u32>(self) -> Self {
+        // Two words to a half of a lane, two halves to the lowest bits of a lane, and their bytes together.
+        let second = Self::lanes(((1 << BITS) << 16 | 1) * 0x1_0000_0001);
+        let halves = register!(_mm512_madd_epi16(self.0, second.0));
+        let shift = u64::from(32 - 2 * BITS);
+        let lanes = register!(_mm512_sllv_epi32(halves.0, Self::lanes(shift).0));
+        let lanes = register!(_mm512_srlv_epi64(lanes.0, Self::lanes(shift).0));
+        let from = Self::load(const { &lowest_bytes(BITS as usize / 2) });
+        register!(_mm512_permutexvar_epi8(from.0, lanes.0))
     }
 
     #[inline(always)]
