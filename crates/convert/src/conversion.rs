@@ -5,9 +5,11 @@ use crate::{
     draft::Draft,
     haproxy,
     ledger::{Ledger, Remark},
-    nginx, yaml,
+    nginx,
+    source::Source,
+    yaml,
 };
-use std::{fmt::Write as _, path::PathBuf, sync::Arc};
+use std::fmt::Write as _;
 
 /// Language of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,17 +20,6 @@ pub enum Language {
     Haproxy,
     /// The JSON of `caddy adapt`.
     Caddy,
-}
-
-/// Text to convert.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// Name of the file, for messages.
-    pub name: Arc<str>,
-    /// Directory at which relative paths begin.
-    pub directory: PathBuf,
-    /// Content of the file.
-    pub text: String,
 }
 
 /// A converted configuration.

@@ -19,10 +19,12 @@ mod expression;
 mod haproxy;
 mod ledger;
 mod nginx;
+mod source;
 mod tls_lists;
 mod values;
 mod ways;
 mod yaml;
 
-pub use conversion::{Conversion, Language, Source, convert};
+pub use conversion::{Conversion, Language, convert};
 pub use ledger::{Place, Remark};
+pub use source::Source;

@@ -23,13 +23,13 @@ struct Outcome {
 /// nginx's block `http`: `A` and `B` in `<A>` and `<B>` stand for the addresses of servers.
 fn compare(http: &str, requests: &[Request<'_>]) {
     let (a, b) = (echo_server(), echo_server());
-    let http = http.replace("<A>", &a.to_string()).replace("<B>", &b.to_string());
-    let nginx = Nginx::of_http(&http);
     let source = Configuration::new("");
     let directory = source.path().parent().expect("a directory").to_owned();
     std::fs::write(directory.join("users"), USERS).expect("the users");
-    let port = ports::free();
-    let text = http.replace("PORT", &port.to_string()).replace("DIRECTORY", &directory.display().to_string());
+    let http = http.replace("DIRECTORY", &directory.display().to_string());
+    let http = http.replace("<A>", &a.to_string()).replace("<B>", &b.to_string());
+    let nginx = Nginx::of_http(&http);
+    let text = http.replace("PORT", &ports::free().to_string());
     let conversion = converted(&directory, &format!("events {{}} http {{ {text} }}"));
     let file = Configuration::new(&format!("{conversion}admin: \"127.0.0.1:0\"\n"));
     let gateway = Gateway::with_config(&file.path(), 1);

@@ -17,10 +17,14 @@ const OTHERS: &[(&str, &str)] = &[
 
 const USERS: &str = "alice:$2y$05$c4WoMPo3SXsafkva.HHa6uXQZWr7oboPiC2bT/r7q1BB8I2s0BRqC\n";
 
-/// Replacements for parts that cannot work here: hosts of examples do not resolve, and a self-signed certificate has
-/// no OCSP response.
-const REPLACED: &[(&str, &str)] =
-    &[("app.internal.example", "127.0.0.1"), ("app.internal", "127.0.0.1"), (", ocsp: example.ocsp", "")];
+/// Replacements for parts that cannot work here: hosts of examples do not resolve, and a certificate of the tests has
+/// neither an OCSP response nor properties.
+const REPLACED: &[(&str, &str)] = &[
+    ("app.internal.example", "127.0.0.1"),
+    ("app.internal", "127.0.0.1"),
+    (", ocsp: example.ocsp", ""),
+    ("trust_anchor: properties", "trust_anchor: 32473.1"),
+];
 
 /// Returns the pages with their complete configurations, which have listeners.
 fn configurations() -> Vec<(PathBuf, String)> {

@@ -16,7 +16,7 @@ mod placeholder;
 mod proxy;
 mod server;
 
-use crate::{conversion::Source, draft::Draft, ledger::Ledger};
+use crate::{draft::Draft, ledger::Ledger, source::Source};
 use json::{Json, Notes};
 use serde_json::Value;
 use std::cell::RefCell;

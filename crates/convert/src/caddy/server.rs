@@ -125,6 +125,7 @@ fn certificates(
     let files = apps.at(&["tls", "certificates", "load_files"]);
     let mut certificates: Vec<Map> = files
         .items()
+        .filter(|file| !file.at(&["certificate"]).text().is_empty() && !file.at(&["key"]).text().is_empty())
         .map(|file| Map::of("chain", file.at(&["certificate"]).text()).with("key", file.at(&["key"]).text()))
         .collect();
     if !certificates.is_empty() {

@@ -27,7 +27,11 @@ pub(super) fn convert(section: &Section, world: &World<'_>) -> Result<Backend, S
         let options: Vec<String> = line.words.iter().skip(3).cloned().chain(defaults.clone()).collect();
         let options = Line { id: line.id, words: options };
         if let Some(server) = server(line, &options, section, world, &mut upstream, &mut limit) {
-            servers.push(server);
+            if servers.iter().any(|other| address(other) == address(&server)) {
+                world.differs(line, "its address is in the list already: give that server a larger `weight`");
+            } else {
+                servers.push(server);
+            }
         }
         if options.has("check") && checks.is_none() {
             checks = Some(options);
@@ -115,6 +119,14 @@ fn server(
     match options.after("weight").and_then(|weight| weight.parse::<u64>().ok()).filter(|weight| *weight > 1) {
         Some(weight) => Some(Map::of("address", address).with("weight", weight).into()),
         None => Some(address.into()),
+    }
+}
+
+/// Returns the address of a server, which is a text or a mapping.
+fn address(server: &Value) -> Option<&Value> {
+    match server {
+        Value::Map(map) => map.get("address"),
+        text => Some(text),
     }
 }
 

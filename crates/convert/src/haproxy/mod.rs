@@ -21,7 +21,7 @@ mod section;
 mod test;
 mod world;
 
-use crate::{conversion::Source, draft::Draft, ledger::Ledger};
+use crate::{draft::Draft, ledger::Ledger, source::Source};
 use std::cell::RefCell;
 use world::{World, sort_out};
 

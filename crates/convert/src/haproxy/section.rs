@@ -1,8 +1,8 @@
 //! Sections and lines of `haproxy.cfg`.
 
 use crate::{
-    conversion::Source,
     ledger::{Ledger, Place, StatementId},
+    source::Source,
 };
 use std::sync::Arc;
 

@@ -29,7 +29,7 @@ mod upstream;
 mod variables;
 mod world;
 
-use crate::{conversion::Source, draft::Draft, ledger::Ledger};
+use crate::{draft::Draft, ledger::Ledger, source::Source};
 use std::cell::RefCell;
 use world::World;
 

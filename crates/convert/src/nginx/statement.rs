@@ -2,8 +2,8 @@
 
 use super::lexer::{self, Kind, Token};
 use crate::{
-    conversion::Source,
     ledger::{Ledger, Place, StatementId},
+    source::Source,
 };
 use std::{path::Path, sync::Arc};
 

@@ -64,6 +64,7 @@ fn every_field_that_claims_to_be_read_is_read() {
     read(&super::sidecar::all());
     read(&super::rate_limit_service::all());
     read(&super::local_rate_limit::all());
+    super::upstream_limits::all().iter().for_each(|text| read(text));
     super::tracing::all().iter().for_each(|text| read(text));
     for alternative in [
         with_tls(&format!(

@@ -61,14 +61,23 @@ fn what_is_not_said_is_as_in_envoy() {
     assert_eq!(upstream("").outlier_detection, None);
 }
 
+/// Returns fields of clusters with a slow start, of both policies that have one.
+fn slow_starts() -> [String; 2] {
+    ["ROUND_ROBIN", "LEAST_REQUEST"].map(|policy| {
+        let config = format!("{}_lb_config", policy.to_lowercase());
+        format!("lb_policy: {policy}\n    {config}: {{ slow_start_config: {{ slow_start_window: 30s }} }}")
+    })
+}
+
+/// Returns configurations with all fields of slow starts.
+pub(super) fn all() -> [String; 2] {
+    slow_starts().map(|fields| cluster_with(&fields))
+}
+
 #[test]
 fn the_share_of_new_endpoints_grows_over_the_window() {
-    for policy in ["ROUND_ROBIN", "LEAST_REQUEST"] {
-        let config = format!("{}_lb_config", policy.to_lowercase());
-        let fields = format!(
-            "lb_policy: {policy}\n    {config}: {{ slow_start_config: {{ slow_start_window: 30s }} }}"
-        );
-        assert_eq!(upstream(&fields).slow_start.map(|window| window.as_secs()), Some(30), "{policy}");
+    for fields in slow_starts() {
+        assert_eq!(upstream(&fields).slow_start.map(|window| window.as_secs()), Some(30), "{fields}");
     }
     assert_eq!(upstream("round_robin_lb_config: {}").slow_start, None);
 }

@@ -2,11 +2,10 @@
 
 use super::PublicKey;
 use super::keccak::State;
-use super::lone::LoneSecrets;
 use super::matrix::{Entry, Stream};
 use super::ntt::Polynomials;
 use super::vector::Vector;
-use super::workspace::{Secrets, Workspace};
+use super::workspace::{LoneSecrets, Secrets, Workspace};
 
 /// Each method computes the function of the same name.
 pub(crate) trait Kernels: Copy {

@@ -27,6 +27,7 @@ mod matrix;
 mod model;
 mod noise;
 mod ntt;
+mod polynomial;
 mod public;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
@@ -46,13 +47,12 @@ pub(crate) mod algorithm {
 pub(crate) use batch::Pool;
 pub(crate) use keccak::State;
 pub(crate) use kernels::Kernels;
-pub(crate) use lone::LoneSecrets;
 pub(crate) use matrix::{Entry, Stream};
 pub(crate) use ntt::{Polynomials, Q};
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) use tests::operate_on_undefined;
 pub(crate) use vector::{LANES, VECTOR_BYTES, Vector};
-pub(crate) use workspace::{Secrets, Workspace};
+pub(crate) use workspace::{LoneSecrets, Secrets, Workspace};
 
 use std::fmt;
 

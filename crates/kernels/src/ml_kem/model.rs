@@ -3,11 +3,10 @@
 
 use super::keccak::State;
 use super::kernels::Kernels;
-use super::lone::LoneSecrets;
 use super::matrix::{Entry, Stream};
 use super::ntt::{Polynomials, Q};
 use super::vector::{LANES, VECTOR_BYTES, Vector};
-use super::workspace::{Secrets, Workspace};
+use super::workspace::{LoneSecrets, Secrets, Workspace};
 use super::{PublicKey, algorithm};
 use crate::keccak::StateWords;
 use std::array::from_fn;

@@ -3,9 +3,9 @@
 use super::batch::Pool;
 use super::compression::{compress_4, compress_10};
 use super::kernels::Kernels;
-use super::lone;
 use super::model::{Model, Plain};
 use super::ntt::{N, Q, inverse_ntt, ntt, reduce};
+use super::polynomial;
 use super::vector::{LANES, VECTOR_BYTES, Vector};
 use super::{Encapsulation, ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES, Outcome, PublicKey};
 use crate::cpu::HaveAvx512;
@@ -119,12 +119,12 @@ fn transforms_of_a_lone_polynomial_are_those_of_a_batch() {
     };
     let mut lone: [_; 32] = from_fn(|i| lone_of(&batch, i));
     ntt(&mut batch);
-    lone.iter_mut().for_each(lone::ntt);
+    lone.iter_mut().for_each(polynomial::ntt);
     assert!((0..32).all(|i| lone[i] == lone_of(&batch, i)));
     batch = batch.map(reduce);
     lone = lone.map(|polynomial| polynomial.map(reduce));
     inverse_ntt(&mut batch);
-    lone.iter_mut().for_each(lone::inverse_ntt);
+    lone.iter_mut().for_each(polynomial::inverse_ntt);
     assert!((0..32).all(|i| lone[i] == lone_of(&batch, i)));
 }
 

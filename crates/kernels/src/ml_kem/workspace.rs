@@ -2,9 +2,9 @@
 
 use super::compression::Ciphertexts;
 use super::keccak::State;
-use super::lone::LoneSecrets;
 use super::matrix::{Entry, Stream};
 use super::ntt::{N, Polynomials};
+use super::polynomial::{Factor, Polynomial, VECTORS};
 use super::vector::{LANES, VECTOR_BYTES, Vector};
 use super::{ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES};
 use std::mem::MaybeUninit;
@@ -12,6 +12,8 @@ use std::ptr;
 
 /// Number of columns and rows of A.
 pub(super) const RANK: usize = 3;
+/// Number of polynomials of a ciphertext: u, and v.
+pub(super) const RESULTS: usize = RANK + 1;
 /// Number of 64-bit words of a public key.
 pub(super) const KEY_WORDS: usize = ML_KEM_PUBLIC_KEY_BYTES / 8;
 /// Number of bytes of the stack that are wiped, more than an encapsulation uses: 15 KiB in a release build.
@@ -45,6 +47,32 @@ pub(crate) struct Secrets<V> {
     pub(super) products: Polynomials<V>,
     pub(super) states: [State<V>; 4],
     pub(super) message: [V; 4],
+}
+
+/// Data that is wiped after a lone operation.
+#[repr(C, align(64))]
+pub(crate) struct LoneSecrets<V> {
+    /// Message m before, secret K after.
+    pub(super) message: [u8; 32],
+    pub(super) state: State<V>,
+    /// Polynomials y.
+    pub(super) small: [Polynomial<V>; RANK],
+    /// Polynomials e1 and e2, with the message.
+    pub(super) errors: [Polynomial<V>; RESULTS],
+    pub(super) factors: [Factor<V>; RANK],
+}
+
+impl<V: Vector> LoneSecrets<V> {
+    pub(super) fn new() -> Self {
+        let zero = V::zero();
+        Self {
+            message: [0; 32],
+            state: [zero; 25],
+            small: [[zero; VECTORS]; RANK],
+            errors: [[zero; VECTORS]; RESULTS],
+            factors: [Factor::zero(); RANK],
+        }
+    }
 }
 
 impl<V: Vector> Workspace<V> {

@@ -1,5 +1,6 @@
 //! Vectors of ML-KEM on AVX-512.
 
+use super::permutations::{FOUR_WORDS_EACH, TWO_BYTES_EACH, lowest_bytes, quarters, word_of_lane};
 use crate::cpu::HaveAvx512;
 use crate::keccak::StateWords;
 use crate::ml_kem::{
@@ -123,57 +124,6 @@ pub(super) fn wipe_registers(_: Avx512) {
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Zmm(pub(super) __m512i);
-
-/// Permutation of bytes to words: two for each number of 12 bits, one of them shared with the neighbour.
-const TWO_BYTES_EACH: [u8; VECTOR_BYTES] = {
-    let (mut from, mut i) = ([0; VECTOR_BYTES], 0);
-    while i < VECTOR_BYTES {
-        from[i] = (i / 4 * 3 + [0, 1, 1, 2][i % 4]) as u8;
-        i += 1;
-    }
-    from
-};
-
-/// Permutation of word I of a lane to all words of the lane; counted within 16 bytes, as the instruction does.
-const fn word_of_lane(i: usize) -> [u8; VECTOR_BYTES] {
-    let (mut from, mut at) = ([0; VECTOR_BYTES], 0);
-    while at < VECTOR_BYTES {
-        from[at] = (at % 16 / 8 * 8 + 2 * i + at % 2) as u8;
-        at += 1;
-    }
-    from
-}
-
-/// Permutation of words: four times each of the first eight.
-const FOUR_WORDS_EACH: [u8; VECTOR_BYTES] = {
-    let (mut from, mut i) = ([0; VECTOR_BYTES], 0);
-    while i < VECTOR_BYTES {
-        from[i] = if i % 2 == 0 { (i / 8) as u8 } else { 0 };
-        i += 1;
-    }
-    from
-};
-
-/// Permutation of bytes to the lowest `count` bytes of each lane, one lane after the other.
-const fn lowest_bytes(count: usize) -> [u8; VECTOR_BYTES] {
-    let (mut from, mut i) = ([0; VECTOR_BYTES], 0);
-    while i < 8 * count {
-        from[i] = (i / count * 8 + i % count) as u8;
-        i += 1;
-    }
-    from
-}
-
-/// Permutation of lanes of two vectors to quarters of both, alternately: even ones, or odd ones.
-const fn quarters(odd: u8) -> [u8; VECTOR_BYTES] {
-    let (mut from, mut lane) = ([0; VECTOR_BYTES], 0);
-    while lane < 8 {
-        let (quarter, in_quarter) = (lane as u8 / 2, lane as u8 % 2);
-        from[8 * lane] = 8 * (quarter % 2) + 2 * (quarter / 2 * 2 + odd) + in_quarter;
-        lane += 1;
-    }
-    from
-}
 
 /// Mask of the odd words, or halves of lanes.
 const ODD_WORDS: u32 = 0xaaaa_aaaa;

@@ -7,6 +7,7 @@ mod ml_dsa;
 pub(crate) mod ml_dsa_avx2;
 mod ml_dsa_avx512;
 pub(crate) mod p256;
+mod permutations;
 #[cfg(test)]
 mod reference;
 mod x25519;

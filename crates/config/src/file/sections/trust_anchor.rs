@@ -34,7 +34,7 @@ pub(super) fn experimental(field: &Field<'_>) -> Option<TrustAnchor> {
     anchor
 }
 
-/// Shows the experimental settings of a certificate; null if there are none.
+/// Shows the experimental settings of a certificate; null without any.
 pub(super) fn show(certificate: &CertificateSource) -> Value {
     let anchor = &certificate.trust_anchor;
     anchor.is_some().then(|| EXPERIMENTAL.show(anchor)).into()

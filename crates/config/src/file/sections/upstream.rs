@@ -322,8 +322,11 @@ fn server(field: &Field<'_>) -> Option<Server> {
     let mut server = Server::new(String::new(), field.at("address").place());
     SERVER.read(field, &mut server)?;
     if srv_name::of_address(&server.address).is_some() {
-        for key in ["weight", "priority"].iter().filter_map(|key| field.entry(key)) {
-            key.error(Problem::new("the SRV records give the priorities and weights", "remove this"));
+        let others = [("weight", server.weight.get() != 1), ("priority", server.priority != 0)];
+        for (key, _) in others.iter().filter(|(_, differs)| *differs) {
+            field
+                .at(key)
+                .error(Problem::new("the SRV records give the priorities and weights", "remove this"));
         }
     }
     (!server.address.is_empty()).then_some(server)

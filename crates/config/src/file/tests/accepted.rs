@@ -171,8 +171,8 @@ tracing: {endpoint: 'https://c:30', protocol: http, tls: {ca: tracing.pem}, head
             },
         }],
         "upstreams": {"u": {
-            "servers": [{"address": "a:1", "weight": 6}], "dns_refresh": "29s", "dns_lookup_family": "v4_only", "balance": "random",
-            "health": {"path": "/h", "interval": "7s", "timeout": "8s", "healthy": 9, "unhealthy": 10},
+            "servers": [{"address": "a:1", "weight": 6, "priority": 0}], "dns_refresh": "29s", "dns_lookup_family": "v4_only", "balance": "random",
+            "health": {"path": "/h", "method": "GET", "statuses": [200], "interval": "7s", "timeout": "8s", "healthy": 9, "unhealthy": 10},
             "outlier_detection": {
                 "errors": "off", "gateway_errors": 3, "ejection": "4s", "longest_ejection": "5s", "interval": "6s", "most": 7,
             },

@@ -200,7 +200,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, limits: 5",
-        "q.yaml:1: listeners[0].limits: found `5`, expected a mapping with the keys `connections`, `handshakes`, `header`, `headers`, `url`, `body`",
+        "q.yaml:1: listeners[0].limits: found `5`, expected a mapping with the keys `connections`, `connections_per_client`, `handshakes`, `header`, `headers`, `url`, `body`",
     ),
     (
         "respond: hi, limits: {connections: 0}",

@@ -131,7 +131,7 @@ impl CertificateSelector {
         exact.into_iter().chain(wildcard)
     }
 
-    /// Returns these certificates, most preferred first; those of the default if there are none.
+    /// Returns these certificates, most preferred first; without any, those of the default.
     fn or_default<'a>(
         &'a self,
         named: impl Iterator<Item = (&'a str, &'a Vec<Entry>)>,

@@ -184,7 +184,7 @@ fn matches(mut pattern: &[u8], mut id: &[u8]) -> bool {
     pattern.is_empty()
 }
 
-/// Splits the bounds of a component off a pattern; the upper one is `None` if there is none.
+/// Splits the bounds of a component off a pattern; `None` in place of the upper one means unbounded.
 fn bounds<'a>(pattern: &mut &'a [u8]) -> Option<(&'a [u8], Option<&'a [u8]>)> {
     let least = component(pattern)?;
     let most = match pattern.strip_prefix(&[UNBOUNDED]) {

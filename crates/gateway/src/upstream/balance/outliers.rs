@@ -49,7 +49,7 @@ impl Outcomes {
         until != 0 && moment(now()) < until
     }
 
-    /// Returns the end of the last ejection, as [`moment`]; 0 if there was none.
+    /// Returns the end of the last ejection, as [`moment`]; 0 before the first.
     pub(super) fn out_until(&self) -> u64 {
         self.out_until.load(Ordering::Relaxed)
     }

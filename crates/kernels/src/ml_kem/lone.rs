@@ -3,56 +3,18 @@
 //! Keccak has an entry of A, a hash or a nonce in each lane. A polynomial is eight vectors, in the order of its
 //! coefficients: data moves within vectors, where a batch moves none, but little else of a vector is idle.
 
-mod transform;
-
-pub(super) use transform::{inverse_ntt, ntt};
-
 use super::compression::{canonical, compress_4, compress_10};
 use super::keccak::{PAD_END, PAD_HASH, PAD_XOF, RATE_256, from_lanes};
 use super::kernels::Kernels;
 use super::matrix::Entry;
 use super::noise::differences;
-use super::ntt::{N, Q, reduce};
+use super::ntt::{Q, reduce};
+use super::polynomial::{Factor, Polynomial, VECTORS, inverse_ntt, ntt};
 use super::public::expand_keys;
 use super::vector::{LANES, VECTOR_BYTES, Vector};
-use super::workspace::{RANK, Workspace};
+use super::workspace::{LoneSecrets, RANK, RESULTS, Workspace};
 use super::{ML_KEM_CIPHERTEXT_BYTES, PublicKey};
 use crate::keccak::StateWords;
-use transform::Factor;
-
-/// Number of vectors of a polynomial.
-const VECTORS: usize = 2 * N / VECTOR_BYTES;
-/// Number of polynomials of the ciphertext: u, and v.
-const RESULTS: usize = RANK + 1;
-
-/// Coefficients of one polynomial.
-pub(super) type Polynomial<V> = [V; VECTORS];
-
-/// Data that is wiped after the operation.
-#[repr(C, align(64))]
-pub(crate) struct LoneSecrets<V> {
-    /// Message m before, secret K after.
-    pub(super) message: [u8; 32],
-    state: [V; 25],
-    /// Polynomials y.
-    small: [Polynomial<V>; RANK],
-    /// Polynomials e1 and e2, with the message.
-    errors: [Polynomial<V>; RESULTS],
-    factors: [Factor<V>; RANK],
-}
-
-impl<V: Vector> LoneSecrets<V> {
-    pub(super) fn new() -> Self {
-        let zero = V::zero();
-        Self {
-            message: [0; 32],
-            state: [zero; 25],
-            small: [[zero; VECTORS]; RANK],
-            errors: [[zero; VECTORS]; RESULTS],
-            factors: [Factor::zero(); RANK],
-        }
-    }
-}
 
 /// Encapsulates the workspace's lone message, and leaves ciphertext, secret and the validity of the key in the first
 /// places of the workspace. The result of an invalid key is meaningless.

@@ -4,11 +4,14 @@
 //! vectors are interleaved such that words to be combined are in the same place, and again after the layer, which
 //! restores the order. Bounds are those of the transform of a batch.
 
-use super::{Polynomial, VECTORS};
-use crate::ml_kem::ntt::{
-    Constant, Q_INVERSE, SCALE, ZETAS, backward, forward, reduce, times, times_constant,
-};
-use crate::ml_kem::vector::{VECTOR_BYTES, Vector};
+use super::ntt::{Constant, N, Q_INVERSE, SCALE, ZETAS, backward, forward, reduce, times, times_constant};
+use super::vector::{VECTOR_BYTES, Vector};
+
+/// Number of vectors of a polynomial.
+pub(super) const VECTORS: usize = 2 * N / VECTOR_BYTES;
+
+/// Coefficients of one polynomial.
+pub(super) type Polynomial<V> = [V; VECTORS];
 
 /// Number of words of a vector.
 const WORDS: usize = VECTOR_BYTES / 2;
@@ -76,7 +79,7 @@ static ROOTS: Layer = layer(1, Kind::Root);
 
 /// Transforms coefficients from -2 to 2. The results are below 7 q + 3 in absolute value.
 #[inline(always)]
-pub(in crate::ml_kem) fn ntt<V: Vector>(r: &mut Polynomial<V>) {
+pub(super) fn ntt<V: Vector>(r: &mut Polynomial<V>) {
     let [a, b, c, d, e, f, g, h] = r;
     forward(a, e, ZETAS[1]);
     forward(b, f, ZETAS[1]);
@@ -107,7 +110,7 @@ fn forward_within<V: Vector, const LEN: usize>(pair: &mut [V; 2], constants: &Co
 
 /// Inverse transform, times R. Coefficients are at most q / 2 + 1 in absolute value before, and below q after.
 #[inline(always)]
-pub(in crate::ml_kem) fn inverse_ntt<V: Vector>(r: &mut Polynomial<V>) {
+pub(super) fn inverse_ntt<V: Vector>(r: &mut Polynomial<V>) {
     for (i, pair) in r.as_chunks_mut::<2>().0.iter_mut().enumerate() {
         backward_within::<V, 2>(pair, &BACKWARD[0][i]);
         backward_within::<V, 4>(pair, &BACKWARD[1][i]);
