@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run build install deb test-deb image test-image release test-release test-helm test-istio test-monitoring test-post-quantum-clients test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test test-all stress bogo
-.PHONY: lint fmt bench bench-kernels compare compare-http3 overload fair docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
+.PHONY: lint fmt bench bench-kernels record-profile compare compare-http3 overload fair docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ run: build ## Serve https://localhost:8443 with a temporary certificate
 build: claim ## Build bin/quadrille, and bin/quadrille-provider.so for OpenSSL 3
 	@scripts/install-packages.sh build
 	@# Includes the load client: building it separately would select other features and recompile BoringSSL.
-	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
+	scripts/profile-guided/build.sh $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
 		--package quadrille-openssl-provider
 	@install -D -m 755 "$(CARGO_TARGET_DIR)/release/quadrille" bin/quadrille
 	@install -D -m 644 "$(CARGO_TARGET_DIR)/release/libquadrille_provider.so" bin/quadrille-provider.so
@@ -158,9 +158,13 @@ bogo: claim ## Run BoGo, BoringSSL's own protocol tests, with the engine's key e
 bench-kernels: claim ## Compare RSA, X25519, ML-KEM and P-256 with OpenSSL, BoringSSL and AWS-LC
 	@scripts/install-packages.sh build
 	@# With the gateway's features of BoringSSL, as in `build`. The first build of AWS-LC takes some minutes.
-	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
+	scripts/profile-guided/build.sh $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
 		--package quadrille-bench-kernels --features quadrille-bench-kernels/aws-lc
 	@"$(CARGO_TARGET_DIR)/release/quadrille-bench-kernels" $(ARGS)
+
+record-profile: claim ## Record the profile that `make build` optimizes for; before a release, in a quarter of an hour
+	@scripts/install-packages.sh build bench profile
+	@scripts/profile-guided/record.sh
 
 compare: build nginx-module ## Compare with other servers in one run, and write bench/REPORT.md
 	bench/compare.sh $(ARGS)

@@ -33,7 +33,7 @@ main() {
     envoy=${ENVOY:-$(scripts/fetch-envoy.sh)}
     awslc=${HAPROXY_AWSLC:-$(bench/haproxy-awslc.sh)}
     # The packages of `make build`, so that nothing is built twice: alone, the harness would select other features.
-    cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes \
+    scripts/profile-guided/build.sh --locked --package quadrille-cli --package quadrille-bench-handshakes \
         --package quadrille-openssl-provider
     rustls=$CARGO_TARGET_DIR/rustls/release/quadrille-bench-rustls
     cargo build --release --locked --manifest-path bench/rustls/Cargo.toml --target-dir "$CARGO_TARGET_DIR/rustls" ||

@@ -45,7 +45,7 @@ build() {
     case $profile in
         debug) cargo build "${flags[@]}" --workspace "$@" ;;
         release)
-            cargo build --release "${flags[@]}" --package quadrille-cli --package quadrille-bench-handshakes \
+            scripts/profile-guided/build.sh "${flags[@]}" --package quadrille-cli --package quadrille-bench-handshakes \
                 --package quadrille-openssl-provider --package quadrille-bogo "$@"
             ;;
     esac

@@ -19,6 +19,8 @@ declare -A groups=(
     [helm-tests]="curl etcd-server openssl python3-yaml redis-server"
     [image]="binutils ca-certificates umoci"
     # apt-ftparchive writes the indexes of an apt repository, gpg signs them, and minisign signs the checksums.
+    # Merges the counts of an instrumented program.
+    [profile]="llvm-19"
     [release]="apt-utils gpg minisign python3"
     [release-tests]="gpgv man-db python3-venv"
     [image-tests]="curl openssl python3 skopeo umoci"

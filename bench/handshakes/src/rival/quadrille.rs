@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use super::setup::Setup;
 use crate::scenario::Resumption;
 
-/// Returns the arguments: one event loop, one thread for private-key operations, otherwise defaults.
+/// Returns the arguments: one event loop, one thread for private-key operations, an end without delay, otherwise
+/// defaults.
 pub(super) fn arguments(setup: &Setup<'_>, mode: &str, key: &[OsString]) -> Vec<OsString> {
     let version = setup.version.number();
     let mut arguments: Vec<OsString> =
@@ -15,7 +16,8 @@ pub(super) fn arguments(setup: &Setup<'_>, mode: &str, key: &[OsString]) -> Vec<
         [] => arguments.extend(["--key".into(), setup.certificate.key.clone().into()]),
         elsewhere => arguments.extend_from_slice(elsewhere),
     }
-    let flags = ["--tls-min", version, "--tls-max", version, "--mode", mode, "--threads", "1"];
+    let flags =
+        ["--tls-min", version, "--tls-max", version, "--mode", mode, "--threads", "1", "--lame-duck", "0"];
     arguments.extend(flags.map(OsString::from));
     arguments.push("--admin".into());
     if setup.http3 {
