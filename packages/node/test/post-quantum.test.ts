@@ -48,7 +48,11 @@ describe('ML-DSA certificates', { skip }, () => {
         const certificate = new MlDsaAuthority().issue('ml-dsa-44', 'localhost');
         const server = await serve({ ...certificate, certFile: '', keyFile: '', bothFile: '' });
         t.after(() => server.close());
-        const codes = ['CERT_SIGNATURE_FAILURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'];
+        const codes = [
+            'CERT_SIGNATURE_FAILURE',
+            'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+            'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+        ];
         for (const { ca } of [new MlDsaAuthority(), new Authority('Another CA')]) {
             await assert.rejects(
                 request(server.port, { agent: new TlsAgent({ ca }) }),
