@@ -1,7 +1,8 @@
 //! Access control and limits of a location. What cannot be expressed closes the route.
 
-use super::{scope::Scope, statement::Statement, upstream, variables::Context, world::World};
+use super::{location, scope::Scope, statement::Statement, upstream, variables::Context, world::World};
 use crate::{draft::Route, yaml::Map};
+use regex::Regex;
 
 /// Applies `allow`, `deny`, `auth_basic`, `auth_request`, `limit_req` and other guards to a route.
 pub(super) fn guard(
@@ -23,13 +24,27 @@ pub(super) fn guard(
     }
 }
 
-/// Internal locations of the server, by their path, with their scope.
-pub(super) type Internal<'a> = Vec<(&'a str, Scope<'a>)>;
+/// Locations of the server that may serve subrequests.
+pub(super) type Internal<'a> = Vec<(&'a Statement, Scope<'a>)>;
 
-/// Returns the scope of the location that serves an internal path.
-pub(super) fn internal_location<'a>(path: &str, internal: &Internal<'a>) -> Option<Scope<'a>> {
-    let matching = internal.iter().filter(|(prefix, _)| path.starts_with(prefix));
-    matching.max_by_key(|(prefix, _)| prefix.len()).map(|(_, scope)| scope.clone())
+/// Returns the location that serves an internal path: its own path, and its scope. A path that an expression may serve has
+/// none, as its location cannot be determined here with certainty.
+pub(super) fn internal_location<'a>(path: &str, internal: &Internal<'a>) -> Option<(&'a str, Scope<'a>)> {
+    let all = || internal.iter().filter_map(|(one, scope)| Some((location::modifier(one)?, scope)));
+    let is_exact =
+        |(modifier, text): (&str, &str)| text == path && (modifier == "=" || text.starts_with('@'));
+    if let Some(((_, text), scope)) = all().find(|(named, _)| is_exact(*named)) {
+        return Some((text, scope.clone()));
+    }
+    let prefixes =
+        all().filter(|((modifier, text), _)| matches!(*modifier, "" | "^~") && path.starts_with(text));
+    let ((modifier, text), scope) = prefixes.max_by_key(|((_, text), _)| text.len())?;
+    let may_match = |(kind, expression): (&str, &str)| match kind {
+        "~" | "~*" => Regex::new(&format!("(?i){expression}")).map_or(true, |regex| regex.is_match(path)),
+        _ => false,
+    };
+    let is_certain = modifier == "^~" || !all().any(|(named, _)| may_match(named));
+    is_certain.then(|| (text, scope.clone()))
 }
 
 /// Limits of the location itself; those of blocks around it are shared by all locations.
@@ -175,12 +190,13 @@ fn authorization(
     world: &World<'_>,
 ) -> Result<Map, String> {
     let path = one.arg(0);
-    let place = internal_location(path, internal).ok_or("its location is not found")?;
+    let (prefix, place) = internal_location(path, internal).ok_or("its location is not found")?;
     let pass =
         place.own().iter().find(|one| one.name == "proxy_pass").ok_or("its location has no `proxy_pass`")?;
     let to = upstream::destination(pass, &place, context, world)?;
     world.ledger.converted(pass.id);
-    let path = to.uri.unwrap_or_else(|| path.to_owned());
+    // A URI of `proxy_pass` replaces the location's path.
+    let path = to.uri.map_or_else(|| path.to_owned(), |uri| format!("{uri}{}", &path[prefix.len()..]));
     let path = quadrille_config::values::path(&path).map_err(|problem| problem.to_string())?;
     let mut authorization = Map::of("upstream", to.upstream).with("path", path);
     let copied = copied_headers(scope, world);

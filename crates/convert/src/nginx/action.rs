@@ -138,7 +138,7 @@ pub(super) fn pass<'a>(
     }
     let tried = own.iter().find(|one| one.name == "try_files")?;
     let last = tried.args.last().filter(|last| last.starts_with('@'))?;
-    let place = internal_location(last, internal)?;
+    let (_, place) = internal_location(last, internal)?;
     let pass = place.own().iter().find(|one| is_pass(one))?;
     world.ledger.differs(tried.id, "files are not served: all requests go to the last location");
     Some((pass, place))

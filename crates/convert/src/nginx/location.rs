@@ -77,15 +77,7 @@ impl<'a> Collector<'_, 'a> {
         scope: Scope<'a>,
         around: Option<&Location<'a>>,
     ) -> Result<Location<'a>, String> {
-        let (modifier, text) = match &statement.args[..] {
-            [text] if text.starts_with('=') && text.len() > 1 => ("=", &text[1..]),
-            [text] if text.starts_with("^~") => ("^~", &text[2..]),
-            [text] if text.starts_with("~*") => ("~*", &text[2..]),
-            [text] if text.starts_with('~') => ("~", &text[1..]),
-            [text] => ("", text.as_str()),
-            [modifier, text] => (modifier.as_str(), text.as_str()),
-            _ => return Err("the location has no path".to_owned()),
-        };
+        let (modifier, text) = modifier(statement).ok_or("the location has no path")?;
         let is_internal =
             text.starts_with('@') || statement.statements().iter().any(|one| one.name == "internal");
         let kind = match modifier {
@@ -118,6 +110,19 @@ impl<'a> Collector<'_, 'a> {
             Some(_) => return Err("locations inside a regular expression have no equivalent".to_owned()),
         }
         Ok(location)
+    }
+}
+
+/// Returns the modifier of a location, empty if it has none, and the path or expression.
+pub(super) fn modifier(statement: &Statement) -> Option<(&str, &str)> {
+    match &statement.args[..] {
+        [text] if text.starts_with('=') && text.len() > 1 => Some(("=", &text[1..])),
+        [text] if text.starts_with("^~") => Some(("^~", &text[2..])),
+        [text] if text.starts_with("~*") => Some(("~*", &text[2..])),
+        [text] if text.starts_with('~') => Some(("~", &text[1..])),
+        [text] => Some(("", text)),
+        [modifier, text] => Some((modifier, text)),
+        _ => None,
     }
 }
 

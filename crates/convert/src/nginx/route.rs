@@ -155,7 +155,7 @@ fn settings(
         world.ledger.converted(one.id);
     }
     for one in scope.all("mirror").into_iter().filter(|one| one.arg(0) != "off") {
-        let place = internal_location(one.arg(0), internal);
+        let place = internal_location(one.arg(0), internal).map(|(_, place)| place);
         let pass = place.as_ref().and_then(|place| place.own().iter().find(|one| action::is_pass(one)));
         let to = pass
             .zip(place.as_ref())

@@ -300,7 +300,8 @@ impl<'a> Builder<'_, 'a> {
         let (locations, refused) = location::collect(scope.own(), scope, world);
         let internal: Internal<'_> = locations
             .iter()
-            .map(|one| (one.statement.args.last().map_or("", String::as_str), one.scope.clone()))
+            .map(|one| (one.statement, one.scope.clone()))
+            .chain(refused.iter().map(|(statement, _)| (*statement, scope.clone())))
             .collect();
         for (statement, problem) in refused {
             world.refuse_all(statement, &format!("{problem}: write routes with other conditions"));
