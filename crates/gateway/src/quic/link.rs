@@ -104,8 +104,13 @@ impl Link {
         let mut state = self.state();
         let State { quic, clock, marks, transmission, .. } = &mut *state;
         transmission.receives(datagram.len());
+        // quiche counts packets that it could decrypt.
+        let processed = transmission.may_be_validated_by(datagram).then(|| quic.stats().recv);
         let info = RecvInfo { from: ends.client, to: ends.local };
         let received = clock.turn(|| sampling::turn(marks.as_mut(), || quic.recv(datagram, info)));
+        if processed.is_some_and(|before| quic.stats().recv > before) {
+            transmission.validated();
+        }
         if let Err(error) = received
             && error != quiche::Error::Done
         {

@@ -67,6 +67,16 @@ impl Transmission {
         self.work += size + RECEIVED;
     }
 
+    /// Returns whether a packet of this datagram validates the client's address if quiche processes it.
+    pub(super) fn may_be_validated_by(&self, datagram: &[u8]) -> bool {
+        self.amplification.may_be_lifted_by(datagram)
+    }
+
+    /// Lifts the anti-amplification limit, because the client's address is validated.
+    pub(super) fn validated(&mut self) {
+        self.amplification.lift();
+    }
+
     /// Returns the work since the last call: the bytes that were sent and received, and what each received datagram
     /// costs in addition, in the bytes that cost as much.
     pub(super) fn take_work(&mut self) -> usize {

@@ -3,7 +3,10 @@
 
 use crate::{
     certificate_compression,
-    support::{Certificates, Configuration, Gateway, Http3Client, Pair, document, eventually, listener},
+    support::{
+        Certificates, Configuration, Gateway, Http3Client, Pair, document, eventually, listener,
+        ml_dsa::MlDsaAuthority,
+    },
 };
 use boring::ssl::{SslSignatureAlgorithm as Algorithm, SslVerifyMode};
 use quadrille_engine::MlDsa;
@@ -67,10 +70,19 @@ struct Case {
 #[test]
 fn large_certificates_cost_a_round_trip() {
     let certificates = Certificates::new();
+    let below = |set| {
+        let pair = certificates.ml_dsa(set, &["localhost", "below.test"]);
+        MlDsaAuthority::new(set).certify(&pair, HOST);
+        pair
+    };
     let case = |name, pair, round_trips| Case { name, pair, round_trips };
     let cases = [
         case("P-256", certificates.ecdsa("P-256", HOST), [1, 1]),
         case("ML-DSA-44 below P-256", certificates.ml_dsa(MlDsa::MlDsa44, HOST), [2, 2]),
+        case("ML-DSA-44 below ML-DSA-44", below(MlDsa::MlDsa44), [3, 2]),
+        case("ML-DSA-65 below P-256", certificates.ml_dsa(MlDsa::MlDsa65, HOST), [2, 2]),
+        case("ML-DSA-65 below ML-DSA-65", below(MlDsa::MlDsa65), [3, 3]),
+        case("ML-DSA-87 below P-256", certificates.ml_dsa(MlDsa::MlDsa87, HOST), [3, 3]),
     ];
     let listeners: Vec<_> = cases.iter().map(|case| listener(&case.pair, "http3: on, respond: ok")).collect();
     let file = Configuration::new(&document(&listeners, ""));
