@@ -42,7 +42,7 @@ profdata() {
             return
         fi
     done
-    echo "record.sh: there is no llvm-profdata: \`rustup component add llvm-tools\`, or Debian's package llvm-19" >&2
+    echo "record.sh: llvm-profdata is missing: \`rustup component add llvm-tools\`, or Debian's package llvm-19" >&2
     exit 1
 }
 

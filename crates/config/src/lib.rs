@@ -30,8 +30,8 @@ pub mod yaml;
 pub use budget::Allowance;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use file::{
-    ConfigurationFile, Loaded, explain, fixed, is_native, json_schema, key_policy_reference, load,
-    load_key_policy, needs_restart, parse, parse_key_policy, read_text, reference, show, show_in_force,
+    ConfigurationFile, FORWARDING_KEYS, Loaded, explain, fixed, is_native, json_schema, key_policy_reference,
+    load, load_key_policy, needs_restart, parse, parse_key_policy, read_text, reference, show, show_in_force,
 };
 pub use model::Problem;
 pub use reader::{Dialect, Field, Reader};

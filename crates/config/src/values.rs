@@ -3,6 +3,10 @@
 //! The configuration file and the command line read their values with these same functions. Each returns the value of
 //! a text, or a message with the problem and its remedy.
 
+mod header;
+
+pub use header::{changeable_header, header_name, header_value};
+
 use crate::{
     enums::switch,
     model::{AccessLog, Expression, Place, Problem, RedisAddress, SessionCache, TicketKeys},
@@ -302,11 +306,6 @@ pub fn redirect_status(text: &str) -> Result<u16, Problem> {
     }
 }
 
-/// Parses the name of a header.
-pub fn header_name(text: &str) -> Result<http::HeaderName, Problem> {
-    text.parse().map_err(|_| format!("{} is not the name of a header", quote(text)).into())
-}
-
 /// Parses a regular expression that must match a whole text.
 pub fn whole_regex(text: &str) -> Result<Expression, Problem> {
     crate::model::whole(text).map_err(|error| {
@@ -321,12 +320,6 @@ pub fn status(text: &str) -> Result<u16, Problem> {
     status.ok_or_else(|| {
         Problem::new(format!("{} is not the status of a response", quote(text)), "use 200 to 599")
     })
-}
-
-/// Parses the value of a header field.
-pub fn header_value(text: &str) -> Result<String, Problem> {
-    let good = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    if good { Ok(text.to_owned()) } else { Err(format!("{} cannot be sent in a header", quote(text)).into()) }
 }
 
 /// Parses an ALPN protocol (RFC 7301): 1 to 255 bytes.

@@ -57,20 +57,6 @@ pub(crate) enum Action {
     Respond(Map),
 }
 
-/// Keys of routes that forward.
-const FORWARDING: [&str; 10] = [
-    "rewrite",
-    "upstream_host",
-    "timeout",
-    "retry",
-    "sticky",
-    "mirror",
-    "request_headers",
-    "request_trailers",
-    "compression",
-    "upgrades",
-];
-
 impl Route {
     /// Returns a route without hosts and conditions.
     pub(crate) fn new(path: Path, action: Action) -> Self {
@@ -131,7 +117,7 @@ impl Route {
             Action::Respond(respond) => map.set("respond", respond.clone()),
         }
         if !matches!(self.action, Action::Upstream(_)) {
-            FORWARDING.iter().for_each(|key| keys.remove(key));
+            quadrille_config::FORWARDING_KEYS.iter().for_each(|key| keys.remove(key));
         }
         map.extend(keys);
         map

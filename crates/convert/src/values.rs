@@ -83,19 +83,7 @@ pub(crate) fn server_address(text: &str, port: u16) -> Option<String> {
 
 /// Returns whether the configuration may change a header of this name: not those of the connection and of framing.
 pub(crate) fn is_changeable(name: &str) -> bool {
-    const FIXED: [&str; 9] = [
-        "host",
-        "connection",
-        "content-length",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "proxy-connection",
-    ];
-    quadrille_config::values::header_name(name).is_ok()
-        && !FIXED.contains(&name.to_ascii_lowercase().as_str())
+    quadrille_config::values::changeable_header(name).is_ok()
 }
 
 #[cfg(test)]

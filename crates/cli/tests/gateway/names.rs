@@ -186,7 +186,7 @@ fn a_gateway_starts_without_dns_with_names_of_all_kinds() {
     let keys = "authorization: {upstream: authz, path: /}, \
                 routes: [{path: /open, authorization: off, respond: open}, \
                 {path: /token, jwt: {issuer: 'https://id.example', audiences: [a], keys_url: 'https://id.quadrille.example/keys', upstream: id}, respond: ok}, \
-                {path: /srv, authorization: off, upstream: srv}], upstream: web";
+                {path: /srv, authorization: off, upstream: srv, rewrite: /}], upstream: web";
     let ordered =
         "{address: '127.0.0.1:0', certificates: [{acme: {names: [a.quadrille.example]}}], respond: ok}";
     let upstreams = format!(
@@ -211,6 +211,9 @@ fn a_gateway_starts_without_dns_with_names_of_all_kinds() {
     let gateway = Gateway::with_config(&file.path(), 2);
     let status = |path: &str| Connector::new(&site.certificates).get(gateway.address(0), path, "").status;
     assert_eq!((status("/open"), status("/srv"), status("/")), (200, 503, 503));
+    site.dns.set_services(SERVICES, &[(0, 1, site.port, WEB)], 1);
+    site.dns.set_silent(false);
+    eventually("the names are not looked up again", || status("/srv") == 200);
 }
 
 #[test]

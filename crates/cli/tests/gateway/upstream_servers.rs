@@ -56,7 +56,7 @@ impl Server {
     fn next_check(&self) -> String {
         self.state.lock().expect("no panic").checks.clear();
         let mut check = None;
-        eventually("there is no health check", || {
+        eventually("no health check arrives", || {
             check = self.state.lock().expect("no panic").checks.back().cloned();
             check.is_some()
         });

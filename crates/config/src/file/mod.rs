@@ -38,6 +38,7 @@ pub use explanation::explain;
 pub use json_schema::json_schema;
 pub use reference::{key_policy_reference, reference};
 pub use restart::{fixed, needs_restart, show_in_force};
+pub use sections::FORWARDING_KEYS;
 pub use text::read_text;
 
 use crate::{

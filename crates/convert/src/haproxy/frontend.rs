@@ -120,7 +120,7 @@ fn of_http(section: &Section, bind: &Bind, world: &World<'_>) -> Listener {
     compression(section, &mut listener.keys, world);
     listener.routes = routes(&ways);
     if listener.routes.is_empty() {
-        // HAProxy responds with 503 if there is no backend.
+        // Without a backend, HAProxy responds with 503.
         listener.keys.set("respond", Map::of("status", "503"));
     }
     listener

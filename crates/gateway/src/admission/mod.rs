@@ -9,13 +9,13 @@
 //!   capacity.
 //! - `blocklist`: networks whose connections the kernel drops; `network`: the prefix that counts as one client.
 //! - `event_loop`, `engine_watch`: the interfaces to the rest of the gateway and to the engine.
-//! - `places`: bounded places for connections, fair by network; `client_connections`: the connections of one client.
+//! - `places`: bounded places for connections, fair by network; `client_places`: those of each client.
 //! - `step_queue`: steps that tasks take after all others on their event loop. `yielding`: handshakes on a busy event
 //!   loop. `transfers`: connections that transfer much data.
 
 mod backlog;
 mod blocklist;
-mod client_connections;
+mod client_places;
 mod congestion;
 mod controller;
 mod engine_watch;
@@ -30,7 +30,7 @@ mod step_queue;
 mod transfers;
 mod yielding;
 
-pub(crate) use client_connections::{ClientConnection, ClientConnections, TooManyConnections};
+pub(crate) use client_places::{ClientPlace, ClientPlaces, TooMany};
 pub(crate) use controller::Refusal;
 pub(crate) use engine_watch::EngineWatch;
 pub(crate) use loop_admission::{LoopAdmission, Visit};

@@ -1,4 +1,4 @@
-//! Client networks: the prefix of an address that counts as one client, as allocated to one subscriber.
+//! Client networks: the prefix of an address that counts as one client, as allocated to one subscriber, or to one host.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,6 +10,14 @@ pub(super) fn of(address: IpAddr) -> IpAddr {
             [a, b, c, 0].into()
         }
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !0 << 72).into(),
+    }
+}
+
+/// Returns the address of a host: an IPv4 address, or the first 64 bits of an IPv6 address, which one host has.
+pub(super) fn of_host(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !0 << 64).into(),
+        address => address,
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     trace::{Ended, Trace},
 };
 use crate::{
-    admission::ClientConnection,
+    admission::ClientPlace,
     held_bytes::detached_value,
     memory::Holder,
     telemetry::{access_log, metrics},
@@ -35,7 +35,7 @@ pub(super) struct Exchange {
     /// Endpoint, which counts as busy while this exchange holds it.
     pub(super) server: Option<Server>,
     /// Place among the active requests of its client, if its route limits them.
-    pub(super) of_client: Option<ClientConnection>,
+    pub(super) of_client: Option<ClientPlace>,
     pub(super) error: Option<&'static str>,
     /// The data that this exchange holds.
     pub(super) holder: Arc<Holder>,

@@ -18,7 +18,7 @@ use super::{
     route::router::{MatchedRoute, RouteLookup},
     trace,
 };
-use crate::{admission::TooManyConnections, telemetry::access_denied::access_denied};
+use crate::{admission::TooMany, telemetry::access_denied::access_denied};
 use http::Version;
 use http_body::Body;
 use quadrille_config::model::{Action, PathMatch, Redirect, Respond, Route};
@@ -70,13 +70,11 @@ pub(super) fn serve<'a>(
         if let Err(refusal) = check_route(matched, settings, http, &request, &mut body) {
             return deny(http, refusal, Answer { request: &request, route: Some(matched), exchange });
         }
-        if route.active_per_client.is_some() {
-            match matched.enter(request.sender.client.ip()) {
-                Ok(place) => exchange.of_client = place,
-                Err(TooManyConnections) => {
-                    let refusal = rate_limits::too_many_active(&request);
-                    return deny(http, refusal, Answer { request: &request, route: Some(matched), exchange });
-                }
+        match matched.enter(request.sender.client.ip()) {
+            Ok(place) => exchange.of_client = place,
+            Err(TooMany) => {
+                let refusal = rate_limits::too_many_active(&request);
+                return deny(http, refusal, Answer { request: &request, route: Some(matched), exchange });
             }
         }
         if let Some(fault) = &route.fault

@@ -2,7 +2,7 @@
 
 use super::retained_sockets::RetainedSockets;
 use crate::{
-    admission::{ClientConnections, Places},
+    admission::{ClientPlaces, Places},
     handover::ListenerSockets,
     http::HttpSettings,
     listener::matcher::FilterChainMatcher,
@@ -43,7 +43,7 @@ pub(crate) struct ActiveListener {
     /// Places for handshakes in progress.
     pub(crate) handshakes: Arc<Places>,
     /// Open connections by client.
-    pub(crate) clients: Arc<ClientConnections>,
+    pub(crate) clients: Arc<ClientPlaces>,
     /// Becomes true when no more connections are to be accepted.
     pub(crate) closing: watch::Sender<bool>,
     /// Set while event loops have UDP sockets of the listener; closes them.
@@ -254,7 +254,7 @@ impl ActiveListener {
             has_sockets: prepared.model.bound,
             connections: Places::new(limits.connections),
             handshakes: Places::new(limits.handshakes),
-            clients: ClientConnections::new(limits.connections_per_client),
+            clients: ClientPlaces::new(limits.connections_per_client),
             closing: watch::Sender::new(false),
             quic: Mutex::new(None),
             retained_sockets: Mutex::default(),

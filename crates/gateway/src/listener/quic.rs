@@ -11,7 +11,7 @@ use super::{
     serve::{self, Worker},
 };
 use crate::{
-    admission::{ClientConnection, Holder, LoopAdmission, Place, Transfers, Visit},
+    admission::{ClientPlace, Holder, LoopAdmission, Place, Transfers, Visit},
     http::{self, HttpConnection},
     memory::{self, Stage},
     quic::{Closed, Code, Endpoint, Host, Link, Opening},
@@ -55,7 +55,7 @@ struct Admitted {
     active: Arc<ActiveListener>,
     newcomer: Arc<Newcomer>,
     ends: (SocketAddr, SocketAddr),
-    open: (OpenConnection, Place, Option<ClientConnection>),
+    open: (OpenConnection, Place, Option<ClientPlace>),
     closing: watch::Receiver<bool>,
     handshaking: (Place, Option<Arc<()>>),
     occupant: Arc<Occupant>,

@@ -10,7 +10,7 @@ use crate::{
     },
     model::{Expression, HeaderChange, HeaderPart, HeaderText},
     quote,
-    values::{duration, header_name},
+    values::{changeable_header, duration, header_name},
 };
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
@@ -97,7 +97,7 @@ impl ChangeDraft {
         if self.change.is_some() {
             field.error(Problem::new("a change has one action", "write two changes"));
         }
-        self.change = field.parse(changeable).map(|name| (name, make));
+        self.change = field.parse(changeable_header).map(|name| (name, make));
     }
 }
 
@@ -129,30 +129,6 @@ fn change(field: &Field<'_>, path: Option<&Expression>) -> Option<HeaderChange> 
         _ => {}
     }
     Some(make(name, draft.value.unwrap_or(HeaderText(Vec::new()))))
-}
-
-/// Reads the name of a header that may be changed: all but those that control routing, the connection and message
-/// framing.
-fn changeable(text: &str) -> Result<HeaderName, Problem> {
-    const FIXED: [&str; 9] = [
-        "host",
-        "connection",
-        "content-length",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "proxy-connection",
-    ];
-    let name = header_name(text)?;
-    if FIXED.contains(&name.as_str()) {
-        return Err(Problem::new(
-            format!("`{name}` controls the connection or the framing"),
-            "the gateway sets it",
-        ));
-    }
-    Ok(name)
 }
 
 /// The variables without an argument.

@@ -65,6 +65,7 @@ mod written_route;
 
 pub(super) use gateway::{EMPTY, GATEWAY, gateway};
 pub(super) use key_policy::{EMPTY_POLICY, key_policy};
+pub use route::FORWARDING_KEYS;
 pub(super) use text_match::without_frame;
 
 use super::schema::Described;

@@ -38,27 +38,27 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let route = draft.take_settings(field.place());
     let action = draft.into_action()?;
     if !matches!(action, Action::Forward(_)) {
-        for field in [
-            "rewrite",
-            "upstream_host",
-            "timeout",
-            "retry",
-            "sticky",
-            "mirror",
-            "request_headers",
-            "request_trailers",
-            "compression",
-            "upgrades",
-        ]
-        .iter()
-        .filter_map(|key| field.entry(key))
-        {
+        for field in FORWARDING_KEYS.iter().filter_map(|key| field.entry(key)) {
             field.error(Problem::new("this route does not forward to an upstream", "remove this"));
         }
     }
     let route = Route { path: path?, action, ..route };
     Some(WrittenRoute { hosts: hosts?, route, uncompressed })
 }
+
+/// Keys of routes that forward to an upstream, and of no others.
+pub const FORWARDING_KEYS: [&str; 10] = [
+    "rewrite",
+    "upstream_host",
+    "timeout",
+    "retry",
+    "sticky",
+    "mirror",
+    "request_headers",
+    "request_trailers",
+    "compression",
+    "upgrades",
+];
 
 pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
     path: "listeners[].routes[]",

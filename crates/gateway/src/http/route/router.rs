@@ -1,7 +1,7 @@
 //! Request routing: by host, then in the order of the host's routes.
 
 use crate::{
-    admission::{ClientConnection, ClientConnections, TooManyConnections},
+    admission::{ClientPlace, ClientPlaces, TooMany},
     host_map::{HostMap, lower_case},
     http::{
         rate_limit::{Limiter, Limiters},
@@ -34,7 +34,7 @@ pub(crate) struct Router {
     /// Rate limiters, by host and route.
     limiters: Vec<Vec<Box<[Arc<Limiter>]>>>,
     /// Active requests by client, by host and route; empty if no route limits them.
-    active: Vec<Vec<Option<Arc<ClientConnections>>>>,
+    active: Vec<Vec<Option<Arc<ClientPlaces>>>>,
     /// Whether any route has limits in place of its chain's limits.
     has_own_limits: bool,
     /// Mirrors, by host and route, in the order of the route's mirrors.
@@ -116,8 +116,7 @@ impl Router {
             routes.has_own_limits |= limits().any(|limits| matches!(limits, RouteRateLimits::InPlace(_)));
         }
         if table.hosts.iter().flat_map(|host| &host.routes).any(|route| route.active_per_client.is_some()) {
-            let counts =
-                |route: &Route| route.active_per_client.map(|most| ClientConnections::new(Some(most)));
+            let counts = |route: &Route| route.active_per_client.map(|most| ClientPlaces::new(Some(most)));
             routes.active = table.hosts.iter().map(|host| host.routes.iter().map(counts).collect()).collect();
         }
         routes.named =
@@ -244,7 +243,7 @@ impl MatchedRoute {
     ///
     /// # Errors
     /// If the client has the route's maximum.
-    pub(crate) fn enter(&self, client: IpAddr) -> Result<Option<ClientConnection>, TooManyConnections> {
+    pub(crate) fn enter(&self, client: IpAddr) -> Result<Option<ClientPlace>, TooMany> {
         match self.of(&self.routes.active) {
             Some(Some(active)) => active.enter(client),
             _ => Ok(None),

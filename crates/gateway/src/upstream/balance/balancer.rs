@@ -111,7 +111,7 @@ impl Balancer {
             is_healthy(member) || panicking.contains(&member.endpoint.priority) && !member.state.is_draining()
         };
         let untried = |member: &Member| healthy(member) && !tried.contains(&member.endpoint.address);
-        let counts = self.balance == Balance::LeastRequest || self.observes || servers.limited;
+        let counts = self.counts_at(&servers);
         for _ in 0..TRIES {
             let member = match self.select(&servers, point, untried, || *now) {
                 Err(NoServer::Unhealthy) if !tried.is_empty() => {
@@ -208,7 +208,11 @@ impl Balancer {
 
     /// Returns whether active requests of endpoints are counted.
     pub(crate) fn counts(&self) -> bool {
-        self.balance == Balance::LeastRequest || self.observes || self.servers.load().limited
+        self.counts_at(&self.servers.load())
+    }
+
+    fn counts_at(&self, servers: &Servers) -> bool {
+        self.balance == Balance::LeastRequest || self.observes || servers.limited
     }
 
     /// Returns the number of ejected endpoints, and the number of endpoints.

@@ -123,7 +123,7 @@ fn failure(error: &NetError) -> Failure {
 /// Looks up the SRV records of the first of the names that has some. Returns them with the end of their validity.
 ///
 /// # Errors
-/// Returns the reason if no name has records, or if they say that there is no such service (RFC 2782: the target `.`).
+/// Returns the reason if no name has records, or if the target `.` denies the service (RFC 2782).
 pub(super) async fn services(dns: &TokioResolver, names: Vec<Name>) -> Result<(Vec<SRV>, Instant), Failure> {
     let mut last = Failure::NoAddress;
     for name in names {
