@@ -50,6 +50,32 @@ struct Warp {
         if (u32 *place = to(lane)) *place = value;
     }
 
+    // The 32 bits from bit `count(lane)` on, from 0 to 31, of two words.
+    template <class F> INLINE word window(word low, word high, F count) const {
+        word out;
+        asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(out) : "r"(low), "r"(high), "r"(count(lane)));
+        return out;
+    }
+
+    // The value times 2^offset(lane), without the bits beyond the word; offsets may be negative.
+    template <class F> INLINE word moved(word value, F offset) const {
+        const int by = offset(lane);
+        word left, right;
+        // A count beyond 31 gives zero.
+        asm("shl.b32 %0, %1, %2;" : "=r"(left) : "r"(value), "r"(by < 0 ? 32 : by));
+        asm("shr.u32 %0, %1, %2;" : "=r"(right) : "r"(value), "r"(by < 0 ? -by : 32));
+        return left | right;
+    }
+
+    // Runs public code in each of the first `count` threads, alone.
+    template <class F> INLINE void alone(u32 count, F of) const {
+        if (lane < count) of(lane);
+        sync();
+    }
+
+    // Makes what each thread has written visible to the others.
+    INLINE void sync() const { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+
     // Four neighbouring words from and to `place(lane)`, which is a multiple of 16 bytes.
     template <class F> INLINE void get4(word *out, F place) const {
         const Quad quad = *reinterpret_cast<const Quad *>(place(lane));
@@ -89,6 +115,26 @@ template <int DISTANCE> INLINE word across(word value) {
     asm("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(out) : "r"(value), "n"(DISTANCE));
     return out;
 }
+
+INLINE word shift_signed(word value, int count) { return u32(int(value) >> count); }
+
+// The upper word of `high` and `low` after a rotation to the left.
+INLINE word funnel(word low, word high, int count) {
+    word out;
+    asm("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(out) : "r"(low), "r"(high), "r"(count));
+    return out;
+}
+
+// Reads a word that is public from now on. Only words of SharedWords that are declared so may be revealed.
+INLINE u32 revealed(const u32 *place) { return *static_cast<const volatile u32 *>(place); }
+
+// Memory of a block of one warp.
+template <int WORDS> struct SharedWords {
+    INLINE static u32 *here() {
+        static __attribute__((shared)) u32 all[WORDS];
+        return all;
+    }
+};
 
 #include "carry_device.cuh"
 
@@ -144,6 +190,24 @@ struct Warp {
             if (u32 *place = to(i)) *place = value.of[i];
         }
     }
+    template <class F> word window(const word &low, const word &high, F count) const {
+        word out;
+        for (u32 i = 0; i < WARP; i++) out.of[i] = u32((u64(high.of[i]) << 32 | low.of[i]) >> count(i));
+        return out;
+    }
+    template <class F> word moved(const word &value, F offset) const {
+        word out;
+        for (u32 i = 0; i < WARP; i++) {
+            const int by = offset(i);
+            const u64 wide = u64(value.of[i]) << 32;
+            out.of[i] = by <= -32 || by >= 32 ? 0 : u32((by < 0 ? wide >> -by : wide << by) >> 32);
+        }
+        return out;
+    }
+    template <class F> void alone(u32 count, F of) const {
+        for (u32 i = 0; i < count; i++) of(i);
+    }
+    void sync() const {}
     template <class F> void get4(word *out, F place) const {
         for (u32 i = 0; i < WARP; i++) {
             const u32 *from = place(i);
@@ -179,6 +243,27 @@ template <int DISTANCE> word across(const word &value) {
     return out;
 }
 
+inline word shift_signed(const word &value, int count) {
+    word out;
+    for (u32 i = 0; i < WARP; i++) out.of[i] = u32(int(value.of[i]) >> count);
+    return out;
+}
+
+inline word funnel(const word &low, const word &high, int count) {
+    word out;
+    for (u32 i = 0; i < WARP; i++) out.of[i] = u32((u64(high.of[i]) << 32 | low.of[i]) << count >> 32);
+    return out;
+}
+
+inline u32 revealed(const u32 *place) { return *place; }
+
+template <int WORDS> struct SharedWords {
+    static u32 *here() {
+        static thread_local u32 all[WORDS];
+        return all;
+    }
+};
+
 #include "carry_portable.cuh"
 
 #endif
@@ -188,6 +273,16 @@ INLINE word select(const word &mask, const word &a, const word &b) { return b ^ 
 
 // 0 to zero, 1 to all ones.
 INLINE word mask_of(const word &bit) { return word(0) - bit; }
+
+// Words of each group of G threads, combined by OR, or added.
+template <int G> INLINE word any(const word &value) {
+    if constexpr (G == 1) return value;
+    else return any<G / 2>(value | across<G / 2>(value));
+}
+template <int G> INLINE word sum(const word &value) {
+    if constexpr (G == 1) return value;
+    else return sum<G / 2>(value + across<G / 2>(value));
+}
 
 // All ones if both are below 2^31 and equal.
 INLINE word equal_mask(const word &a, const word &b) { return mask_of(((a ^ b) - word(1)) >> 31); }

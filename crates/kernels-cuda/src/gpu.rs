@@ -1,17 +1,19 @@
 //! Public interface: opens the device once, uploads keys, runs batches.
 
 use crate::{
-    DeviceKey, KeySize, PTX, PrivateKey, PrivateOperation, PrivateOperationError, Unavailable, UploadError,
+    DeviceKey, KeySize, MlDsaSigner, PTX, PrivateKey, PrivateOperation, PrivateOperationError, Unavailable,
+    UploadError,
     driver::{Device, Module},
     key::KernelSize,
-    keys::KeyStore,
+    keys::{KeyStore, rsa_sizes},
     lane::{BLOCK, BLOCK52, Extent, Lane, Plan},
+    pool::Pool,
 };
 use std::{
     ffi::{CStr, OsString},
     fmt,
     num::NonZeroUsize,
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::Arc,
     thread,
 };
 
@@ -67,10 +69,8 @@ impl Arithmetic {
 /// Open device. Share it between threads; it runs as many batches at once as it has lanes.
 pub struct Gpu {
     // Drop order: lanes wait for kernels, which must end before their module is unloaded.
-    idle: Mutex<Vec<Lane>>,
-    freed: Condvar,
+    pool: Pool<Lane>,
     lanes: usize,
-    lost: OnceLock<Unavailable>,
     keys: Arc<KeyStore>,
     plans: [Plan; KeySize::ALL.len()],
     capacity: [usize; KeySize::ALL.len()],
@@ -109,25 +109,11 @@ impl Gpu {
         }
         let lanes = options.lanes.max(1);
         let extent = Extent::new(&capacity, &plans);
-        let needed = 4 * (lanes * extent.words() + KeyStore::words(options.keys));
-        let free = device.free_memory()?;
-        if free < needed {
-            let [needed, free] = [needed.div_ceil(1 << 20), free >> 20];
-            return Err(Unavailable::Memory { needed, free });
-        }
-        let keys = Arc::new(KeyStore::new(&device, options.keys)?);
+        let key_words: usize = rsa_sizes().iter().sum();
+        device.require(lanes * extent.words() + options.keys * key_words)?;
+        let keys = Arc::new(KeyStore::new(&device, options.keys, &rsa_sizes())?);
         let idle = (0..lanes).map(|_| Lane::new(&device, extent)).collect::<Result<_, _>>()?;
-        Ok(Self {
-            idle: Mutex::new(idle),
-            freed: Condvar::new(),
-            lanes,
-            lost: OnceLock::new(),
-            keys,
-            plans,
-            capacity,
-            _module: module,
-            device,
-        })
+        Ok(Self { pool: Pool::new(idle), lanes, keys, plans, capacity, _module: module, device })
     }
 
     /// Name of the device, from the driver.
@@ -165,7 +151,7 @@ impl Gpu {
 
     /// Number of keys of this size on the device.
     pub fn keys(&self, size: KeySize) -> usize {
-        self.keys.held(size)
+        self.keys.held(size as usize)
     }
 
     /// Copies a key to the device.
@@ -173,8 +159,8 @@ impl Gpu {
     /// # Errors
     /// See [`UploadError`].
     pub fn upload(&self, key: &PrivateKey) -> Result<DeviceKey, UploadError> {
-        self.alive()?;
-        let uploaded = self.keys.upload(key);
+        self.pool.alive()?;
+        let uploaded = DeviceKey::new(&self.keys, key);
         if let Err(UploadError::Unavailable(reason)) = &uploaded {
             self.lose(reason);
         }
@@ -205,8 +191,17 @@ impl Gpu {
 
     /// Retires the device for this reason: called after a host-side check finds a wrong result.
     pub fn lose(&self, reason: &Unavailable) {
-        let _ = self.lost.set(reason.clone());
-        self.freed.notify_all();
+        self.pool.lose(reason);
+    }
+
+    /// Loads the kernels of ML-DSA for this device, and allocates memory for as many concurrent batches, and for
+    /// `keys` keys of each parameter set, of 28, 47 and 79 KB.
+    ///
+    /// # Errors
+    /// [`Unavailable`], with the reason.
+    pub fn ml_dsa_signer(&self, keys: usize) -> Result<MlDsaSigner, Unavailable> {
+        self.pool.alive()?;
+        MlDsaSigner::new(&self.device, self.lanes, keys)
     }
 
     /// Returns the slot of the operation's key, or sets the outcome and returns `None` if the operation cannot run.
@@ -219,46 +214,16 @@ impl Gpu {
         slot.map_err(|error| op.finish(|_| Err(error))).ok()
     }
 
-    fn alive(&self) -> Result<(), Unavailable> {
-        self.lost.get().map_or(Ok(()), |reason| Err(reason.clone()))
-    }
-
     fn run_launch(
         &self,
         size: KeySize,
         ops: &mut [&mut PrivateOperation<'_, DeviceKey>],
         slots: &[u32],
     ) -> Result<(), Unavailable> {
-        self.alive()?;
-        let mut lane = self.take()?;
-        let done = self
-            .device
-            .enter()
-            .and_then(|()| lane.run(&self.plans[size as usize], &self.keys, size, ops, slots));
-        match &done {
-            Ok(()) => {
-                self.idle().push(lane);
-                self.freed.notify_one();
-            }
-            // Its memory is freed after the device has been waited for.
-            Err(reason) => self.lose(reason),
-        }
-        done
-    }
-
-    fn take(&self) -> Result<Lane, Unavailable> {
-        let mut idle = self.idle();
-        loop {
-            self.alive()?;
-            match idle.pop() {
-                Some(lane) => return Ok(lane),
-                None => idle = self.freed.wait(idle).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Lane>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pool.with(|lane| {
+            self.device.enter()?;
+            lane.run(&self.plans[size as usize], &self.keys, size, ops, slots)
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     DeviceKey, KeySize,
-    driver::{Arguments, Device, DeviceMemory, Kernel, PinnedMemory, Stream, Unavailable},
+    driver::{Address, Device, DeviceMemory, Kernel, PinnedMemory, Stream, Unavailable},
     key::KernelSize,
     keys::KeyStore,
 };
@@ -13,6 +13,21 @@ use std::sync::Arc;
 pub(crate) const BLOCK: usize = 128;
 /// Number of threads of a block of kernel/rsa52.cuh, with two for each operation.
 pub(crate) const BLOCK52: usize = 128;
+
+/// Mirrors `struct Batch` of kernel/rsa.cuh.
+#[repr(C)]
+#[derive(Debug)]
+struct Arguments {
+    keys: Address,
+    slots: Address,
+    inputs: Address,
+    outputs: Address,
+    sound: Address,
+    tables: Address,
+    count: u32,
+    exponent_bits: u32,
+    scratch: Address,
+}
 
 /// Kernels for operations of one size.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +77,7 @@ impl Extent {
 }
 
 /// Rounds up: numbers begin at a multiple of sixteen bytes.
-fn header(count: usize) -> usize {
+pub(crate) fn header(count: usize) -> usize {
     count.next_multiple_of(4)
 }
 
@@ -126,7 +141,7 @@ impl Lane {
         let needed = tables + scratch_words(plan, size, count);
         assert!(needed <= self.tables.words(), "a batch larger than its lane");
         let mut arguments = Arguments {
-            keys: keys.address(size),
+            keys: keys.address(size as usize),
             slots: self.device_outbound.at(0),
             inputs: self.device_outbound.at(header(count)),
             outputs: self.device_inbound.at(header(count)),

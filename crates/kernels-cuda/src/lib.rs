@@ -49,11 +49,16 @@ mod gpu;
 mod key;
 mod keys;
 mod lane;
+mod ml_dsa;
+mod pool;
 
 pub use driver::Unavailable;
 pub use gpu::{Arithmetic, Gpu, Options};
 pub use key::{KeyError, PrivateKey};
 pub use keys::{DeviceKey, UploadError};
+#[doc(hidden)]
+pub use ml_dsa::constants as ml_dsa_constants_for_tests;
+pub use ml_dsa::{MlDsaDeviceKey, MlDsaKeyNumbers, MlDsaOperation, MlDsaPrivateKey, MlDsaSet, MlDsaSigner};
 pub use quadrille_rsa_numbers::{
     Components, InputError, KeyError as NumbersError, KeySize, PrivateOperation, PrivateOperationError,
 };

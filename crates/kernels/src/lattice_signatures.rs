@@ -3,7 +3,10 @@
 use crate::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
 use crate::ml_dsa;
-use crate::ml_dsa::{MlDsa, MlDsaKey, MlDsaPublicKey, MlDsaSignature, MlDsaVerification};
+use crate::ml_dsa::{
+    MlDsa, MlDsaCandidate, MlDsaKey, MlDsaMessage, MlDsaPublicKey, MlDsaSignature, MlDsaStart,
+    MlDsaVerification,
+};
 use crate::ml_dsa_tier::Tier;
 
 /// Evaluates an expression with the tier's pool.
@@ -59,5 +62,23 @@ impl Lanes {
     /// Verifies signatures. All data is considered public.
     pub fn verify_ml_dsa(&self, batch: &mut [MlDsaVerification<'_>]) {
         with_pool!(self, pool => pool.verify(batch));
+    }
+
+    /// Begins hedged signatures that another device computes; `None` without random numbers, or for a context that is
+    /// too long.
+    pub fn start_ml_dsa(&self, messages: &[(&MlDsaKey, MlDsaMessage<'_>)]) -> Option<Vec<MlDsaStart>> {
+        with_pool!(self, pool => pool.start(messages))
+    }
+
+    /// Returns which signatures of another device are valid, and within the signer's bounds: others may reveal the key.
+    pub fn confirm_ml_dsa(&self, candidates: &[MlDsaCandidate<'_>]) -> Vec<bool> {
+        with_pool!(self, pool => pool.confirm(candidates))
+    }
+
+    /// Signs with the given representative and seed of masks, for tests of other implementations; `None` if a check
+    /// fails.
+    #[doc(hidden)]
+    pub fn sign_ml_dsa_from(&self, key: &MlDsaKey, mu: &[u8; 64], rho: &[u8; 64]) -> Option<Vec<u8>> {
+        with_pool!(self, pool => pool.sign_from(key, mu, rho))
     }
 }

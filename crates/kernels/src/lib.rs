@@ -76,7 +76,10 @@ mod x86_64;
 pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
 pub use key::PrivateKey;
 pub use lanes::{Computed, Lanes};
-pub use ml_dsa::{MlDsa, MlDsaKey, MlDsaMessage, MlDsaPublicKey, MlDsaSignature, MlDsaVerification};
+pub use ml_dsa::{
+    MlDsa, MlDsaCandidate, MlDsaKey, MlDsaMessage, MlDsaNumbers, MlDsaPublicKey, MlDsaSignature, MlDsaStart,
+    MlDsaVerification,
+};
 pub use ml_kem::{Encapsulation, ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES, Outcome};
 pub use p256::{P256_BYTES, P256_POINT_BYTES, P256Agreement, P256Key, P256Signature};
 pub use quadrille_rsa_numbers::{

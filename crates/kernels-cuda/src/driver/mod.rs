@@ -7,9 +7,10 @@ mod memory;
 mod stream;
 mod unavailable;
 
+pub(crate) use api::Address;
 use api::{Api, Handle, Status};
 pub(crate) use memory::{DeviceMemory, PinnedMemory};
-pub(crate) use stream::{Arguments, Stream};
+pub(crate) use stream::Stream;
 pub use unavailable::Unavailable;
 
 use std::{
@@ -91,12 +92,16 @@ impl Device {
         self.check("cuCtxSetCurrent", unsafe { (self.api.context_current)(self.context) })
     }
 
-    /// Free memory in bytes.
-    pub(crate) fn free_memory(&self) -> Result<usize, Unavailable> {
-        let (mut free, mut total) = (0, 0);
+    /// Fails unless this many words are free.
+    pub(crate) fn require(&self, words: usize) -> Result<(), Unavailable> {
+        let (mut free, mut total, needed) = (0, 0, 4 * words);
         // SAFETY: the driver writes two sizes.
         let status = unsafe { (self.api.memory_info)(&raw mut free, &raw mut total) };
-        self.check("cuMemGetInfo", status).map(|()| free)
+        self.check("cuMemGetInfo", status)?;
+        if free < needed {
+            return Err(Unavailable::Memory { needed: needed.div_ceil(1 << 20), free: free >> 20 });
+        }
+        Ok(())
     }
 
     fn check(&self, call: &'static str, status: Status) -> Result<(), Unavailable> {

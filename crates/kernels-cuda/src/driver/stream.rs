@@ -1,9 +1,6 @@
 //! Command queue of the device: copies and kernels run in order, concurrently with other streams.
 
-use super::{
-    Device, DeviceMemory, Kernel, PinnedMemory, Unavailable,
-    api::{Address, Handle},
-};
+use super::{Device, DeviceMemory, Kernel, PinnedMemory, Unavailable, api::Handle};
 use std::{ffi::c_uint, ops::Range, ptr, sync::Arc};
 
 /// Stream. On drop it waits for its pending commands.
@@ -18,21 +15,6 @@ unsafe impl Send for Stream {}
 
 /// `CU_STREAM_NON_BLOCKING`: it does not wait for the default stream, which other code in this process may use.
 const INDEPENDENT: c_uint = 1;
-
-/// Mirrors `struct Batch` of kernel/rsa.cuh.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct Arguments {
-    pub(crate) keys: Address,
-    pub(crate) slots: Address,
-    pub(crate) inputs: Address,
-    pub(crate) outputs: Address,
-    pub(crate) sound: Address,
-    pub(crate) tables: Address,
-    pub(crate) count: u32,
-    pub(crate) exponent_bits: u32,
-    pub(crate) scratch: Address,
-}
 
 impl Stream {
     pub(crate) fn new(device: &Arc<Device>) -> Result<Self, Unavailable> {
@@ -87,19 +69,20 @@ impl Stream {
         self.device.check("cuMemsetD8Async", status)
     }
 
-    /// Queues a kernel: `blocks` blocks of `threads` threads.
-    pub(crate) fn launch(
+    /// Queues a kernel: `blocks` blocks of `threads` threads. Its one parameter is the structure that `arguments`
+    /// mirrors.
+    pub(crate) fn launch<T>(
         &self,
         kernel: Kernel,
         blocks: usize,
         threads: usize,
-        arguments: &mut Arguments,
+        arguments: &mut T,
     ) -> Result<(), Unavailable> {
         let count = |number: usize| c_uint::try_from(number).unwrap_or(c_uint::MAX);
         let (blocks, threads) = (count(blocks), count(threads));
         let mut parameters = [ptr::from_mut(arguments).cast()];
         // SAFETY: the kernels take one argument, of this type, which the driver copies before it returns; they access
-        // its buffers within the bounds that `Lane` asserts.
+        // its buffers within the bounds that the callers assert.
         let status = unsafe {
             (self.device.api.launch)(
                 kernel.0,

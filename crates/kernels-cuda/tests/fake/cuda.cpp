@@ -4,6 +4,7 @@
 // Streams do no work until a thread waits for them, so that a test fails if a wait is missing. `fake_set` injects
 // faults, `fake_get` returns observations. Each test loads its own copy, so that tests are isolated.
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../../kernel/ml_dsa.cuh"
 #include "../../kernel/rsa52.cuh"
 
 // Secrets control no branch and are not indexes, or the kernels do not compile.
@@ -136,6 +138,28 @@ void run(void (*kernel)(const Batch<T, L> &, const Warp &), const void *paramete
     }
 }
 
+template <class P> void sign(const void *parameter, u32 warps) {
+    Signatures batch;
+    memcpy(&batch, parameter, sizeof batch);
+    long bit, output;
+    {
+        Fake &f = fake();
+        std::lock_guard<std::mutex> guard(f.lock);
+        bit = f.get("flip_key", -1);
+        output = f.get("flip_output", -1);
+    }
+    static std::mutex damaged;
+    std::unique_lock<std::mutex> alone(damaged, std::defer_lock);
+    if (bit >= 0) alone.lock();
+    u32 *key = const_cast<u32 *>(batch.keys + u64(batch.slots[0]) * MlDsa<P>::KEY_WORDS);
+    if (bit >= 0) key[bit / 32] ^= 1u << bit % 32;
+    for (u32 i = 0; i < warps; i++) MlDsa<P>::run(batch, Warp{i});
+    if (bit >= 0) key[bit / 32] ^= 1u << bit % 32;
+    for (u32 i = 0; output >= 0 && i < batch.count; i++) {
+        batch.outputs[u64(i) * MlDsa<P>::OUTPUT_WORDS + output / 32] ^= 1u << output % 32;
+    }
+}
+
 } // namespace
 
 extern "C" {
@@ -217,7 +241,9 @@ int cuModuleLoadData(void **module, const void *image) {
     GUARD;
     if (current == nullptr) return 201;
     // PTX identifies itself; another test passes it to clang's assembler if available.
-    if (strstr(static_cast<const char *>(image), ".entry quadrille_rsa4096") == nullptr) return 218;
+    const char *const text = static_cast<const char *>(image);
+    const bool is_known = strstr(text, ".entry quadrille_rsa4096") || strstr(text, ".entry quadrille_ml_dsa87");
+    if (!is_known) return 218;
     *module = &f;
     return int(f.get("module", OK));
 }
@@ -233,7 +259,10 @@ int cuModuleGetFunction(void **function, void *, const char *name) {
                                         "quadrille_rsa2048_finish",
                                         "quadrille_rsa3072_prepare",
                                         "quadrille_rsa3072_exponentiate",
-                                        "quadrille_rsa3072_finish"};
+                                        "quadrille_rsa3072_finish",
+                                        "quadrille_ml_dsa44",
+                                        "quadrille_ml_dsa65",
+                                        "quadrille_ml_dsa87"};
     for (const char *const &known : names) {
         if (strcmp(known, name) == 0) {
             *function = const_cast<char *>(known);
@@ -332,6 +361,8 @@ int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned
                    void *stream, void **parameters, void **) {
     GUARD;
     if (f.seen["launches"]++ >= f.get("refuse_at", Fake::LONG_MAX_LAUNCHES)) return LAUNCH_FAILED;
+    // Both structures have the same layout up to the number of operations.
+    static_assert(sizeof(Signatures) == sizeof(Batch<4, 8>) && offsetof(Signatures, count) == 6 * sizeof(u64), "count");
     std::vector<uint8_t> parameter(sizeof(Batch<4, 8>));
     memcpy(parameter.data(), parameters[0], parameter.size());
     u32 count;
@@ -353,6 +384,9 @@ int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned
         if (name == "quadrille_rsa3072_exponentiate") run<4, 12>(Exponentiation3072::run, batch, warps, Step::MIDDLE);
         if (name == "quadrille_rsa2048_finish") run<4, 8>(Rsa2048::finish, batch, warps, Step::LAST);
         if (name == "quadrille_rsa3072_finish") run<4, 12>(Rsa3072::finish, batch, warps, Step::LAST);
+        if (name == "quadrille_ml_dsa44") sign<MlDsa44>(batch, warps);
+        if (name == "quadrille_ml_dsa65") sign<MlDsa65>(batch, warps);
+        if (name == "quadrille_ml_dsa87") sign<MlDsa87>(batch, warps);
     });
     return OK;
 }

@@ -8,7 +8,7 @@ use super::shake::{Digest, NO_DIGEST, shake256};
 use super::sign::sign;
 use super::sponge::State;
 use super::vector::STATES;
-use super::verify::{Job, verify};
+use super::verify::{Bound, Job, verify};
 use super::workspace::Workspace;
 use super::{MlDsaMessage, MlDsaSignature, MlDsaVerification};
 use boring_sys as ffi;
@@ -21,7 +21,7 @@ pub(super) type Randomness = [u8; 32];
 
 /// Kernels, and the idle memory of earlier batches.
 pub(crate) struct Pool<K: Kernels> {
-    kernels: K,
+    pub(super) kernels: K,
     idle: Mutex<Vec<Box<Workspace>>>,
 }
 
@@ -48,12 +48,17 @@ impl<K: Kernels> Pool<K> {
 
     /// Signs every message of the batch; nothing without random numbers.
     pub(crate) fn sign(&self, batch: &mut [MlDsaSignature<'_>]) {
-        let mut random: Zeroizing<Vec<Randomness>> = Zeroizing::new(vec![[0; 32]; batch.len()]);
-        let bytes = random.as_flattened_mut();
-        // SAFETY: the buffer has the given length.
-        if unsafe { ffi::RAND_bytes(bytes.as_mut_ptr(), bytes.len()) } == 1 {
+        if let Some(random) = Self::randomness(batch.len()) {
             self.sign_with(batch, &random);
         }
+    }
+
+    /// Returns random bytes for hedged signatures.
+    pub(super) fn randomness(count: usize) -> Option<Zeroizing<Vec<Randomness>>> {
+        let mut random: Zeroizing<Vec<Randomness>> = Zeroizing::new(vec![[0; 32]; count]);
+        let bytes = random.as_flattened_mut();
+        // SAFETY: the buffer has the given length.
+        (unsafe { ffi::RAND_bytes(bytes.as_mut_ptr(), bytes.len()) } == 1).then_some(random)
     }
 
     /// Signs with the given random bytes.
@@ -76,7 +81,11 @@ impl<K: Kernels> Pool<K> {
     }
 
     /// Computes message representatives and the seeds of masks.
-    fn begin<'a>(&self, ops: &[&mut MlDsaSignature<'a>], random: &[&Randomness]) -> Vec<Operation<'a>> {
+    pub(super) fn begin<'a>(
+        &self,
+        ops: &[&mut MlDsaSignature<'a>],
+        random: &[&Randomness],
+    ) -> Vec<Operation<'a>> {
         let messages = ops.iter().map(|op| (&op.key.public, op.message));
         let representatives = self.representatives(messages);
         let mut operations = Vec::with_capacity(ops.len());
@@ -140,7 +149,7 @@ impl<K: Kernels> Pool<K> {
                 let representatives = self.representatives(ops.iter().map(|op| (op.key, op.message)));
                 let jobs = ops.iter().zip(&representatives);
                 let jobs: Vec<Job<'_>> = jobs
-                    .map(|(op, mu)| Job { key: op.key, mu, signature: op.signature, product: None })
+                    .map(|(op, mu)| Job { key: op.key, mu, signature: op.signature, bound: Bound::Unknown })
                     .collect();
                 let valid = verify(self.kernels, set.parameters(), &jobs, &mut workspace);
                 ops.iter_mut().zip(valid).for_each(|(op, valid)| op.valid = valid);
@@ -149,12 +158,12 @@ impl<K: Kernels> Pool<K> {
         self.give_back(workspace);
     }
 
-    fn take(&self) -> Box<Workspace> {
+    pub(super) fn take(&self) -> Box<Workspace> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.unwrap_or_else(Workspace::new)
     }
 
-    fn give_back(&self, workspace: Box<Workspace>) {
+    pub(super) fn give_back(&self, workspace: Box<Workspace>) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
     }
 
@@ -164,11 +173,6 @@ impl<K: Kernels> Pool<K> {
         let mut signature = [];
         let mut op = MlDsaSignature::new(key, MlDsaMessage::Representative(mu), &mut signature);
         self.begin(&[&mut op], &[random])[0].rho
-    }
-
-    #[cfg(test)]
-    pub(super) fn kernels(&self) -> K {
-        self.kernels
     }
 
     /// Returns whether the idle memory has no data of signatures.

@@ -108,6 +108,13 @@ impl Small {
     }
 }
 
+impl Small {
+    /// Returns the coefficients, from the second copy.
+    pub(super) fn coefficients(&self) -> impl Iterator<Item = i32> + '_ {
+        self.0[N..2 * N].iter().map(|coefficient| i32::from(*coefficient))
+    }
+}
+
 #[cfg(test)]
 impl Small {
     /// Flips a bit of each of the given bytes.

@@ -304,7 +304,7 @@ impl Inputs {
                     .filter_map(|counter| {
                         operations[0].progress = Progress::Open;
                         let attempts = [Attempt { operation: 0, counter }];
-                        let kernels = pool.kernels();
+                        let kernels = pool.kernels;
                         attempt::wave(kernels, set.parameters(), &mut operations, &attempts, &mut workspace)
                             .first()
                             .map(|slot| workspace.slots[*slot].signature[..set.signature_bytes()].to_vec())
@@ -327,7 +327,7 @@ fn injects<K: Kernels>(pool: &Pool<K>) {
         let inputs = Inputs::new(pool, set, BATCH, 8);
         let permitted = inputs.permitted(pool, 100);
         let plan = Plan::new(0, 1);
-        let expected = inputs.sign(&Pool::new(Faulty { kernels: pool.kernels(), plan: &plan }));
+        let expected = inputs.sign(&Pool::new(Faulty { kernels: pool.kernels, plan: &plan }));
         for (signature, permitted) in expected.iter().zip(&permitted) {
             assert_eq!(signature.as_ref(), permitted.first(), "the first accepted attempt counts");
         }
@@ -336,7 +336,7 @@ fn injects<K: Kernels>(pool: &Pool<K>) {
         for _ in 0..flips {
             // Not the first call, which computes the seeds of masks: another seed is as good.
             let plan = Plan::new(2 + random.below(calls - 1), random.next());
-            let faulty = Pool::new(Faulty { kernels: pool.kernels(), plan: &plan });
+            let faulty = Pool::new(Faulty { kernels: pool.kernels, plan: &plan });
             let found = inputs.sign(&faulty);
             assert!(faulty.is_wiped());
             for (found, permitted) in found.iter().zip(&permitted) {
@@ -396,7 +396,7 @@ fn uses_masks_once<K: Kernels>(pool: &Pool<K>) {
         let (mu, key) = (inputs.representatives[0], Random(12).bytes());
         inputs.representatives.fill(mu);
         inputs.keys = (0..count).map(|_| pool.key(set, &key)).collect();
-        let signatures = inputs.sign(&Pool::new(Faulty { kernels: pool.kernels(), plan: &plan }));
+        let signatures = inputs.sign(&Pool::new(Faulty { kernels: pool.kernels, plan: &plan }));
         assert!(signatures.iter().all(Option::is_some));
         let mut uses: HashMap<MaskInput, usize> = HashMap::new();
         plan.masks.borrow().iter().for_each(|input| *uses.entry(*input).or_default() += 1);

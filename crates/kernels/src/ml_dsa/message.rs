@@ -62,6 +62,10 @@ impl<'a> MlDsaSignature<'a> {
         self.signed
     }
 
+    pub(super) fn is_message_valid(&self) -> bool {
+        self.message.is_valid()
+    }
+
     /// Returns whether the operation is of the parameter set and valid.
     pub(super) fn is_possible(&self, set: MlDsa) -> bool {
         self.key.public.set == set && self.signature.len() == set.signature_bytes() && self.message.is_valid()

@@ -19,6 +19,7 @@ mod attempt;
 mod batch;
 mod challenge;
 mod expand;
+mod external;
 #[cfg(test)]
 mod faults;
 mod kernels;
@@ -54,6 +55,7 @@ pub(crate) mod algorithm {
     pub(crate) use super::sponge::permute;
 }
 
+pub use external::{MlDsaCandidate, MlDsaNumbers, MlDsaStart};
 pub use key::{MlDsaKey, MlDsaPublicKey};
 pub use message::{MlDsaMessage, MlDsaSignature, MlDsaVerification};
 pub use parameters::MlDsa;

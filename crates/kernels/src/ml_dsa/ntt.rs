@@ -230,6 +230,12 @@ impl Matrix {
         }
     }
 
+    pub(crate) fn get(&self, row: usize, column: usize) -> Polynomial {
+        let entries = self.rows * self.columns;
+        let block = |i: usize| self.blocks[entries * i + self.columns * row + column];
+        Polynomial(std::array::from_fn(block))
+    }
+
     /// Bytes of memory.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {

@@ -6,7 +6,7 @@ use super::operation::{Operation, Progress};
 use super::parameters::MlDsa;
 use super::polynomial::Polynomial;
 use super::schedule::{SLOTS, Schedule};
-use super::verify::{self, Job};
+use super::verify::{self, Bound, Job};
 use super::workspace::{Workspace, wipe};
 use crate::secrecy::declassify_in_place;
 use zeroize::Zeroize;
@@ -75,7 +75,7 @@ fn release_sound<K: Kernels>(
             key: &operation.key.public,
             mu: &operation.mu,
             signature: &candidate.signature,
-            product: Some(&candidate.product),
+            bound: Bound::Product(&candidate.product),
         }
     });
     let jobs: Vec<Job<'_>> = jobs.collect();

@@ -162,7 +162,7 @@ fn products_are_right() {
 }
 
 fn multiplies<K: Kernels>(pool: &Pool<K>) {
-    let kernels = pool.kernels();
+    let kernels = pool.kernels;
     let mut random = Random(2);
     let mut extreme = Polynomial::ZERO;
     extreme.coefficients_mut().for_each(|x| *x = Q - 1);
@@ -206,7 +206,7 @@ fn decomposes<K: Kernels>(pool: &Pool<K>) {
         for numbers in numbers.as_chunks::<N>().0 {
             let mut r = Polynomial::ZERO;
             r.coefficients_mut().zip(numbers).for_each(|(to, number)| *to = *number);
-            pool.kernels().decompose(gamma2, &r, &mut low, &mut high);
+            pool.kernels.decompose(gamma2, &r, &mut low, &mut high);
             for (i, number) in numbers.iter().enumerate() {
                 let canonical = number.rem_euclid(Q);
                 let mut expected = canonical % range;
@@ -247,7 +247,7 @@ fn multiplies_small<K: Kernels>(pool: &Pool<K>) {
             let mut sum = Polynomial::ZERO;
             let terms = parameters.byte_terms();
             let largest =
-                pool.kernels().add_small_product(&Small::new(&small), &challenge, terms, &base, &mut sum);
+                pool.kernels.add_small_product(&Small::new(&small), &challenge, terms, &base, &mut sum);
             assert_eq!(sum, expected);
             assert_eq!(Some(largest), sum.coefficients().map(i32::abs).max());
         }

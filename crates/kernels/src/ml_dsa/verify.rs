@@ -19,8 +19,18 @@ pub(super) struct Job<'a> {
     /// Message representative.
     pub(super) mu: &'a [u8; 64],
     pub(super) signature: &'a [u8],
-    /// c t0, to check the signer's bound too.
-    pub(super) product: Option<&'a [Polynomial]>,
+    pub(super) bound: Bound<'a>,
+}
+
+/// Whether the signer's bound on the low part is checked too, and by what.
+#[derive(Clone, Copy)]
+pub(super) enum Bound<'a> {
+    /// It is not, because only the signer can.
+    Unknown,
+    /// c t0
+    Product(&'a [Polynomial]),
+    /// t0, transformed.
+    T0(&'a [Polynomial]),
 }
 
 /// Returns which signatures are valid.
@@ -56,7 +66,7 @@ fn recompute<K: Kernels>(
     slot: &mut Slot,
     scratch: &mut Scratch,
 ) -> Option<()> {
-    let Scratch { vector, products, streams, .. } = scratch;
+    let Scratch { vector, products, responses: [of_t0, ..], streams, .. } = scratch;
     let (responses, hints) =
         job.signature[parameters.challenge..].split_at(parameters.mask_bytes() * parameters.l);
     let hints = Hints::parse(parameters, hints)?;
@@ -75,8 +85,17 @@ fn recompute<K: Kernels>(
     for (i, (w, packed)) in products.iter_mut().zip(packed).enumerate() {
         let (low, high) = (&mut slot.low[i], &mut slot.high[i]);
         kernels.inverse_ntt(w);
-        if let Some(products) = job.product {
-            low_part_is_in_bound(kernels, parameters, w, &products[i], low, high).then_some(())?;
+        let product = match job.bound {
+            Bound::Unknown => None,
+            Bound::Product(products) => Some(&products[i]),
+            Bound::T0(t0) => {
+                kernels.multiply(&vector[parameters.l], &t0[i], of_t0);
+                kernels.inverse_ntt(of_t0);
+                Some(&*of_t0)
+            }
+        };
+        if let Some(product) = product {
+            low_part_is_in_bound(kernels, parameters, w, product, low, high).then_some(())?;
         }
         kernels.decompose(parameters.gamma2, w, low, high);
         for position in hints.of(i) {

@@ -1,0 +1,12 @@
+// Entry points of the GPU for ML-DSA. A block has one warp.
+
+#include "ml_dsa.cuh"
+
+#define QUADRILLE_ENTRANCE(NAME, SET)                                                                                \
+    extern "C" __attribute__((global, launch_bounds(WARP, 1))) void NAME(const Signatures batch) {                   \
+        MlDsa<SET>::run(batch, Warp::here());                                                                        \
+    }
+
+QUADRILLE_ENTRANCE(quadrille_ml_dsa44, MlDsa44)
+QUADRILLE_ENTRANCE(quadrille_ml_dsa65, MlDsa65)
+QUADRILLE_ENTRANCE(quadrille_ml_dsa87, MlDsa87)
