@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs tests and measurements on a machine with an NVIDIA GPU, without network, that is available for minutes only.
 #
-#   scripts/gpu.sh pack DIR          here: builds everything and copies it into DIR, 45 MB
+#   scripts/gpu.sh pack DIR          here: builds everything into DIR/pack.tar.gz, 33 MB
 #   scripts/gpu.sh visit DIR OUT [STEP...]
-#                                    there, from the repository's root: tests, then measurements, into OUT; nine minutes
+#                                    there, from the repository's root: tests, then measurements, into OUT; thirteen minutes
 #
-# The visit needs NVIDIA's driver, a C++ compiler and python3; ncu and compute-sanitizer are optional.
+# The visit needs NVIDIA's driver, a C++ compiler and python3; ncu and compute-sanitizer are optional. RESULTS=FILE.tar.gz
+# also packs OUT after each step, and SCALING has options of bench/scaling.py.
 set -euo pipefail
 
 readonly port=18443 admin=18444
@@ -14,46 +15,74 @@ main() {
     case ${1-} in
     pack) [[ $# -eq 2 ]] && pack "$2" ;;
     visit) [[ $# -ge 3 ]] && visit "$(realpath "$2")" "$(realpath "$3")" "${@:4}" ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 2 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0" && exit 2 ;;
     esac
 }
 
 pack() {
-    local dir=$1 target=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille/target} built test
+    local built test target=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille/target}
     # All at once: separate builds would select other features and recompile BoringSSL.
-    local -r packages=(--release --package quadrille-cli --package quadrille-bench-handshakes
-        --package quadrille-bench-kernels --package quadrille-engine --package quadrille-kernels-cuda
-        --features quadrille-bench-kernels/aws-lc)
+    local -r packages=(--package quadrille-cli --package quadrille-bench-handshakes --package quadrille-bench-kernels
+        --package quadrille-engine --package quadrille-kernels-cuda --features quadrille-bench-kernels/aws-lc)
     export CARGO_TARGET_DIR=$target
-    mkdir -p "$dir/driver"
-    cargo build "${packages[@]}"
-    built=$(cargo test "${packages[@]}" --test engine --test kernels_cuda --no-run 2>&1 | tee /dev/stderr)
+    CARGO_TARGET_DIR=$target scripts/claim-target.sh
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    mkdir -p "$1" "$work/driver" "$work/lib"
+    # As `make build`.
+    scripts/profile-guided/build.sh "${packages[@]}"
+    cp "$target"/release/quadrille{,-bench-kernels} "$work"
+    "$target/release/quadrille-bench-handshakes" --certificates "$work"
+    built=$(scripts/profile-guided/build.sh "${packages[@]}" --test engine --test kernels_cuda --message-format json-render-diagnostics)
     for test in engine kernels_cuda; do
-        cp "$(sed -n "s|.*Executable.*(\(.*/$test-[0-9a-f]*\))|\1|p" <<<"$built")" "$dir/$test"
+        cp "$(python3 -c 'import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("executable") and message["target"]["name"] == sys.argv[1] and "test" in message["target"]["kind"]:
+        print(message["executable"])' "$test" <<<"$built")" "$work/$test"
     done
-    cp "$target"/release/quadrille{,-bench-handshakes,-bench-kernels} "$dir"
-    cc -shared -fPIC -O2 -o "$dir/driver/libcuda.so.1" bench/gpu/forward.c -ldl
-    strip "$dir"/quadrille* "$dir/engine" "$dir/kernels_cuda"
-    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/key.pem" -out "$dir/cert.pem" -days 30 \
+    cc -shared -fPIC -O2 -o "$work/driver/libcuda.so.1" bench/gpu/forward.c -ldl
+    rivals "$work"
+    strip "$work"/quadrille* "$work/engine" "$work/kernels_cuda" "$work/haproxy" 2>/dev/null || true
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key.pem" -out "$work/cert.pem" -days 30 \
         -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
     # Where the tests look for their sources and build their fake driver.
-    printf '%s\n%s\n' "$PWD" "$target/tmp" >"$dir/paths"
+    printf '%s\n%s\n' "$PWD" "$target/tmp" >"$work/paths"
+    tar -czf "$1/pack.tar.gz" -C "$work" .
+    ls -l "$1/pack.tar.gz"
+}
+
+# rivals DIR: Debian's nginx, and HAProxy with AWS-LC, with the libraries that they need on another system. Either may be missing.
+rivals() {
+    local nginx haproxy
+    nginx=$(PATH=$PATH:/usr/sbin command -v nginx || true)
+    haproxy=$(bench/haproxy-awslc.sh)
+    [[ -z $nginx ]] || cp "$nginx" "$1/nginx"
+    [[ -z $haproxy ]] || cp "$haproxy" "$1/haproxy"
+    for program in $nginx $haproxy; do
+        ldd "$program" | grep --only-matching '/[^ ]*' | xargs cp --dereference --update --target-directory "$1/lib"
+    done
 }
 
 visit() {
-    local -r dir=$1 out=$2 wanted=" ${*:3} "
+    local -r out=$2 wanted=" ${*:3} "
     local -a paths
+    dir=$(mktemp -d)
+    trap 'rm -rf "$dir"' EXIT
+    tar -xzf "$1/pack.tar.gz" -C "$dir"
     mapfile -t paths <"$dir/paths"
-    mkdir -p "${paths[1]}" "$(dirname "${paths[0]}")"
+    mkdir -p "$out" "${paths[1]}" "$(dirname "${paths[0]}")"
     [[ -e ${paths[0]} ]] || ln -s "$PWD" "${paths[0]}"
     step machine describe
     step suite in_folder crates/kernels-cuda env TEST_GPU=required TEST_OPERATIONS=600 "$dir/kernels_cuda"
     step engine in_folder crates/engine "$dir/engine" --nocapture lanes::every lanes::wycheproof
     step rates rates "$dir" "$out"
     step cores over_cores "$dir"
+    step scaling scaling "$dir" "$out"
     step gateway over_gateways "$dir" "$out"
     step overload overload "$dir" "$out"
-    step sanitizer sanitize "$dir"
+    step sanitizer sanitize "$dir" memcheck initcheck
+    step racecheck sanitize "$dir" racecheck
     step profile profile "$dir" "$out"
 }
 
@@ -65,6 +94,8 @@ step() {
     echo "== $name"
     "$@" 2>&1 | tee "$out/$name.txt" || echo "FAILED: $name"
     echo "   ($((SECONDS - began)) s)"
+    # Whatever stops the visit, the results so far are in one file.
+    [[ -z ${RESULTS-} ]] || tar -czf "$RESULTS" -C "$out" .
 }
 
 in_folder() {
@@ -105,6 +136,13 @@ over_cores() {
         echo -n "$cores: "
         taskset --cpu-list "0-$((cores - 1))" "$1/quadrille-bench-kernels" --sizes 2048 --all-cores --gpu-seconds 2
     done
+}
+
+# The whole machine: gateway, nginx and HAProxy with AWS-LC on 1 to 8 cores, the load from the others; two and a half minutes.
+scaling() {
+    local options=()
+    read -ra options <<<"${SCALING-}"
+    timeout 240 python3 bench/scaling.py "$1" "$2/scaling" "${options[@]}"
 }
 
 # Full handshakes over 1 to 8 cores of the gateway; the load comes from the other half of the machine.
@@ -198,13 +236,14 @@ operations() {
     curl --silent "http://127.0.0.1:$admin/metrics" | grep -E '^quadrille_(key_operations_total|gpu_in_use)' || true
 }
 
+# sanitize DIR TOOL...: random operations of all sizes, for at most a minute each.
 sanitize() {
     local tool
     command -v compute-sanitizer || return 0
-    for tool in memcheck initcheck; do
+    for tool in "${@:2}"; do
         echo "-- $tool"
-        (cd crates/kernels-cuda && TEST_GPU=required TEST_OPERATIONS=30 timeout 60 compute-sanitizer --tool "$tool" \
-            "$1/kernels_cuda" random_operations 2>&1 | tail -n 3) || true
+        (cd crates/kernels-cuda && TEST_GPU=required TEST_OPERATIONS=${SANITIZED:-30} timeout 60 compute-sanitizer --tool "$tool" \
+            "$1/kernels_cuda" random_operations 2>&1 | tail -n 5) || true
     done
 }
 

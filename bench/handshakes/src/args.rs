@@ -78,6 +78,11 @@ pub(crate) struct Args {
     #[arg(long, group = "what")]
     pub(crate) post_quantum: bool,
 
+    /// Write a certificate of each key type and its key into this directory, for servers that are started by hand,
+    /// instead of measuring.
+    #[arg(long, value_name = "DIRECTORY", group = "what")]
+    pub(crate) certificates: Option<PathBuf>,
+
     /// Run three short rounds, with fewer key types.
     #[arg(long)]
     quick: bool,

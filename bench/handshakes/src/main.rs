@@ -6,10 +6,11 @@ mod experiments;
 use std::{fs, path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 // Replaces the allocator of the C library, whose locks are held by threads that do not run.
 use libmimalloc_sys as _;
 use quadrille_bench_handshakes::{
+    certificate::CertificateFiles,
     machine::Machine,
     pin::pin_to,
     report::{
@@ -17,6 +18,7 @@ use quadrille_bench_handshakes::{
         markdown::{self, Findings},
         picture,
     },
+    scenario::KeyKind,
 };
 
 use crate::{args::Args, experiments::Laboratory};
@@ -32,6 +34,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
+    if let Some(directory) = &args.certificates {
+        return certificates(directory);
+    }
     let machine = Machine::this();
     println!("{machine}; servers on core {}, client on core {}\n", args.server_core, args.client_core);
     pin_to(args.client_core)?;
@@ -51,6 +56,11 @@ fn run(args: &Args) -> Result<()> {
         None if args.idle_connections.is_some() => laboratory.idle().map(drop),
         None => laboratory.handshakes().map(drop),
     }
+}
+
+fn certificates(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory)?;
+    KeyKind::value_variants().iter().try_for_each(|kind| CertificateFiles::make(*kind, directory).map(drop))
 }
 
 /// Runs all experiments, and writes the page. Experiments that fail are left out, and the page lists them.
