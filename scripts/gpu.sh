@@ -33,8 +33,8 @@ pack() {
     scripts/profile-guided/build.sh "${packages[@]}"
     cp "$target"/release/quadrille{,-bench-kernels} "$work"
     "$target/release/quadrille-bench-handshakes" --certificates "$work"
-    built=$(scripts/profile-guided/build.sh "${packages[@]}" --test engine --test kernels_cuda --message-format json-render-diagnostics)
-    for test in engine kernels_cuda; do
+    built=$(scripts/profile-guided/build.sh "${packages[@]}" --test engine --test kernels_cuda --test ml_dsa --message-format json-render-diagnostics)
+    for test in engine kernels_cuda ml_dsa; do
         cp "$(python3 -c 'import json, sys
 for line in sys.stdin:
     message = json.loads(line)
@@ -43,7 +43,7 @@ for line in sys.stdin:
     done
     cc -shared -fPIC -O2 -o "$work/driver/libcuda.so.1" bench/gpu/forward.c -ldl
     rivals "$work"
-    strip "$work"/quadrille* "$work/engine" "$work/kernels_cuda" "$work/haproxy" 2>/dev/null || true
+    strip "$work"/quadrille* "$work/engine" "$work/kernels_cuda" "$work/ml_dsa" "$work/haproxy" 2>/dev/null || true
     openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key.pem" -out "$work/cert.pem" -days 30 \
         -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
     # Where the tests look for their sources and build their fake driver.
@@ -75,6 +75,8 @@ visit() {
     [[ -e ${paths[0]} ]] || ln -s "$PWD" "${paths[0]}"
     step machine describe
     step suite in_folder crates/kernels-cuda env TEST_GPU=required TEST_OPERATIONS=600 "$dir/kernels_cuda"
+    step ml-dsa-suite in_folder crates/kernels-cuda env TEST_GPU=required "$dir/ml_dsa"
+    step ml-dsa ml_dsa_rates "$dir" "$out"
     step engine in_folder crates/engine "$dir/engine" --nocapture lanes::every lanes::wycheproof
     step rates rates "$dir" "$out"
     step cores over_cores "$dir"
@@ -83,7 +85,10 @@ visit() {
     step overload overload "$dir" "$out"
     step sanitizer sanitize "$dir" memcheck initcheck
     step racecheck sanitize "$dir" racecheck
-    step profile profile "$dir" "$out"
+    step profile profile quadrille_rsa "$dir/quadrille-bench-kernels" --sizes 2048 --gpu-only 1 --gpu-seconds 1 \
+        --out "$out/profiled.json"
+    step ml-dsa-profile profile quadrille_ml_dsa "$dir/quadrille-bench-kernels" --gpu-ml-dsa --gpu-seconds 1 \
+        --out "$out/profiled.json"
 }
 
 # step NAME COMMAND...: its output goes to the terminal and into OUT/NAME.txt; a failure is reported and does not end the visit.
@@ -117,6 +122,10 @@ rates() {
     clocks
     wait "$bench"
     "$1/quadrille-bench-kernels" --sizes 3072,4096 --gpu-only 150 --gpu-seconds 2 --out "$2/larger.json"
+}
+
+ml_dsa_rates() {
+    "$1/quadrille-bench-kernels" --gpu-ml-dsa --gpu-seconds 1 --out "$2/ml-dsa.json"
 }
 
 # Sampled during the computation.
@@ -242,18 +251,22 @@ sanitize() {
     command -v compute-sanitizer || return 0
     for tool in "${@:2}"; do
         echo "-- $tool"
-        (cd crates/kernels-cuda && TEST_GPU=required TEST_OPERATIONS=${SANITIZED:-30} timeout 60 compute-sanitizer --tool "$tool" \
-            "$1/kernels_cuda" random_operations 2>&1 | tail -n 5) || true
+        (
+            cd crates/kernels-cuda
+            export TEST_GPU=required TEST_OPERATIONS=${SANITIZED:-30} TEST_SIGNATURES=${SANITIZED:-30}
+            timeout 60 compute-sanitizer --tool "$tool" "$1/kernels_cuda" random_operations 2>&1 | tail -n 5
+            timeout 60 compute-sanitizer --tool "$tool" "$1/ml_dsa" signatures_are_valid 2>&1 | tail -n 5
+        ) || true
     done
 }
 
+# profile KERNEL BENCHMARK ARGUMENT...
 profile() {
     command -v ncu || return 0
-    timeout 60 ncu --clock-control none --kill yes --launch-skip 3 --launch-count 3 --kernel-name regex:quadrille_rsa \
+    timeout 60 ncu --clock-control none --kill yes --launch-skip 3 --launch-count 3 --kernel-name "regex:$1" \
         --section SpeedOfLight --section ComputeWorkloadAnalysis --section MemoryWorkloadAnalysis \
-        --section SchedulerStats --section WarpStateStats --section Occupancy \
-        --metrics "$(stalls)" "$1/quadrille-bench-kernels" --sizes 2048 --gpu-only 1 --gpu-seconds 1 \
-        --out "$2/profiled.json" || true
+        --section SchedulerStats --section WarpStateStats --section Occupancy --section InstructionStats \
+        --metrics "$(stalls)" "${@:2}" || true
 }
 
 stalls() {

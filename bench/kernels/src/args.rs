@@ -59,6 +59,9 @@ pub(crate) struct Arguments {
     /// size (in thousands) with the lanes'.
     #[arg(long, value_name = "THOUSANDS")]
     pub(crate) gpu_only: Option<usize>,
+    /// Measure ML-DSA on the GPU alone, by batch size, for as many seconds as `--gpu-seconds` says at each point.
+    #[arg(long)]
+    pub(crate) gpu_ml_dsa: bool,
     /// Measure the lanes on all cores that this process may use (chosen with taskset), and nothing else.
     #[arg(long)]
     pub(crate) all_cores: bool,

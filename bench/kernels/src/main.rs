@@ -9,6 +9,7 @@ mod args;
 mod clock;
 mod contender;
 mod gpu;
+mod gpu_ml_dsa;
 mod lanes;
 mod leak;
 mod machine;
@@ -45,6 +46,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(thousands) = arguments.gpu_only {
         machine::leave_this_core();
         return gpu::run_alone(&arguments.sizes, turn, thousands * 1000, &arguments.out);
+    }
+    if arguments.gpu_ml_dsa {
+        machine::leave_this_core();
+        return gpu_ml_dsa::run(turn, &arguments.out);
     }
     // The parent prints the tables, of its own pass and of the other one, which a child measures.
     if arguments.masked_pass {

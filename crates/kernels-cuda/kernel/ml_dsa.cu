@@ -2,8 +2,9 @@
 
 #include "ml_dsa.cuh"
 
+// Registers for 16 blocks on a multiprocessor.
 #define QUADRILLE_ENTRANCE(NAME, SET)                                                                                \
-    extern "C" __attribute__((global, launch_bounds(WARP, 1))) void NAME(const Signatures batch) {                   \
+    extern "C" __attribute__((global, launch_bounds(WARP, 16))) void NAME(const Signatures batch) {                   \
         MlDsa<SET>::run(batch, Warp::here());                                                                        \
     }
 

@@ -168,7 +168,7 @@ template <class P> struct MlDsa : P {
         KEEP_LOOP for (u32 l = 0; l < L; l++) {
             Polynomial y;
             y.unpack<BITS>(warp, masks() + (attempt * L + l) * MASK_STRIDE);
-            y.transform(warp, zetas());
+            y = Polynomial::transform(y, warp, zetas());
             UNROLL for (u32 k = 0; k < K; k++) {
                 UNROLL for (int r = 0; r < EACH; r++) {
                     sums[k][r] += montgomery(y.of[r], of_key((k * L + l) * N, r));
@@ -182,7 +182,7 @@ template <class P> struct MlDsa : P {
         KEEP_LOOP for (u32 k = 0; k < K; k++) {
             Polynomial w;
             UNROLL for (int r = 0; r < EACH; r++) w.of[r] = reduce(part(attempt, k, r));
-            w.inverse_transform(warp, zetas());
+            w = Polynomial::inverse_transform(w, warp, zetas());
             UNROLL for (int r = 0; r < EACH; r++) {
                 word low;
                 const word high = decompose(canonical(w.of[r]), low);
@@ -260,7 +260,7 @@ template <class P> struct MlDsa : P {
             // 1 is one, 3 is minus one.
             c.of[r] = (field & word(1)) - (field & word(2));
         }
-        c.transform(warp, zetas());
+        c = Polynomial::transform(c, warp, zetas());
         // The low part first: it rejects more attempts than z.
         KEEP_LOOP for (u32 k = 0; k < K; k++) {
             const Polynomial product = times(c, OF_S2 + k * N);
@@ -309,7 +309,7 @@ template <class P> struct MlDsa : P {
     INLINE Polynomial times(const Polynomial &c, u32 at) const {
         Polynomial product;
         UNROLL for (int r = 0; r < EACH; r++) product.of[r] = montgomery(c.of[r], of_key(at, r));
-        product.inverse_transform(warp, zetas());
+        product = Polynomial::inverse_transform(product, warp, zetas());
         UNROLL for (int r = 0; r < EACH; r++) product.of[r] = reduce(product.of[r]);
         return product;
     }

@@ -7,23 +7,26 @@
 // Numbers of a thread.
 constexpr int EACH = 8;
 
-// Coefficient 32 r + lane is of[r] in that thread.
+// Coefficient 32 r + lane is of[r] in that thread. Transforms are functions, of which there is one copy each: code for
+// all calls would not fit the instruction cache.
 struct Polynomial {
     word of[EACH];
 
     // Number-theoretic transform (FIPS 204, algorithm 41). `zetas` are its factors times 2^32. Results are at most the
     // largest coefficient plus 8 q in magnitude.
-    INLINE void transform(const Warp &warp, const u32 *zetas) {
-        transform_within<EACH / 2>(zetas);
-        transform_across<WARP / 2>(warp, zetas);
+    COLD static Polynomial transform(Polynomial a, Warp warp, const u32 *zetas) {
+        a.transform_within<EACH / 2>(zetas);
+        a.transform_across<WARP / 2>(warp, zetas);
+        return a;
     }
 
     // Inverse transform, times 2^32 (algorithm 42). Coefficients are below q in magnitude, before and after.
-    INLINE void inverse_transform(const Warp &warp, const u32 *zetas) {
-        inverse_across<1>(warp, zetas);
-        inverse_within<1>(zetas);
+    COLD static Polynomial inverse_transform(Polynomial a, Warp warp, const u32 *zetas) {
+        a.inverse_across<1>(warp, zetas);
+        a.inverse_within<1>(zetas);
         // 2^64 / 256 modulo q.
-        UNROLL for (int r = 0; r < EACH; r++) of[r] = montgomery(of[r], word(41978));
+        UNROLL for (int r = 0; r < EACH; r++) a.of[r] = montgomery(a.of[r], word(41978));
+        return a;
     }
 
     // Unpacks a mask (algorithm 19): numbers of BITS bits, subtracted from 2^(BITS - 1).

@@ -17,7 +17,7 @@ constexpr u32 WARP = 32;
 
 #define DEVICE __attribute__((device))
 #define INLINE __attribute__((device, always_inline)) inline
-// A separate function: its arguments go through local memory, which is cheap for rare calls.
+// A separate function. What it takes by reference goes through local memory, which is cheap for rare calls.
 #define COLD __attribute__((device, noinline))
 #define UNROLL _Pragma("unroll")
 #define KEEP_LOOP _Pragma("unroll 1")

@@ -18,7 +18,8 @@ pub trait Overflow: Send + Sync + 'static {
     /// Number of batches computed at once. Does not change.
     fn lanes(&self) -> usize;
 
-    /// Maximum number of operations of this type in one batch; 0 if the type is not supported. Does not change.
+    /// Maximum number of operations of this type in one batch; 0 if the type is not supported, or none of
+    /// its keys was prepared.
     fn capacity(&self, key_type: KeyType) -> usize;
 
     /// Computes jobs of one key type, and finishes those that succeed. Unfinished jobs are queued again, ahead of all

@@ -3,7 +3,9 @@
 //! It tests the shipped kernels without a GPU, and detects errors that a GPU would not report:
 //! - a value that depends on a secret must not decide a branch, and must not be an address;
 //! - an access must be within one buffer, and aligned;
-//! - all threads of a warp must be together at a shuffle, and at a call.
+//! - all threads of a warp must be together at a shuffle, at a barrier, and at a call.
+//!
+//! A secret becomes public where a kernel reveals it: in the first words of shared memory.
 
 mod program;
 
@@ -39,12 +41,16 @@ pub(crate) struct Machine {
     buffers: Vec<Buffer>,
     local: Vec<Buffer>,
     shared: Buffer,
+    /// Number of words of shared memory that are public, although secrets are written there.
+    revealed: usize,
     stack: usize,
     block: u32,
     first_thread: u32,
 }
 
 type Lanes = [u64; WARP];
+/// Values passed to a function or returned by it, and whether they are secret, by their places.
+type Values = HashMap<String, (Lanes, bool)>;
 
 struct Frame {
     registers: Vec<Lanes>,
@@ -62,10 +68,16 @@ impl Machine {
             buffers: Vec::new(),
             local: vec![local; WARP],
             shared: Buffer::public(vec![0; SHARED_BYTES / 4]),
+            revealed: 0,
             stack: 0,
             block: 0,
             first_thread: 0,
         }
+    }
+
+    /// Declares that the first words of shared memory are public.
+    pub(crate) fn reveal(&mut self, words: usize) {
+        self.revealed = words;
     }
 
     /// Returns the buffer's address.
@@ -82,11 +94,12 @@ impl Machine {
     pub(crate) fn run(&mut self, kernel: &str, parameters: Vec<u32>, warp: u32) {
         self.parameters = Buffer::public(parameters);
         (self.block, self.first_thread) = (warp / 4, warp % 4 * WARP as u32);
-        self.call(kernel, &[]);
+        self.call(kernel, &Values::new());
         assert!(self.shared.words.iter().all(|&word| word == 0), "shared memory is wiped");
     }
 
-    fn call(&mut self, name: &str, arguments: &[(Lanes, bool)]) {
+    /// Calls a function, and returns what it returns: values by their places.
+    fn call(&mut self, name: &str, arguments: &Values) -> Values {
         let function =
             self.functions.remove(name).unwrap_or_else(|| panic!("{name} exists, and is not recursive"));
         let base = self.stack;
@@ -98,7 +111,7 @@ impl Machine {
             carry_secret: false,
         };
         let mut at = [0; WARP];
-        let mut passed = Vec::new();
+        let (mut passed, mut results, mut returned) = (Values::new(), Values::new(), Values::new());
         // Threads that are behind go first, so that diverged threads meet again.
         while let Some(next) = at.iter().copied().filter(|&pc| pc < function.instructions.len()).min() {
             let active = at.map(|pc| pc == next);
@@ -110,14 +123,27 @@ impl Machine {
                     (0..WARP).filter(|&lane| runs[lane]).for_each(|lane| at[lane] = instruction.target);
                 }
                 Code::Return => (0..WARP).filter(|&lane| runs[lane]).for_each(|lane| at[lane] = usize::MAX),
-                Code::Pass => passed.push(frame.read(instruction.from[0])),
+                Code::Pass | Code::ReturnValue => {
+                    assert_eq!(runs, [true; WARP], "threads are apart: {}", instruction.text);
+                    let values = if instruction.code == Code::Pass { &mut passed } else { &mut returned };
+                    // Parameter 0 is `param0` where it is passed, and `..._param_0` in the function.
+                    let place = instruction.name.trim_start_matches("param").to_owned();
+                    values.insert(place, frame.read(instruction.from[0]));
+                }
                 Code::Call => {
                     assert_eq!(runs, [true; WARP], "threads are apart: {}", instruction.text);
-                    self.call(&instruction.name, &std::mem::take(&mut passed));
+                    results = self.call(&instruction.name, &std::mem::take(&mut passed));
                 }
                 Code::Parameter => {
-                    let (value, secret) = arguments[instruction.target];
+                    let (value, secret) = arguments[&instruction.name];
                     frame.write(instruction.to[0], runs, secret, |lane| value[lane]);
+                }
+                Code::Result => {
+                    let (value, secret) = results[&format!("func_{}", instruction.name)];
+                    frame.write(instruction.to[0], runs, secret, |lane| value[lane]);
+                }
+                Code::Barrier => {
+                    assert_eq!(runs, [true; WARP], "threads are apart: {}", instruction.text);
                 }
                 Code::Load { .. } | Code::Store { .. } => self.access(&mut frame, instruction, runs),
                 Code::Frame => frame.write(instruction.to[0], runs, false, |_| LOCAL + base as u64),
@@ -134,6 +160,7 @@ impl Machine {
         }
         self.stack = base;
         self.functions.insert(name.to_owned(), function);
+        returned
     }
 
     fn access(&mut self, frame: &mut Frame, instruction: &Instruction, runs: [bool; WARP]) {
@@ -153,12 +180,13 @@ impl Machine {
                 assert_eq!(address % (count * bytes) as u64, 0, "not aligned: {}", instruction.text);
                 for word in 0..bytes / 4 {
                     let offset = (address & 0xffff_ffff) as usize / 4 + part * bytes / 4 + word;
+                    let is_revealed = address & !0xffff_ffff == SHARED && offset < self.revealed;
                     let buffer = self.buffer_mut(address, lane);
                     assert!(offset < buffer.words.len(), "outside: {}", instruction.text);
                     match stored {
                         Some((value, value_secret)) => {
                             buffer.words[offset] = (value[lane] >> (32 * word)) as u32;
-                            buffer.secret[offset] = value_secret;
+                            buffer.secret[offset] = value_secret && !is_revealed;
                         }
                         None => {
                             loaded[lane] |= u64::from(buffer.words[offset]) << (32 * word);
@@ -290,6 +318,9 @@ fn plain(code: Code, bits: u32, of: impl Fn(usize) -> u64) -> u64 {
         Code::FusedReal => fused_towards_zero([0, 1, 2].map(|i| f64::from_bits(of(i)))).to_bits(),
         Code::Add => of(0).wrapping_add(of(1)),
         Code::MultiplyLow => of(0).wrapping_mul(of(1)),
+        Code::MultiplyHighSigned => ((i64::from(of(0) as i32) * i64::from(of(1) as i32)) >> 32) as u64,
+        Code::FunnelLeft => ((of(1) << 32 | of(0) & 0xffff_ffff) << (of(2) & 31)) >> 32,
+        Code::FunnelRight => (of(1) << 32 | of(0) & 0xffff_ffff) >> (of(2) & 31),
         Code::MultiplyWide => (of(0) & 0xffff_ffff) * (of(1) & 0xffff_ffff),
         Code::Extract { signed } => {
             let (at, len) = (of(1), of(2));

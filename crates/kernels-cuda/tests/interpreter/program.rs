@@ -21,6 +21,10 @@ pub(crate) enum Code {
     MultiplyLow,
     MultiplyWide,
     MultiplyWideSigned,
+    MultiplyHighSigned,
+    /// Upper or lower word of two, shifted.
+    FunnelLeft,
+    FunnelRight,
     /// Doubles: a sum or difference to the nearest, and a b + c towards zero.
     AddReal,
     SubtractReal,
@@ -52,12 +56,15 @@ pub(crate) enum Code {
         count: usize,
         bytes: usize,
     },
-    /// An argument of the next call.
+    /// An argument of the next call, and one of its results.
     Pass,
-    /// A parameter of this function.
+    Result,
+    /// A parameter of this function, and what it returns.
     Parameter,
+    ReturnValue,
     Call,
     Branch,
+    Barrier,
     Return,
     BlockIndex,
     BlockSize,
@@ -127,7 +134,8 @@ pub(crate) fn parse(ptx: &str) -> HashMap<String, Function> {
     for part in
         text.split("\n.").filter(|part| part.starts_with("visible .entry") || part.starts_with("weak .func"))
     {
-        let (head, body) = part.split_once('(').expect("parameters");
+        // Before the name there may be a returned value, in parentheses.
+        let (head, body) = part.split_once("(\n").expect("parameters");
         let name = head.split_whitespace().next_back().expect("a name").to_owned();
         if let Some((_, body)) = body.split_once("\n{") {
             functions.insert(name, Parser::default().function(body));
@@ -208,14 +216,19 @@ impl Parser {
                 return;
             }
             Code::Call => {
-                instruction.name = words[0].to_owned();
+                let name = words.iter().find(|word| !word.starts_with("retval"));
+                instruction.name = (*name.expect("a function")).to_owned();
                 return;
             }
-            Code::Pass => return instruction.from.push(self.source(words[1])),
-            Code::Parameter => {
+            // Memory of parameters: its name and an offset.
+            Code::Pass | Code::ReturnValue => {
+                instruction.name = words[0].trim_end_matches("+0").to_owned();
+                return instruction.from.push(self.source(words[1]));
+            }
+            Code::Parameter | Code::Result => {
                 instruction.to.push(self.register(words[0]));
-                let number = words[1].rsplit('_').next().expect("a number");
-                instruction.target = number.parse().expect("a number");
+                let name = words[1].rsplit_once("_param_").map_or(words[1], |(_, number)| number);
+                instruction.name = name.trim_end_matches("+0").to_owned();
                 return;
             }
             Code::Frame
@@ -226,6 +239,7 @@ impl Parser {
             | Code::ThreadIndex => {
                 return instruction.to.push(self.register(words[0]));
             }
+            Code::Barrier => return,
             Code::Return => 0,
             Code::Store { .. } => 0,
             Code::Load { count, .. } => count,
@@ -241,6 +255,7 @@ impl Parser {
             let (base, offset) = word.split_once('+').unwrap_or((word, ""));
             let source = match base.split_once("_param_") {
                 Some(_) => Source::Constant(super::PARAMETERS),
+                None if base.contains("Shared") => Source::Constant(super::SHARED),
                 None => self.source(base),
             };
             instruction.from.push(source);
@@ -323,8 +338,12 @@ fn code(mnemonic: &str, operands: &str) -> (Code, u32) {
         "add" | "addc" if bits == 32 => Code::AddCarry { takes: parts[0] == "addc", sets: has("cc") },
         "mul" if has("wide") && kind == "u32" => return (Code::MultiplyWide, 64),
         "mul" if has("wide") && kind == "s32" => return (Code::MultiplyWideSigned, 64),
+        "mul" if mnemonic == "mul.hi.s32" => Code::MultiplyHighSigned,
         "mul" if has("lo") => Code::MultiplyLow,
         "mad" | "madc" => Code::Mad { high: has("hi"), takes: parts[0] == "madc", sets: has("cc") },
+        "shf" if mnemonic == "shf.l.wrap.b32" => Code::FunnelLeft,
+        "shf" if mnemonic == "shf.r.wrap.b32" => Code::FunnelRight,
+        "bar" if mnemonic == "bar.warp.sync" => Code::Barrier,
         "bfe" => Code::Extract { signed: kind == "s32" },
         "setp" => Code::Compare(comparison(kind.starts_with('s'))),
         "selp" => Code::Select,
@@ -335,7 +354,9 @@ fn code(mnemonic: &str, operands: &str) -> (Code, u32) {
             _ => Shuffle::Butterfly,
         }),
         "ld" if has("param") && operands.contains("_param_") && operands.contains("[_Z") => Code::Parameter,
+        "ld" if has("param") && operands.contains("[retval0") => Code::Result,
         "ld" => Code::Load { count, bytes },
+        "st" if has("param") && operands.contains("[func_retval0") => Code::ReturnValue,
         "st" if has("param") => Code::Pass,
         "st" => Code::Store { count, bytes },
         "call" => Code::Call,

@@ -1,57 +1,22 @@
-//! GPU beside the backend, for load that the lanes cannot compute in time (`quadrille-kernels-cuda`).
+//! RSA on the GPU.
 
+use super::{CHECKED_TOGETHER, Gpu};
 use crate::{
-    Backend, Job, Key, KeyType, MlKem768, OperationError, Overflow, P256, Prices, X25519,
+    Job, Key, KeyType, OperationError,
     key::Material,
     lanes::{Parts, parts, prepared},
     verify,
 };
-use quadrille_kernels::{Ceiling, Computed, Lanes};
+use quadrille_kernels::Computed;
 use quadrille_kernels_cuda::{
-    Components, DeviceKey, Gpu as Device, KeySize, Options, PrivateKey, PrivateOperation,
-    PrivateOperationError, Unavailable,
+    Components, DeviceKey, KeySize, PrivateKey, PrivateOperation, PrivateOperationError, Unavailable,
 };
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Number of results checked together on the host before any of them is released: a few passes of the lanes.
-const CHECKED_TOGETHER: usize = 64;
-
-/// An open GPU.
-#[derive(Debug)]
-pub struct Gpu {
-    device: Device,
-    /// Raises every result to the public exponent, on the host.
-    lanes: Lanes,
-}
-
 impl Gpu {
-    /// Opens the first NVIDIA GPU, if there is one. Takes some seconds the first time.
-    ///
-    /// # Errors
-    /// The reason for which no GPU is usable.
-    pub fn open() -> Result<Self, Unavailable> {
-        Self::open_with(&Options::default())
-    }
-
-    /// Opens a GPU with another driver or other bounds.
-    ///
-    /// # Errors
-    /// The reason for which no GPU is usable.
-    pub fn open_with(options: &Options) -> Result<Self, Unavailable> {
-        // An invalid tier name is reported when the backend is chosen.
-        let ceiling = Ceiling::from_environment().unwrap_or_default();
-        Device::open(options).map(|device| Self { device, lanes: Lanes::up_to(ceiling) })
-    }
-
-    /// Combines `backend` with this GPU, which gets only the load that `backend` cannot compute in time.
-    pub fn behind(self, backend: Box<dyn Backend>) -> Box<dyn Backend> {
-        Box::new(WithGpu { backend, gpu: Arc::new(self) })
-    }
-
-    /// Key on the device, uploaded once; `None` if the GPU does not support it, or had no room when it was first
+    /// RSA key on the device, uploaded once; `None` if the GPU does not support it, or had no room when it was first
     /// used.
-    fn uploaded<'a>(&self, key: &'a Key) -> Option<&'a DeviceKey> {
+    pub(super) fn uploaded<'a>(&self, key: &'a Key) -> Option<&'a DeviceKey> {
         let upload = || match key.material() {
             Material::Rsa(rsa) if size_of(key.key_type()).is_some() => {
                 let Parts { n, e, p, q, dp, dq, qinv } = &parts(rsa)?;
@@ -77,26 +42,9 @@ impl Gpu {
         };
         filled.iter().zip(&prepared).map(confirm).collect()
     }
-}
 
-impl Overflow for Gpu {
-    fn name(&self) -> &'static str {
-        "cuda"
-    }
-
-    fn device(&self) -> &str {
-        self.device.name()
-    }
-
-    fn lanes(&self) -> usize {
-        self.device.lanes()
-    }
-
-    fn capacity(&self, key_type: KeyType) -> usize {
-        size_of(key_type).map_or(0, |size| self.device.capacity(size))
-    }
-
-    fn compute(&self, batch: &mut [Job<'_>]) -> Result<(), String> {
+    /// Computes jobs of RSA keys.
+    pub(super) fn compute_rsa(&self, batch: &mut [Job<'_>]) -> Result<(), String> {
         let mut filled: Vec<Filled<'_, '_>> =
             batch.iter_mut().filter_map(|job| Filled::new(job, self)).collect();
         let mut ops: Vec<_> = filled.iter_mut().map(Filled::op).collect();
@@ -114,9 +62,7 @@ impl Overflow for Gpu {
         }
         self.let_out(&mut sound)
     }
-}
 
-impl Gpu {
     /// Finishes the results that the host confirms. After a result that it does not confirm, the device is retired.
     fn let_out(&self, sound: &mut [Filled<'_, '_>]) -> Result<(), String> {
         for filled in sound.chunks_mut(CHECKED_TOGETHER) {
@@ -133,64 +79,11 @@ impl Gpu {
     }
 }
 
-fn size_of(key_type: KeyType) -> Option<KeySize> {
+/// Size on the device of keys of this type, if it is supported.
+pub(super) fn size_of(key_type: KeyType) -> Option<KeySize> {
     match key_type {
         KeyType::Rsa { bits } => KeySize::from_bits(bits as usize),
         _ => None,
-    }
-}
-
-/// Backend with a GPU behind it.
-struct WithGpu {
-    backend: Box<dyn Backend>,
-    gpu: Arc<Gpu>,
-}
-
-impl Backend for WithGpu {
-    fn name(&self) -> &'static str {
-        self.backend.name()
-    }
-
-    fn width(&self, key_type: KeyType) -> usize {
-        self.backend.width(key_type)
-    }
-
-    fn crossover(&self, key_type: KeyType) -> usize {
-        self.backend.crossover(key_type)
-    }
-
-    fn prices(&self, key_type: KeyType) -> Option<Prices> {
-        self.backend.prices(key_type)
-    }
-
-    fn prepare(&self, key: &Key) {
-        self.backend.prepare(key);
-        prepared(key, &self.gpu.lanes);
-        self.gpu.uploaded(key);
-    }
-
-    fn compute(&self, batch: &mut [Job<'_>]) {
-        self.backend.compute(batch);
-    }
-
-    fn verifies(&self) -> bool {
-        self.backend.verifies()
-    }
-
-    fn x25519(&self) -> Option<&dyn X25519> {
-        self.backend.x25519()
-    }
-
-    fn p256(&self) -> Option<&dyn P256> {
-        self.backend.p256()
-    }
-
-    fn ml_kem(&self) -> Option<&dyn MlKem768> {
-        self.backend.ml_kem()
-    }
-
-    fn overflow(&self) -> Option<Arc<dyn Overflow>> {
-        Some(Arc::clone(&self.gpu) as Arc<dyn Overflow>)
     }
 }
 
