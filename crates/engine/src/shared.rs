@@ -121,7 +121,32 @@ impl Shared {
             policy = Policy { poll_delay: Duration::ZERO, latency_budget: Duration::ZERO, ..policy };
             return policy.decide(now, waiting.map(Waiting::at_once), free, state.load.scarcity());
         }
-        policy.decide(now, waiting, free, state.load.scarcity())
+        let mut held: Option<Instant> = None;
+        let ours = waiting.filter(|queue| match self.held_until(state, queue) {
+            Some(until) if until > now => {
+                held = Some(held.map_or(until, |first| first.min(until)));
+                false
+            }
+            _ => true,
+        });
+        let decision = policy.decide(now, ours, free, state.load.scarcity());
+        match (decision, held) {
+            (Decision::Sleep, Some(until)) => Decision::WaitUntil(until),
+            (Decision::WaitUntil(due), Some(until)) => Decision::WaitUntil(due.min(until)),
+            (decision, _) => decision,
+        }
+    }
+
+    /// Returns the time until which compute threads leave a queue to the overflow, because CPU is scarce. Operations
+    /// that it has returned are not left to it again.
+    fn held_until(&self, state: &State, queue: &Waiting) -> Option<Instant> {
+        let overflow = self.backend.overflow.as_ref()?;
+        let capacity = overflow.capacity(queue.key_type);
+        if state.overflow_retired || state.queues.begins_with_returned(queue.key_type) {
+            return None;
+        }
+        let hold = state.pace(queue.key_type).hold(capacity, state.load.scarcity())?;
+        Some(queue.oldest + hold)
     }
 
     /// Wakes a compute thread if operations wait and one is free; it wakes the next one if operations remain. A
@@ -152,7 +177,7 @@ impl Shared {
     pub(crate) fn spills(&self, state: &State, overflow: &dyn Overflow) -> Option<(KeyType, usize)> {
         state.queues.waiting(Instant::now(), self.settings.policy).find_map(|queue| {
             let capacity = overflow.capacity(queue.key_type);
-            let count = state.pace(queue.key_type).share(queue.count, capacity);
+            let count = state.pace(queue.key_type).share(queue.count, capacity, state.load.scarcity());
             (count > 0).then_some((queue.key_type, count))
         })
     }
