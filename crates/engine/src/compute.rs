@@ -119,6 +119,10 @@ impl Shared {
                     return Some(batch);
                 }
                 Decision::WaitUntil(due) => {
+                    // The CPU may have become scarce since the operations were queued.
+                    if let Some(overflow) = &self.backend.overflow {
+                        self.wake_overflow(&mut state, &**overflow);
+                    }
                     state = self.sleep_until(state, now, due);
                 }
                 Decision::Sleep => {
@@ -135,7 +139,7 @@ impl Shared {
         let mut state = self.state();
         let lone = self.take_lone(&mut state);
         if lone.is_none() {
-            self.wake_threads(&state);
+            self.wake_threads(&mut state);
         }
         lone
     }

@@ -32,12 +32,14 @@ impl Shared {
                 let tickets = state.queues.take_last(key_type, count);
                 if !tickets.is_empty() {
                     state.overflowing += tickets.len();
+                    self.wake_overflow(&mut state, overflow);
                     return Some(Batch { key_type, tickets });
                 }
             }
             state.overflow_idle += 1;
             state = self.spilled.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.overflow_idle -= 1;
+            state.overflow_woken = false;
         }
     }
 

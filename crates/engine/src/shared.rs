@@ -40,6 +40,8 @@ pub(crate) struct State {
     pace: BTreeMap<KeyType, Pace>,
     /// Threads of the overflow that wait.
     pub(crate) overflow_idle: usize,
+    /// Whether one of them was notified and is not running yet: until then, operations gather for it.
+    pub(crate) overflow_woken: bool,
     /// Number of operations at the overflow, which may be queued again.
     pub(crate) overflowing: usize,
     /// Whether the overflow was retired.
@@ -57,6 +59,7 @@ impl State {
             stopped: false,
             pace: BTreeMap::new(),
             overflow_idle: 0,
+            overflow_woken: false,
             overflowing: 0,
             overflow_retired: false,
         }
@@ -152,11 +155,11 @@ impl Shared {
     /// Wakes a compute thread if operations wait and one is free; it wakes the next one if operations remain. A
     /// thread is not woken for a future deadline if another wakes up in time.
     pub(crate) fn flush(&self) {
-        self.wake_threads(&self.state());
+        self.wake_threads(&mut self.state());
     }
 
     /// Wakes threads for the operations that wait.
-    pub(crate) fn wake_threads(&self, state: &State) {
+    pub(crate) fn wake_threads(&self, state: &mut State) {
         let comes_up = |due: Instant| state.timed.iter().any(|time| *time <= due);
         let not_yet = || {
             !state.timed.is_empty()
@@ -165,10 +168,15 @@ impl Shared {
         if state.idle > 0 && state.queues.live() > 0 && !not_yet() {
             self.work.notify_one();
         }
-        if let Some(overflow) = &self.backend.overflow
-            && state.overflow_idle > 0
-            && self.spills(state, &**overflow).is_some()
-        {
+        if let Some(overflow) = &self.backend.overflow {
+            self.wake_overflow(state, &**overflow);
+        }
+    }
+
+    /// Wakes a thread of the overflow if there are operations for it.
+    pub(crate) fn wake_overflow(&self, state: &mut State, overflow: &dyn Overflow) {
+        if state.overflow_idle > 0 && !state.overflow_woken && self.spills(state, overflow).is_some() {
+            state.overflow_woken = true;
             self.spilled.notify_one();
         }
     }
