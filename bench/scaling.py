@@ -140,8 +140,9 @@ class Bench:
             self.with_cores(count, rivals=count in (1, 4, self.largest))
         if gpu:
             for count in counts:
-                self.with_gpu(count, 1)
-            self.with_gpu(self.largest, self.largest)
+                self.with_gpu(count, count)
+                if count in (4, self.largest):
+                    self.with_gpu(count, 1)
         self.controls()
         with open(f"{self.out}/scaling.json", "w") as file:
             json.dump(self.rows, file, indent=1)

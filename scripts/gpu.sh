@@ -166,7 +166,7 @@ over_gateways() {
 }
 
 # Four times the handshake capacity of a quarter of the cores with lanes: with lanes; with the GPU and as many compute threads,
-# which leave it little work, and with one; and with the GPU lost halfway.
+# and with one; and with the GPU lost halfway.
 overload() {
     local rate capacity cores=$((($(nproc) + 3) / 4))
     serve "$1" "$cores" lanes

@@ -80,10 +80,10 @@ impl Drop for Threads {
 impl Shared {
     fn work(&self, threads: NonZeroUsize) {
         while let Some(batch) = self.next_batch() {
-            let took = self.compute(&batch);
+            let (took, cpu) = self.compute(&batch);
             let mut state = self.state();
             if self.backend.overflow.is_some() {
-                state.pace_mut(batch.key_type).computed(batch.tickets.len(), took, threads.get());
+                state.pace_mut(batch.key_type).computed(batch.tickets.len(), took, cpu, threads.get());
             }
             let more_waits = state.queues.live() > 0;
             drop(state);
@@ -119,6 +119,10 @@ impl Shared {
                     return Some(batch);
                 }
                 Decision::WaitUntil(due) => {
+                    // The CPU may have become scarce since the operations were queued.
+                    if let Some(overflow) = &self.backend.overflow {
+                        self.wake_overflow(&mut state, &**overflow);
+                    }
                     state = self.sleep_until(state, now, due);
                 }
                 Decision::Sleep => {
@@ -135,7 +139,7 @@ impl Shared {
         let mut state = self.state();
         let lone = self.take_lone(&mut state);
         if lone.is_none() {
-            self.wake_threads(&state);
+            self.wake_threads(&mut state);
         }
         lone
     }
@@ -188,8 +192,8 @@ impl Shared {
         state
     }
 
-    /// Returns the time it took.
-    pub(crate) fn compute(&self, batch: &Batch) -> Duration {
+    /// Returns the time it took, and its CPU time.
+    pub(crate) fn compute(&self, batch: &Batch) -> (Duration, Duration) {
         let chosen = self.backend.choose(batch.scalar);
         let batching = self.backend.batching(batch.key_type);
         let width = if batch.scalar { 1 } else { batching.width };
@@ -215,7 +219,7 @@ impl Shared {
             in_place: false,
         };
         self.tell(|observer| observer.batch(&report));
-        report.computed
+        (report.computed, cpu)
     }
 }
 

@@ -24,8 +24,8 @@
 //! - `policy`, `load`: when a batch starts, by queue length, CPU scarcity and arrival rate.
 //! - `backend`, `scalar_backend`, `lanes`: backends. `lanes` measures at start from which number of operations
 //!   lanes are cheaper, and whether AWS-LC is faster for a lone RSA operation.
-//! - `overflow`, `overflow_threads`, `gpu`: the end of a queue that is too long for the backend, computed by a GPU;
-//!   it returns to the queue if the GPU fails.
+//! - `overflow`, `overflow_threads`, `gpu`: the end of a queue that is too long for the backend, or for scarce CPU,
+//!   computed by a GPU; it returns to the queue if the GPU fails.
 //! - `batch_flusher`, `turn_end`, `signing_turn`: operations of one turn of an event loop, submitted or signed
 //!   together.
 //! - `key_exchange`, `key_agreement`: key shares of one turn; below it, X25519, ML-KEM-768 and P-256.

@@ -1,10 +1,11 @@
 //! Threads that pass operations to the overflow, and return them to the queue if it fails.
 
 use crate::{BatchReport, Job, KeyType, Overflow, delivery::Delivery, shared::Shared, ticket::Ticket};
+use quadrille_handshake_timing::process_time;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 struct Batch {
@@ -26,16 +27,19 @@ impl Shared {
             if state.stopped || state.overflow_retired {
                 return None;
             }
+            state.load.observe(Instant::now(), process_time);
             if let Some((key_type, count)) = self.spills(&state, overflow) {
                 let tickets = state.queues.take_last(key_type, count);
                 if !tickets.is_empty() {
                     state.overflowing += tickets.len();
+                    self.wake_overflow(&mut state, overflow);
                     return Some(Batch { key_type, tickets });
                 }
             }
             state.overflow_idle += 1;
             state = self.spilled.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.overflow_idle -= 1;
+            state.overflow_woken = false;
         }
     }
 
@@ -45,17 +49,17 @@ impl Shared {
         let mut jobs: Vec<Job<'_>> = batch.tickets.iter().map(|ticket| Job::new(ticket, &delivery)).collect();
         let done = catch_unwind(AssertUnwindSafe(|| overflow.compute(&mut jobs)));
         let done = done.unwrap_or_else(|_| Err("it panicked".to_owned()));
-        let took = delivery.began.elapsed();
+        let (took, cpu) = (delivery.began.elapsed(), delivery.cpu());
         let unfinished = jobs.iter().zip(&batch.tickets).filter(|(job, _)| !job.is_finished());
         let unfinished: Vec<_> = unfinished.map(|(_, ticket)| Arc::clone(ticket)).collect();
         let finished = offered - unfinished.len();
-        let retired = self.settle(batch, unfinished, done.is_err(), took, overflow.capacity(batch.key_type));
+        let capacity = overflow.capacity(batch.key_type);
+        let retired = self.settle(batch, unfinished, done.is_err(), (took, cpu), capacity);
         if let (Err(reason), true) = (&done, retired) {
             self.tell(|observer| observer.retired(overflow, reason));
         }
         if finished > 0 {
             let oldest = batch.tickets.iter().map(|ticket| ticket.submitted).min();
-            let cpu = delivery.cpu();
             let report = BatchReport {
                 key_type: batch.key_type,
                 backend: overflow.name(),
@@ -72,21 +76,21 @@ impl Shared {
         }
     }
 
-    /// Queues unfinished operations again, and records the batch's duration. Returns true for the lane that retired
+    /// Queues unfinished operations again, and records the batch's duration and CPU time. Returns true for the lane that retired
     /// the overflow.
     fn settle(
         &self,
         batch: &Batch,
         unfinished: Vec<Arc<Ticket>>,
         lost: bool,
-        took: Duration,
+        (took, cpu): (Duration, Duration),
         capacity: usize,
     ) -> bool {
         let mut state = self.state();
         let offered = batch.tickets.len();
         state.overflowing -= offered;
         if unfinished.is_empty() {
-            state.pace_mut(batch.key_type).overflowed(offered, took, capacity);
+            state.pace_mut(batch.key_type).overflowed(offered, took, cpu, capacity);
         }
         let again = unfinished.len();
         state.queues.put_back(batch.key_type, unfinished);

@@ -117,6 +117,12 @@ impl Queues {
         }
     }
 
+    /// Returns whether a ticket that was put back waits at the front.
+    pub(crate) fn begins_with_returned(&self, key_type: KeyType) -> bool {
+        let fronts = self.by_type.get(&key_type).map(|queue| [queue.urgent.front(), queue.normal.front()]);
+        fronts.into_iter().flatten().flatten().any(|first| first.was_put_back())
+    }
+
     /// Returns the state of the queues for the policy.
     pub(crate) fn waiting(&self, now: Instant, policy: Policy) -> impl Iterator<Item = Waiting> {
         self.by_type.iter().filter_map(move |(&key_type, queue)| {

@@ -40,6 +40,8 @@ pub(crate) struct State {
     pace: BTreeMap<KeyType, Pace>,
     /// Threads of the overflow that wait.
     pub(crate) overflow_idle: usize,
+    /// Whether one of them was notified and is not running yet: until then, operations gather for it.
+    pub(crate) overflow_woken: bool,
     /// Number of operations at the overflow, which may be queued again.
     pub(crate) overflowing: usize,
     /// Whether the overflow was retired.
@@ -57,6 +59,7 @@ impl State {
             stopped: false,
             pace: BTreeMap::new(),
             overflow_idle: 0,
+            overflow_woken: false,
             overflowing: 0,
             overflow_retired: false,
         }
@@ -121,17 +124,42 @@ impl Shared {
             policy = Policy { poll_delay: Duration::ZERO, latency_budget: Duration::ZERO, ..policy };
             return policy.decide(now, waiting.map(Waiting::at_once), free, state.load.scarcity());
         }
-        policy.decide(now, waiting, free, state.load.scarcity())
+        let mut held: Option<Instant> = None;
+        let ours = waiting.filter(|queue| match self.held_until(state, queue) {
+            Some(until) if until > now => {
+                held = Some(held.map_or(until, |first| first.min(until)));
+                false
+            }
+            _ => true,
+        });
+        let decision = policy.decide(now, ours, free, state.load.scarcity());
+        match (decision, held) {
+            (Decision::Sleep, Some(until)) => Decision::WaitUntil(until),
+            (Decision::WaitUntil(due), Some(until)) => Decision::WaitUntil(due.min(until)),
+            (decision, _) => decision,
+        }
+    }
+
+    /// Returns the time until which compute threads leave a queue to the overflow, because CPU is scarce. Operations
+    /// that it has returned are not left to it again.
+    fn held_until(&self, state: &State, queue: &Waiting) -> Option<Instant> {
+        let overflow = self.backend.overflow.as_ref()?;
+        let capacity = overflow.capacity(queue.key_type);
+        if state.overflow_retired || state.queues.begins_with_returned(queue.key_type) {
+            return None;
+        }
+        let hold = state.pace(queue.key_type).hold(capacity, state.load.scarcity())?;
+        Some(queue.oldest + hold)
     }
 
     /// Wakes a compute thread if operations wait and one is free; it wakes the next one if operations remain. A
     /// thread is not woken for a future deadline if another wakes up in time.
     pub(crate) fn flush(&self) {
-        self.wake_threads(&self.state());
+        self.wake_threads(&mut self.state());
     }
 
     /// Wakes threads for the operations that wait.
-    pub(crate) fn wake_threads(&self, state: &State) {
+    pub(crate) fn wake_threads(&self, state: &mut State) {
         let comes_up = |due: Instant| state.timed.iter().any(|time| *time <= due);
         let not_yet = || {
             !state.timed.is_empty()
@@ -140,10 +168,15 @@ impl Shared {
         if state.idle > 0 && state.queues.live() > 0 && !not_yet() {
             self.work.notify_one();
         }
-        if let Some(overflow) = &self.backend.overflow
-            && state.overflow_idle > 0
-            && self.spills(state, &**overflow).is_some()
-        {
+        if let Some(overflow) = &self.backend.overflow {
+            self.wake_overflow(state, &**overflow);
+        }
+    }
+
+    /// Wakes a thread of the overflow if there are operations for it.
+    pub(crate) fn wake_overflow(&self, state: &mut State, overflow: &dyn Overflow) {
+        if state.overflow_idle > 0 && !state.overflow_woken && self.spills(state, overflow).is_some() {
+            state.overflow_woken = true;
             self.spilled.notify_one();
         }
     }
@@ -152,7 +185,7 @@ impl Shared {
     pub(crate) fn spills(&self, state: &State, overflow: &dyn Overflow) -> Option<(KeyType, usize)> {
         state.queues.waiting(Instant::now(), self.settings.policy).find_map(|queue| {
             let capacity = overflow.capacity(queue.key_type);
-            let count = state.pace(queue.key_type).share(queue.count, capacity);
+            let count = state.pace(queue.key_type).share(queue.count, capacity, state.load.scarcity());
             (count > 0).then_some((queue.key_type, count))
         })
     }

@@ -1,7 +1,7 @@
 //! Overflow of load that the backend cannot compute in time to a device with large batches: a GPU.
 //!
 //! An overflow is slow for a single operation and cheap for thousands, so it gets only the operations that would wait
-//! longer locally than there. [`pace`] decides that.
+//! longer locally than there, and while CPU is scarce those that would delay others for longer. [`pace`] decides that.
 
 pub mod pace;
 

@@ -3,7 +3,9 @@
 #[path = "../../../kernels-cuda/tests/support/fake.rs"]
 mod fake;
 
-use crate::support::{Recorder, ec_p384, rsa1024, rsa2048, settings, soon, start, until_asleep};
+use crate::support::{
+    BusyCpus, Costly, Recorder, ec_p384, eventually, rsa1024, rsa2048, settings, soon, start, until_asleep,
+};
 use boring::pkey::PKey;
 use fake::Fake;
 use quadrille_engine::{
@@ -60,10 +62,14 @@ impl BatchLog {
 }
 
 fn engine(fake: &Fake) -> (Engine, BatchLog) {
+    engine_before(fake, Slow)
+}
+
+fn engine_before(fake: &Fake, backend: impl Backend) -> (Engine, BatchLog) {
     let batches = BatchLog::default();
     let gpu = Gpu::open_with(&fake.options()).expect("the fake driver has a device");
     assert_eq!(gpu.device(), "Fake GPU");
-    (start(settings(1, 1000), gpu.behind(Box::new(Slow)), batches.clone()), batches)
+    (start(settings(1, 1000), gpu.behind(Box::new(backend)), batches.clone()), batches)
 }
 
 /// Computes signatures of every padding and decryptions, all at once; each must be right.
@@ -119,6 +125,25 @@ fn a_long_queue_goes_to_the_gpu() {
         (0, 0, 0),
         "the key was the last"
     );
+}
+
+/// The backend needs more CPU time for an operation than the simulated GPU.
+#[test]
+fn single_operations_go_to_the_gpu_while_cpu_is_scarce() {
+    let fake = Fake::new();
+    let (engine, batches) = engine_before(&fake, Costly { each: Duration::from_millis(400), overflow: None });
+    let key = fresh();
+    engine.prepare(&key);
+    warm_up(&engine, &key);
+    assert_eq!(batches.by_gpu(), 0, "nothing was measured before");
+    let busy = BusyCpus::new();
+    eventually("no operation goes to the GPU", || {
+        compute(&engine, &key, 1);
+        batches.by_gpu() >= 3
+    });
+    drop((busy, engine));
+    assert_eq!(batches.by_gpu() as i64, fake.get("operations"));
+    assert_eq!(batches.0.sum(|batch| batch.recomputed + batch.failed), 0);
 }
 
 #[test]

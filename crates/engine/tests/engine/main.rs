@@ -18,6 +18,7 @@ mod openssl;
 mod overflow;
 mod overflow_simulation;
 mod policy;
+mod scarce_cpu;
 mod signatures;
 mod signing_turn;
 mod simulation;

@@ -1,7 +1,9 @@
 //! Overflow of load that exceeds the backend: operations go to it when the queue is long, return when it fails, and
 //! none is lost.
 
-use crate::support::{PATIENCE, Recorder, eventually, rsa1024, settings, sign, soon, start, until_asleep};
+use crate::support::{
+    BusyCpus, Costly, PATIENCE, Recorder, eventually, rsa1024, settings, sign, soon, start, until_asleep,
+};
 use boring::rsa::Padding;
 use quadrille_engine::{
     Backend, BatchReport, Completion, Engine, Job, Key, KeyType, Observer, Operation, OperationError,
@@ -195,6 +197,72 @@ fn at_low_load_nothing_goes() {
         far
     };
     eventually("operations overflowed each time", || far() == 0);
+}
+
+/// Starts an engine whose operations need 10 ms of CPU time locally, and hardly any at the overflow, where they take as
+/// long; it has computed one to measure that.
+fn engine_with_costly_operations() -> (Engine, BatchLog, Key) {
+    let batches = BatchLog::default();
+    let act = |batch: &mut [Job<'_>]| {
+        std::thread::sleep(Duration::from_millis(10));
+        finish_all(batch)
+    };
+    let overflow: Option<Arc<dyn Overflow>> = Some(Arc::new(Far { act: Box::new(act), lanes: 2 }));
+    let backend = Costly { each: Duration::from_millis(10), overflow };
+    let engine = start(settings(2, 1000), backend, batches.clone());
+    let key = rsa1024();
+    all_right(&key, submit(&engine, &key, 1));
+    until_asleep(2);
+    (engine, batches, key)
+}
+
+/// Single operations stay while CPU is plentiful. They are few; another process may hold one up, so that the next one
+/// waits longer.
+#[test]
+fn costly_operations_stay_while_cpu_is_plentiful() {
+    let far = || {
+        let (engine, batches, key) = engine_with_costly_operations();
+        for _ in 0..5 {
+            std::thread::sleep(Duration::from_millis(100));
+            all_right(&key, submit(&engine, &key, 1));
+        }
+        drop(engine);
+        batches.computed_by("far")
+    };
+    eventually("operations overflowed each time", || far() == 0);
+}
+
+/// No queue is needed, and compute threads, which are idle, leave the operations to the overflow.
+#[test]
+fn costly_operations_go_while_cpu_is_scarce() {
+    let (engine, batches, key) = engine_with_costly_operations();
+    let busy = BusyCpus::new();
+    eventually("no operation overflows", || {
+        all_right(&key, submit(&engine, &key, 1));
+        batches.computed_by("far") >= 5
+    });
+    drop(busy);
+    eventually("operations overflow though CPU is plentiful", || {
+        let before = batches.computed_by("far");
+        std::thread::sleep(Duration::from_millis(200));
+        all_right(&key, submit(&engine, &key, 1));
+        batches.computed_by("far") == before
+    });
+}
+
+/// Operations that the overflow returns are computed locally, although CPU is scarce.
+#[test]
+fn returned_operations_are_computed_here_while_cpu_is_scarce() {
+    let batches = BatchLog::default();
+    let (act, lanes) = (Box::new(|_: &mut [Job<'_>]| Ok(())), 2);
+    let overflow: Option<Arc<dyn Overflow>> = Some(Arc::new(Far { act, lanes }));
+    let backend = Costly { each: Duration::from_millis(10), overflow };
+    let engine = start(settings(2, 1000), backend, batches.clone());
+    let key = rsa1024();
+    let busy = BusyCpus::new();
+    (0..10).for_each(|_| all_right(&key, submit(&engine, &key, 3)));
+    drop((busy, engine));
+    assert_eq!((batches.computed_by("far"), batches.computed_by("costly")), (0, 30));
 }
 
 #[test]

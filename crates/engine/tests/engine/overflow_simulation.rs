@@ -1,5 +1,5 @@
 //! Share of the load that overflows, in simulated time: threads that compute one operation after the other, and an
-//! overflow that computes many at once.
+//! overflow that computes many at once. CPU is not scarce (see `scarce_cpu.rs`).
 
 use quadrille_engine::overflow::pace::Pace;
 use std::{collections::VecDeque, time::Duration};
@@ -67,7 +67,8 @@ impl World {
         let (back, away): (Vec<_>, Vec<_>) = self.away.iter().partition(|batch| batch.1 <= now);
         self.away = away;
         for (sent, until, count) in back {
-            self.pace.overflowed(count, Duration::from_micros(until - sent), self.capacity);
+            let took = Duration::from_micros(until - sent);
+            self.pace.overflowed(count, took, Duration::ZERO, self.capacity);
         }
         while self.busy.len() < self.threads
             && let Some(arrived) = self.queue.pop_front()
@@ -75,10 +76,11 @@ impl World {
             self.busy.push(now + self.each);
             self.waits.push(now + self.each - arrived);
             self.here += 1;
-            self.pace.computed(1, Duration::from_micros(self.each), self.threads);
+            let each = Duration::from_micros(self.each);
+            self.pace.computed(1, each, each, self.threads);
         }
         while self.away.len() < self.lanes {
-            let count = self.pace.share(self.queue.len(), self.capacity);
+            let count = self.pace.share(self.queue.len(), self.capacity, 0.0);
             if count == 0 {
                 break;
             }

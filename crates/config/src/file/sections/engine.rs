@@ -20,8 +20,8 @@ pub(super) const ENGINE: Section<EngineSettings> = Section {
             Preset::Is("auto"),
             "The backend that computes: `lanes` is the fastest that this CPU has (AVX-512 IFMA, eight RSA \
                     operations at once; AVX2, four; else `scalar`); `auto` adds an NVIDIA GPU, if there is one, for \
-                    operations that would wait too long; `gpu` does not start without it; `scalar` is BoringSSL, one \
-                    operation at a time.",
+                    operations that would wait too long, and while CPU is scarce; `gpu` does not start without it; \
+                    `scalar` is BoringSSL, one operation at a time.",
             |field, engine| field.set(&mut engine.backend, word),
             |engine| name(engine.backend).into(),
         ),

@@ -4,12 +4,14 @@ mod asleep;
 mod gate;
 mod keys;
 mod recorder;
+mod scarce_cpu;
 mod verify;
 
 pub(crate) use asleep::{eventually, until_asleep};
 pub(crate) use gate::Gate;
 pub(crate) use keys::{all_keys, ec_p256, ec_p384, ed25519, ml_dsa, rsa1024, rsa2048, schemes_of};
 pub(crate) use recorder::Recorder;
+pub(crate) use scarce_cpu::{BusyCpus, Costly};
 pub(crate) use verify::verifies;
 
 use quadrille_engine::{Backend, Engine, Key, Observer, Operation, Policy, Settings, SignatureScheme};
