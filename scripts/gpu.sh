@@ -33,8 +33,8 @@ pack() {
     scripts/profile-guided/build.sh "${packages[@]}"
     cp "$target"/release/quadrille{,-bench-kernels} "$work"
     "$target/release/quadrille-bench-handshakes" --certificates "$work"
-    built=$(scripts/profile-guided/build.sh "${packages[@]}" --test engine --test kernels_cuda --test ml_dsa --message-format json-render-diagnostics)
-    for test in engine kernels_cuda ml_dsa; do
+    built=$(scripts/profile-guided/build.sh "${packages[@]}" --test engine --test kernels_cuda --test gpu_ml_dsa --message-format json-render-diagnostics)
+    for test in engine kernels_cuda gpu_ml_dsa; do
         cp "$(python3 -c 'import json, sys
 for line in sys.stdin:
     message = json.loads(line)
@@ -43,7 +43,7 @@ for line in sys.stdin:
     done
     cc -shared -fPIC -O2 -o "$work/driver/libcuda.so.1" bench/gpu/forward.c -ldl
     rivals "$work"
-    strip "$work"/quadrille* "$work/engine" "$work/kernels_cuda" "$work/ml_dsa" "$work/haproxy" 2>/dev/null || true
+    strip "$work"/quadrille* "$work/engine" "$work/kernels_cuda" "$work/gpu_ml_dsa" "$work/haproxy" 2>/dev/null || true
     openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key.pem" -out "$work/cert.pem" -days 30 \
         -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
     # Where the tests look for their sources and build their fake driver.
@@ -75,7 +75,7 @@ visit() {
     [[ -e ${paths[0]} ]] || ln -s "$PWD" "${paths[0]}"
     step machine describe
     step suite in_folder crates/kernels-cuda env TEST_GPU=required TEST_OPERATIONS=600 "$dir/kernels_cuda"
-    step ml-dsa-suite in_folder crates/kernels-cuda env TEST_GPU=required "$dir/ml_dsa"
+    step ml-dsa-suite in_folder crates/engine env TEST_GPU=required "$dir/gpu_ml_dsa"
     step ml-dsa ml_dsa_rates "$dir" "$out"
     step engine in_folder crates/engine "$dir/engine" --nocapture lanes::every lanes::wycheproof
     step rates rates "$dir" "$out"
@@ -255,7 +255,7 @@ sanitize() {
             cd crates/kernels-cuda
             export TEST_GPU=required TEST_OPERATIONS=${SANITIZED:-30} TEST_SIGNATURES=${SANITIZED:-30}
             timeout 60 compute-sanitizer --tool "$tool" "$1/kernels_cuda" random_operations 2>&1 | tail -n 5
-            timeout 60 compute-sanitizer --tool "$tool" "$1/ml_dsa" signatures_are_valid 2>&1 | tail -n 5
+            timeout 60 compute-sanitizer --tool "$tool" "$1/gpu_ml_dsa" signatures_are_valid 2>&1 | tail -n 5
         ) || true
     done
 }

@@ -1,4 +1,4 @@
-//! Thousands of RSA private-key operations at once, on an NVIDIA GPU.
+//! Thousands of RSA private-key operations or ML-DSA signatures at once, on an NVIDIA GPU.
 //!
 //! ```text
 //!  Components ──> PrivateKey ──upload──> DeviceKey        key memory of the device, wiped on release
@@ -40,8 +40,9 @@
 //! - `kernel/number.cuh`, `kernel/rsa.cuh`: integer arithmetic, for all devices.
 //! - `kernel/digits.cuh`, `kernel/rsa52.cuh`: arithmetic on FP64 units, for devices with many of them, between
 //!   integer kernels that prepare and check.
-//! - `src/driver`: all calls of NVIDIA's library; `keys`, `lane`, `gpu`: keys on the device, batches, the
-//!   interface.
+//! - `kernel/keccak.cuh`, `kernel/modular.cuh`, `kernel/polynomial.cuh`, `kernel/ml_dsa.cuh`: ML-DSA.
+//! - `src/driver`: all calls of NVIDIA's library; `keys`, `pool`, `lane`, `gpu`: keys on the device, batches,
+//!   the interface; `ml_dsa`: the same for ML-DSA.
 //! - `tests/fake` replaces the driver, also for tests of other crates; `tests/interpreter` runs PTX.
 
 mod driver;

@@ -19,14 +19,20 @@ pub(super) struct Backend {
 /// # Errors
 /// If it has no server that can be used.
 pub(super) fn convert(section: &Section, world: &World<'_>) -> Result<Backend, String> {
-    let (mut upstream, mut route, mut servers, mut limit) = (Map::new(), Map::new(), Vec::new(), 0);
+    let (mut upstream, mut route, mut servers) = (Map::new(), Map::new(), Vec::new());
     let is_http = section.last(&["mode"]).is_some_and(|line| line.word(1) == "http");
     let defaults = section.last(&["default-server"]).map(|line| line.words[1..].to_vec()).unwrap_or_default();
-    let mut checks = None;
+    let all_backups = section.last(&["option", "allbackups"]).is_some();
+    let (mut checks, mut backups) = (None, 0);
     for line in section.lines.iter().filter(|line| line.word(0) == "server") {
         let options: Vec<String> = line.words.iter().skip(3).cloned().chain(defaults.clone()).collect();
         let options = Line { id: line.id, words: options };
-        if let Some(server) = server(line, &options, section, world, &mut upstream, &mut limit) {
+        // One backup after the other, unless all are used together.
+        let priority = options.has("backup").then(|| {
+            backups = if all_backups { 1 } else { backups + 1 };
+            backups
+        });
+        if let Some(server) = server(line, &options, section, world, &mut upstream, priority) {
             if servers.iter().any(|other| address(other) == address(&server)) {
                 world.differs(line, "its address is in the list already: give that server a larger `weight`");
             } else {
@@ -42,9 +48,6 @@ pub(super) fn convert(section: &Section, world: &World<'_>) -> Result<Backend, S
     }
     if let Some(options) = checks {
         health(section, &options, world, &mut upstream);
-    }
-    if limit > 0 {
-        upstream.inner("limits").set("connections", limit);
     }
     balance(section, world, &mut upstream, &mut route);
     for (words, key) in [(["timeout", "connect"], "connect"), (["timeout", "server"], "read")] {
@@ -76,14 +79,10 @@ fn server(
     section: &Section,
     world: &World<'_>,
     upstream: &mut Map,
-    limit: &mut u64,
+    priority: Option<u64>,
 ) -> Option<Value> {
     if options.has("disabled") {
         world.converted(line);
-        return None;
-    }
-    if options.has("backup") {
-        world.refused(line, BACKUP);
         return None;
     }
     let text = line.word(2);
@@ -98,12 +97,6 @@ fn server(
         world.refused(line, "write the server as `host:port` or `unix:/path`");
         return None;
     };
-    if let Some(most) =
-        options.after("maxconn").and_then(|most| most.parse::<u64>().ok()).filter(|most| *most > 0)
-    {
-        *limit += most;
-        world.differs(line, "`maxconn` counts for all servers of the upstream together");
-    }
     if options.has("ssl") && section.kind() != "peers" {
         upstream.set("tls", tls(options, world));
     }
@@ -116,10 +109,26 @@ fn server(
         upstream.set("protocol", "http2");
     }
     world.converted(line);
-    match options.after("weight").and_then(|weight| weight.parse::<u64>().ok()).filter(|weight| *weight > 1) {
-        Some(weight) => Some(Map::of("address", address).with("weight", weight).into()),
-        None => Some(address.into()),
+    if let Some(time) = options.after("slowstart").and_then(duration) {
+        upstream.set("slow_start", time);
     }
+    let number = |name: &str, default: u64| -> Option<u64> {
+        options.after(name)?.parse().ok().filter(|number| *number > default)
+    };
+    let mut server = Map::new();
+    for (key, value) in
+        [("weight", number("weight", 1)), ("max_connections", number("maxconn", 0)), ("priority", priority)]
+    {
+        if let Some(value) = value {
+            server.set(key, value);
+        }
+    }
+    if server.is_empty() {
+        return Some(address.into());
+    }
+    let mut all = Map::of("address", address);
+    all.extend(server);
+    Some(all.into())
 }
 
 /// Returns the address of a server, which is a text or a mapping.
@@ -129,9 +138,6 @@ fn address(server: &Value) -> Option<&Value> {
         text => Some(text),
     }
 }
-
-/// Remark on backup servers, which are left out.
-const BACKUP: &str = "the backup server is left out: an upstream has no backup servers";
 
 fn tls(options: &Line, world: &World<'_>) -> Map {
     let mut tls = Map::new();

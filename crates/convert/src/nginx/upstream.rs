@@ -85,10 +85,10 @@ pub(super) fn destination(
 pub(super) fn servers(block: &Statement, port: u16, world: &World<'_>) -> Result<(Map, Option<Map>), String> {
     let ledger = world.ledger;
     ledger.converted(block.id);
-    let (mut upstream, mut sticky, mut servers, mut limit) = (Map::new(), None, Vec::new(), 0);
+    let (mut upstream, mut sticky, mut servers) = (Map::new(), None, Vec::new());
     for one in block.statements() {
         match one.name.as_str() {
-            "server" => server(one, port, world, &mut servers, &mut upstream, &mut limit),
+            "server" => server(one, port, world, &mut servers, &mut upstream),
             "least_conn" | "least_time" => {
                 upstream.set("balance", "least_request");
                 ledger.converted(one.id);
@@ -132,8 +132,10 @@ pub(super) fn servers(block: &Statement, port: u16, world: &World<'_>) -> Result
     if servers.is_empty() {
         return Err(format!("the upstream `{}` has no server that can be used", block.arg(0)));
     }
-    if limit > 0 {
-        upstream.inner("limits").set("connections", limit);
+    let has_backups = block.statements().any(|one| one.name == "server" && one.has("backup"));
+    if has_backups && upstream.get("outlier_detection").is_none() {
+        // nginx's defaults of `max_fails` and `fail_timeout`.
+        passive_check(&mut upstream, 1, "10s");
     }
     let mut all = Map::of("servers", servers);
     all.extend(upstream);
@@ -146,48 +148,58 @@ fn server(
     world: &World<'_>,
     servers: &mut Vec<crate::yaml::Value>,
     upstream: &mut Map,
-    limit: &mut u64,
 ) {
     let ledger = world.ledger;
     if one.has("down") {
         return ledger.converted(one.id);
     }
-    if one.has("backup") {
-        return backup(one, world);
-    }
     let Some(address) = values::server_address(one.arg(0), port) else {
         return ledger.refused(one.id, "write the server as `host:port` or `unix:/path`");
     };
     ledger.converted(one.id);
-    match one.option("weight").and_then(|weight| weight.parse::<u64>().ok()).filter(|weight| *weight > 1) {
-        Some(weight) => servers.push(Map::of("address", address).with("weight", weight).into()),
-        None => servers.push(address.into()),
+    let mut server = Map::new();
+    if let Some(weight) = number_above(one, "weight", 1) {
+        server.set("weight", weight);
     }
-    if let Some(most) =
-        one.option("max_conns").and_then(|most| most.parse::<u64>().ok()).filter(|most| *most > 0)
-    {
-        *limit += most;
-        ledger.differs(one.id, "`max_conns` counts for all servers of the upstream together");
+    if let Some(most) = number_above(one, "max_conns", 0) {
+        server.set("max_connections", most);
+        ledger.differs(
+            one.id,
+            "while all servers have `max_conns` requests, others wait (`limits.pending_timeout`)",
+        );
+    }
+    if one.has("backup") {
+        server.set("priority", 1u64);
+    }
+    if server.is_empty() {
+        servers.push(address.into());
+    } else {
+        let mut all = Map::of("address", address);
+        all.extend(server);
+        servers.push(all.into());
     }
     let fails = one.option("max_fails").and_then(|fails| fails.parse::<u64>().ok());
     let time = one.option("fail_timeout").and_then(values::duration);
     if fails.is_some_and(|fails| fails > 0) || time.is_some() {
-        let outliers = upstream.inner("outlier_detection");
-        outliers.set("errors", "off");
-        outliers.set("gateway_errors", fails.unwrap_or(1).max(1));
-        if let Some(time) = time {
-            outliers.set("ejection", time);
-        }
+        let time = time.unwrap_or_else(|| "10s".to_owned());
+        passive_check(upstream, fails.unwrap_or(1).max(1), &time);
     }
-    if one.option("slow_start").is_some() {
-        ledger
-            .differs(one.id, "`slow_start` has no equivalent: a recovered server has its full share at once");
+    if let Some(time) = one.option("slow_start").and_then(values::duration) {
+        upstream.set("slow_start", time);
     }
 }
 
-/// Notes a backup server, which is left out.
-fn backup(one: &Statement, world: &World<'_>) {
-    world.ledger.refused(one.id, "the backup server is left out: an upstream has no backup servers");
+/// Takes a server out of service after so many failed requests in a row, as `max_fails` and `fail_timeout` do.
+fn passive_check(upstream: &mut Map, fails: u64, time: &str) {
+    let outliers = upstream.inner("outlier_detection");
+    outliers.set("errors", "off");
+    outliers.set("gateway_errors", fails);
+    outliers.set("ejection", time);
+}
+
+/// Returns a number of a server above the given one, which is the default.
+fn number_above(one: &Statement, name: &str, default: u64) -> Option<u64> {
+    one.option(name)?.parse().ok().filter(|number| *number > default)
 }
 
 fn hash(one: &Statement, world: &World<'_>, upstream: &mut Map, sticky: &mut Option<Map>) {

@@ -9,7 +9,8 @@ use crate::support::{
 use boring::pkey::PKey;
 use fake::Fake;
 use quadrille_engine::{
-    Backend, Batching, Engine, Gpu, Job, Key, KeyType, Observer, Operation, Overflow, Scalar, SignatureScheme,
+    Backend, Batching, Engine, Gpu, Job, Key, KeyType, MlDsa, Observer, Operation, Overflow, Scalar,
+    SignatureScheme,
 };
 use std::{
     sync::{Arc, Mutex},
@@ -102,6 +103,56 @@ fn warm_up(engine: &Engine, key: &Key) {
     compute(engine, key, 1);
     // The pace is recorded after the result has been handed over.
     until_asleep(1);
+}
+
+/// Signs messages with a key of ML-DSA, all at once; each signature must be valid.
+fn sign_ml_dsa(engine: &Engine, key: &Key, count: usize) {
+    let operation =
+        |i: usize| Operation::sign(SignatureScheme::MlDsa(MlDsa::MlDsa44), &i.to_le_bytes()).unwrap();
+    let waiting: Vec<_> = (0..count).map(|i| (i, engine.enqueue(key, operation(i)).unwrap())).collect();
+    engine.flush();
+    let public = key.public().clone();
+    soon(move || {
+        for (i, completion) in waiting {
+            let outcome = completion.wait().expect("a signature");
+            assert!(operation(i).verify(&public, &outcome.bytes), "no wrong signature is released");
+        }
+    });
+}
+
+#[test]
+fn a_long_queue_of_ml_dsa_goes_to_the_gpu() {
+    let fake = Fake::new();
+    let (engine, batches) = engine(&fake);
+    let key = Key::generate(KeyType::MlDsa(MlDsa::MlDsa44)).unwrap();
+    engine.prepare(&key);
+    sign_ml_dsa(&engine, &key, 1);
+    until_asleep(1);
+    assert_eq!(batches.by_gpu(), 0, "one operation stays");
+    sign_ml_dsa(&engine, &key, 80);
+    drop(engine);
+    assert_eq!(batches.by_gpu() + batches.by_others(), 81);
+    assert!(batches.by_gpu() >= 20, "{} of 80", batches.by_gpu());
+    assert_eq!(batches.by_gpu() as i64, fake.get("operations"));
+    assert_eq!(batches.0.sum(|batch| batch.recomputed + batch.failed), 0);
+    drop(key);
+    assert_eq!((fake.get("memory"), fake.get("contexts")), (0, 0), "the key was the last");
+}
+
+/// The host confirms no signature of a device whose outputs are wrong: it is retired, and the backend signs.
+#[test]
+fn a_gpu_with_wrong_ml_dsa_signatures_is_retired() {
+    let fake = Fake::new();
+    let (engine, batches) = engine(&fake);
+    let key = Key::generate(KeyType::MlDsa(MlDsa::MlDsa44)).unwrap();
+    engine.prepare(&key);
+    sign_ml_dsa(&engine, &key, 1);
+    until_asleep(1);
+    fake.set("flip_output", 300);
+    sign_ml_dsa(&engine, &key, 80);
+    drop(engine);
+    assert_eq!((batches.by_gpu(), batches.by_others()), (0, 81));
+    assert_eq!(batches.1.lock().unwrap().len(), 1, "{:?}", batches.1);
 }
 
 #[test]

@@ -7,6 +7,8 @@
 //!
 //! A secret becomes public where a kernel reveals it: in the first words of shared memory.
 
+#![allow(dead_code, reason = "each test program uses its own part")]
+
 mod program;
 
 use program::{Code, Comparison, Function, Instruction, Shuffle, Source};

@@ -4,14 +4,21 @@
 //! `TEST_SIGNATURES` sets the number of random signatures of each parameter set (by default 20,000 on a device, 24 on
 //! the CPU). `TEST_GPU=required` makes a missing device a failure.
 
-mod support;
+#[path = "../../../kernels-cuda/tests/support/fake.rs"]
+mod fake;
+#[path = "../../../kernels-cuda/tests/interpreter/mod.rs"]
+mod interpreter;
+mod ptx;
+#[path = "../../../kernels-cuda/tests/support/random.rs"]
+mod random;
 
+use fake::Fake;
 use quadrille_kernels::{Ceiling, Lanes, MlDsa, MlDsaCandidate, MlDsaKey, MlDsaMessage, MlDsaStart};
 use quadrille_kernels_cuda::{
     Gpu, MlDsaDeviceKey, MlDsaKeyNumbers, MlDsaOperation, MlDsaPrivateKey, MlDsaSet, MlDsaSigner, Options,
 };
+use random::Random;
 use std::io::Write;
-use support::{Random, fake::Fake};
 
 const SETS: [(MlDsa, MlDsaSet); 3] = [
     (MlDsa::MlDsa44, MlDsaSet::MlDsa44),
