@@ -87,7 +87,7 @@ class Server:
 
     def wait(self):
         end = time.monotonic() + 20
-        while time.monotonic() < end and self.process.poll() is None:
+        while time.monotonic() < end and not isinstance(self.process.poll(), int):
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
                 return self
@@ -374,7 +374,7 @@ def line(row):
 def metrics(server):
     """Sums of the gateway's metrics that batches are read from; empty for another server."""
     totals = {}
-    if server.admin is None:
+    if not server.admin:
         return totals
     with contextlib.suppress(OSError):
         with urllib.request.urlopen(f"http://127.0.0.1:{server.admin}/metrics", timeout=2) as page:

@@ -99,7 +99,7 @@ step() {
     echo "== $name"
     "$@" 2>&1 | tee "$out/$name.txt" || echo "FAILED: $name"
     echo "   ($((SECONDS - began)) s)"
-    # Whatever stops the visit, the results so far are in one file.
+    # If the visit is stopped, the results so far are in one file.
     [[ -z ${RESULTS-} ]] || tar -czf "$RESULTS" -C "$out" .
 }
 

@@ -251,8 +251,8 @@ fn micros(micros: f64) -> Duration {
 const CLIENTS: usize = 1_000;
 const GPU: f64 = 6_500.0;
 
-/// As measured on the device: by the queue alone, four compute threads leave hardly anything to the overflow, and one
-/// set by hand leaves more. With the default, no thread has to be set.
+/// Reproduces the figures of a device: by the queue alone, four compute threads leave hardly anything to the overflow,
+/// and one set by hand leaves more. With the default, no thread has to be set.
 #[test]
 fn scarce_cpu_goes_to_handshakes_and_operations_to_the_overflow() {
     let (alone, _) = Machine::new(Rule::Alone, CPUS, GPU).closed(CLIENTS, 1.0);
