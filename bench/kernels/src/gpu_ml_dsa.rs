@@ -30,7 +30,7 @@ struct Point {
     batch: usize,
     /// Begun and verified on the host.
     per_second: f64,
-    /// On the device alone, from seeds that were computed before.
+    /// Rate of the device alone, from seeds that were computed before.
     on_device: f64,
     /// One batch without others in progress.
     milliseconds_alone: f64,

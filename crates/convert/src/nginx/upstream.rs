@@ -132,7 +132,7 @@ pub(super) fn servers(block: &Statement, port: u16, world: &World<'_>) -> Result
     if servers.is_empty() {
         return Err(format!("the upstream `{}` has no server that can be used", block.arg(0)));
     }
-    let has_backups = block.statements().any(|one| one.name == "server" && one.has("backup"));
+    let has_backups = block.statements().iter().any(|one| one.name == "server" && one.has("backup"));
     if has_backups && upstream.get("outlier_detection").is_none() {
         // nginx's defaults of `max_fails` and `fail_timeout`.
         passive_check(&mut upstream, 1, "10s");

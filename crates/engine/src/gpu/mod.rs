@@ -68,7 +68,7 @@ impl Overflow for Gpu {
     fn capacity(&self, key_type: KeyType) -> usize {
         match key_type {
             KeyType::MlDsa(set) => self.ml_dsa_capacity(set),
-            _ => rsa::size_of(key_type).map_or(0, |size| self.device.capacity(size)),
+            _ => self.rsa_capacity(key_type),
         }
     }
 

@@ -43,6 +43,11 @@ impl Gpu {
         filled.iter().zip(&prepared).map(confirm).collect()
     }
 
+    /// Maximum number of operations of one batch.
+    pub(super) fn rsa_capacity(&self, key_type: KeyType) -> usize {
+        size_of(key_type).map_or(0, |size| self.device.capacity(size))
+    }
+
     /// Computes jobs of RSA keys.
     pub(super) fn compute_rsa(&self, batch: &mut [Job<'_>]) -> Result<(), String> {
         let mut filled: Vec<Filled<'_, '_>> =
@@ -80,7 +85,7 @@ impl Gpu {
 }
 
 /// Size on the device of keys of this type, if it is supported.
-pub(super) fn size_of(key_type: KeyType) -> Option<KeySize> {
+fn size_of(key_type: KeyType) -> Option<KeySize> {
     match key_type {
         KeyType::Rsa { bits } => KeySize::from_bits(bits as usize),
         _ => None,

@@ -146,7 +146,7 @@ fn mixed_parameter_sets_and_several_launches() {
     });
 }
 
-/// The same seeds give the same signature: that of the first attempt that FIPS 204 accepts.
+/// Signatures for equal seeds are equal: that of the first attempt that FIPS 204 accepts.
 #[test]
 fn a_signature_is_that_of_the_first_accepted_attempt() {
     each_device(|device| {

@@ -114,8 +114,7 @@ impl Machine {
         };
         let mut at = [0; WARP];
         let (mut passed, mut results, mut returned) = (Values::new(), Values::new(), Values::new());
-        // Threads that are behind go first, so that diverged threads meet again.
-        while let Some(next) = at.iter().copied().filter(|&pc| pc < function.instructions.len()).min() {
+        while let Some(next) = next(&function, &at) {
             let active = at.map(|pc| pc == next);
             let instruction = &function.instructions[next];
             let runs = frame.guarded(instruction, active);
@@ -126,11 +125,13 @@ impl Machine {
                 }
                 Code::Return => (0..WARP).filter(|&lane| runs[lane]).for_each(|lane| at[lane] = usize::MAX),
                 Code::Pass | Code::ReturnValue => {
-                    assert_eq!(runs, [true; WARP], "threads are apart: {}", instruction.text);
                     let values = if instruction.code == Code::Pass { &mut passed } else { &mut returned };
                     // Parameter 0 is `param0` where it is passed, and `..._param_0` in the function.
                     let place = instruction.name.trim_start_matches("param").to_owned();
-                    values.insert(place, frame.read(instruction.from[0]));
+                    let (value, secret) = frame.read(instruction.from[0]);
+                    let (lanes, any_secret) = values.entry(place).or_insert(([0; WARP], false));
+                    (0..WARP).filter(|&lane| runs[lane]).for_each(|lane| lanes[lane] = value[lane]);
+                    *any_secret |= secret;
                 }
                 Code::Call => {
                     assert_eq!(runs, [true; WARP], "threads are apart: {}", instruction.text);
@@ -211,6 +212,15 @@ impl Machine {
             other => &mut self.buffers[((other >> 32) - FIRST_BUFFER) as usize],
         }
     }
+}
+
+/// Returns the instruction that runs next; `None` at the end. Threads that are behind go first, so that diverged threads
+/// meet again; at an instruction of the whole warp, threads wait for the others.
+fn next(function: &Function, at: &[usize; WARP]) -> Option<usize> {
+    let running = || at.iter().copied().filter(|&pc| pc < function.instructions.len());
+    let is_common =
+        |pc: &usize| matches!(function.instructions[*pc].code, Code::Shuffle(_) | Code::Barrier | Code::Call);
+    running().filter(|pc| !is_common(pc)).min().or_else(|| running().min())
 }
 
 impl Frame {
@@ -310,9 +320,10 @@ fn plain(code: Code, bits: u32, of: impl Fn(usize) -> u64) -> u64 {
         Code::And => of(0) & of(1),
         Code::Or => of(0) | of(1),
         Code::Xor => of(0) ^ of(1),
-        Code::ShiftLeft => unsigned(of(0)) << of(1),
-        Code::ShiftRight => unsigned(of(0)) >> of(1),
-        Code::ShiftRightSigned => (signed(of(0)) >> of(1)) as u64,
+        // Counts beyond the width shift everything out.
+        Code::ShiftLeft => unsigned(of(0)).checked_shl(of(1) as u32).unwrap_or(0),
+        Code::ShiftRight => unsigned(of(0)).checked_shr(of(1) as u32).unwrap_or(0),
+        Code::ShiftRightSigned => (signed(of(0)) >> of(1).min(63)) as u64,
         Code::Subtract => of(0).wrapping_sub(of(1)),
         Code::MultiplyWideSigned => (i64::from(of(0) as i32) * i64::from(of(1) as i32)) as u64,
         Code::AddReal => (f64::from_bits(of(0)) + f64::from_bits(of(1))).to_bits(),

@@ -25,7 +25,7 @@ pub(super) struct Job<'a> {
 /// Whether the signer's bound on the low part is checked too, and by what.
 #[derive(Clone, Copy)]
 pub(super) enum Bound<'a> {
-    /// It is not, because only the signer can.
+    /// Not checked, because only the signer can.
     Unknown,
     /// c t0
     Product(&'a [Polynomial]),
