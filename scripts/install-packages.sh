@@ -26,7 +26,7 @@ declare -A groups=(
     [image-tests]="curl openssl python3 skopeo umoci"
     # Real clients, a real upstream, a real Redis, and real servers for the OpenSSL provider and packages/node; valgrind looks for
     # secret-dependent branches in the kernels, perf samples a gateway, strace counts its system calls, and pip fetches a client of HTTP/3 and an emulator for CPUs without AVX-512.
-    [test]="apache2 chromium curl haproxy libnginx-mod-stream iproute2 iptables libssl-dev linux-perf nginx nodejs openssl python3-pip python3-venv redis-server strace valgrind"
+    [test]="apache2 chromium curl haproxy libnginx-mod-stream iproute2 iptables libssl-dev linux-perf nginx nodejs openssl python3-pip python3-venv redis-server softhsm2 strace valgrind"
     # nginx's module is built with the headers of the installed nginx.
     [nginx-module]="gcc libpcre2-dev libssl-dev make nginx zlib1g-dev"
     # Only if npm is missing: it fetches the Node that packages/node needs.

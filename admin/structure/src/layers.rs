@@ -15,7 +15,7 @@ pub const LAYERS: &[&[&str]] = &[
         "quadrille-signature-algorithms",
     ],
     &["quadrille-config", "quadrille-engine"],
-    &["quadrille-convert", "quadrille-envoy"],
+    &["quadrille-convert", "quadrille-envoy", "quadrille-pkcs11"],
     &["quadrille-key-share", "quadrille-keyless", "quadrille-ocsp", "quadrille-resumption", "quadrille-xds"],
     &["quadrille-acme"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
@@ -41,6 +41,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-convert", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-key-share", &[RUNTIMES_AND_SOCKETS]),
+    ("quadrille-pkcs11", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-envoy", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     // Connections are passed in from outside.
     ("quadrille-xds", &[BORINGSSL]),

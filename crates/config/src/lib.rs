@@ -17,6 +17,7 @@ pub mod enums;
 mod file;
 pub mod fraction;
 pub mod model;
+pub mod pkcs11_uri;
 mod rate;
 mod reader;
 pub mod size;

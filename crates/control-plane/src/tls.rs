@@ -80,7 +80,9 @@ fn invalid(source: &Source, problem: &dyn Display) -> io::Error {
 fn local(certificate: &CertificateSource) -> io::Result<(&Source, &Source)> {
     match &certificate.key {
         KeySource::Pem(key) => Ok((&certificate.chain, key)),
-        KeySource::Keyless(_) => Err(io::Error::other("the client certificate's key must be local")),
+        KeySource::Keyless(_) | KeySource::Pkcs11(_) => {
+            Err(io::Error::other("the client certificate's key must be in a file"))
+        }
     }
 }
 

@@ -19,6 +19,8 @@ enum State {
     Pending(Arc<Ticket>, Arc<Shared>),
     /// Computed when the turn of the caller's event loop ends.
     Deferred(Arc<Ticket>, Arc<Shared>),
+    /// Computed by the owner of an external key.
+    External(Arc<Ticket>, Arc<Shared>),
     Over,
 }
 
@@ -35,6 +37,20 @@ impl Completion {
         Self(State::Deferred(ticket, shared))
     }
 
+    pub(crate) fn external(ticket: Arc<Ticket>, shared: Arc<Shared>) -> Self {
+        Self(State::External(ticket, shared))
+    }
+
+    /// Returns whether the operation waits for a compute thread, so that the caller must flush.
+    pub fn is_queued(&self) -> bool {
+        matches!(self.0, State::Pending(..) | State::Deferred(..))
+    }
+
+    /// Returns whether the key is outside this process's memory, so that the operation is in no queue of the engine.
+    pub fn is_external(&self) -> bool {
+        matches!(self.0, State::External(..))
+    }
+
     /// Returns whether [`Engine::enqueue`](crate::Engine::enqueue) itself computed the operation, in which case the
     /// caller need not flush.
     pub fn is_in_place(&self) -> bool {
@@ -46,7 +62,7 @@ impl Completion {
         match &self.0 {
             State::Pending(_, shared) => shared.flush(),
             State::Deferred(_, shared) => signing_turn::compute(shared),
-            State::InPlace(_) | State::Over => {}
+            State::InPlace(_) | State::External(..) | State::Over => {}
         }
         let waker = Arc::new(Unpark(std::thread::current())).into();
         let mut context = Context::from_waker(&waker);
@@ -80,6 +96,13 @@ impl Future for Completion {
                 }
                 poll
             }
+            State::External(ticket, shared) => {
+                let poll = ticket.poll(context.waker());
+                if poll.is_pending() {
+                    self.0 = State::External(ticket, shared);
+                }
+                poll
+            }
             State::Over => Poll::Ready(Err(OperationError::Stopped)),
         }
     }
@@ -89,7 +112,9 @@ impl Drop for Completion {
     fn drop(&mut self) {
         match &self.0 {
             State::Pending(ticket, shared) => shared.withdraw(ticket),
-            State::Deferred(ticket, shared) => shared.withdraw_deferred(ticket),
+            State::Deferred(ticket, shared) | State::External(ticket, shared) => {
+                shared.withdraw_deferred(ticket);
+            }
             State::InPlace(_) | State::Over => {}
         }
     }

@@ -1,9 +1,15 @@
 //! Public interface of the engine.
 
 use crate::{
-    Backend, BatchReport, Batching, Completion, Depth, Key, KeyType, Observer, Operation, OperationError,
-    Overflow, Priority, Scalar, Settings, compute::Threads, installed::Installed, scalar, shared::Shared,
-    signing_turn, ticket::Outcome,
+    Backend, BatchReport, Batching, Completion, Depth, ExternalKey, Key, KeyType, Observer, Operation,
+    OperationError, Overflow, Priority, Scalar, Settings,
+    compute::Threads,
+    external_ticket::ExternalTicket,
+    installed::Installed,
+    scalar,
+    shared::Shared,
+    signing_turn,
+    ticket::{Outcome, Ticket},
 };
 use std::{
     sync::Arc,
@@ -40,6 +46,9 @@ impl Engine {
     /// Submits an operation and wakes a compute thread for it. Errors as for [`enqueue`](Self::enqueue).
     pub fn submit(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
         operation.check(key.public())?;
+        if let Some(private) = key.as_external() {
+            return self.submit_external(&**private, key, operation);
+        }
         if is_cheap(key.key_type()) {
             return Ok(self.compute_in_place(key, &operation));
         }
@@ -56,7 +65,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`WrongKeyType`](OperationError::WrongKeyType) and [`InvalidInput`](OperationError::InvalidInput) if the
-    /// operation does not fit the key, [`QueueFull`](OperationError::QueueFull) if too many operations wait.
+    /// operation does not fit the key, [`QueueFull`](OperationError::QueueFull) if too many operations wait, and
+    /// [`Failed`](OperationError::Failed) if an external key is not available.
     pub fn enqueue(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
         self.enqueue_with(Priority::Normal, key, operation)
     }
@@ -69,6 +79,9 @@ impl Engine {
         operation: Operation,
     ) -> Result<Completion, OperationError> {
         operation.check(key.public())?;
+        if let Some(private) = key.as_external() {
+            return self.submit_external(&**private, key, operation);
+        }
         if is_cheap(key.key_type()) {
             return Ok(match signing_turn::defer(&self.shared, key, operation) {
                 Ok(ticket) => Completion::deferred(ticket, Arc::clone(&self.shared)),
@@ -78,7 +91,8 @@ impl Engine {
         self.queue(key, operation, priority)
     }
 
-    /// Returns whether operations of this type wait for a compute thread. Others are computed on the caller's thread.
+    /// Returns whether operations of this type wait for a compute thread, unless the key is external. Others are computed
+    /// on the caller's thread.
     pub fn queues(&self, key_type: KeyType) -> bool {
         !is_cheap(key_type)
     }
@@ -144,6 +158,28 @@ impl Engine {
     ) -> Result<Completion, OperationError> {
         let ticket = self.shared.push(key, operation, priority)?;
         Ok(Completion::pending(ticket, Arc::clone(&self.shared)))
+    }
+
+    /// Passes the operation to the owner of the key.
+    fn submit_external(
+        &self,
+        private: &dyn ExternalKey,
+        key: &Key,
+        operation: Operation,
+    ) -> Result<Completion, OperationError> {
+        let key_type = key.key_type();
+        let ticket = Arc::new(Ticket::new(key.clone(), operation, Instant::now(), Priority::Normal));
+        let passed = Arc::new(ExternalTicket::new(&ticket, &self.shared, private.backend()));
+        match private.submit(passed.clone()) {
+            Ok(()) => Ok(Completion::external(ticket, Arc::clone(&self.shared))),
+            Err(error) => {
+                passed.refuse();
+                if error == OperationError::QueueFull {
+                    self.shared.tell(|observer| observer.shed(key_type));
+                }
+                Err(error)
+            }
+        }
     }
 
     fn compute_in_place(&self, key: &Key, operation: &Operation) -> Completion {

@@ -62,6 +62,12 @@ pub enum KeyError {
          and in key servers; use a key with its seed here (RFC 9881 section 6)"
     )]
     WithoutSeed(&'static str),
+    /// Key outside this process's memory, where BoringSSL itself has to sign.
+    #[error(
+        "the private key is in a PKCS#11 token, which is supported for certificates of listeners and in key servers; use a \
+         key in a file here"
+    )]
+    External,
     /// RSA modulus outside the supported sizes.
     #[error("RSA keys of {0} bits are not supported (supported: 1024 to 8192, in TLS 2048 to 4096)")]
     RsaSize(u32),

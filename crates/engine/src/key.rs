@@ -1,7 +1,7 @@
 //! Private keys.
 
 use crate::{
-    KeyType, PublicKey,
+    ExternalKey, KeyType, PublicKey,
     error::KeyError,
     key_form,
     ml_dsa::{self, MlDsaPrivate},
@@ -15,6 +15,7 @@ use boring::{
     rsa::Rsa,
 };
 use boring_sys as ffi;
+use foreign_types::ForeignType;
 use quadrille_pem::Block;
 use std::{any::Any, fmt, sync::Arc, time::Duration};
 
@@ -38,6 +39,8 @@ pub(crate) enum Material {
     Ec(EcKey<Private>),
     Ed25519,
     MlDsa(Box<MlDsaPrivate>),
+    /// Outside this process's memory.
+    External(Arc<dyn ExternalKey>),
 }
 
 impl Key {
@@ -67,6 +70,18 @@ impl Key {
     pub fn from_pkey(pkey: PKey<Private>) -> Result<Self, KeyError> {
         let material = material(&pkey)?;
         Self::new(pkey, material)
+    }
+
+    /// Creates a key with a private half that is outside this process's memory.
+    pub fn external(public: PublicKey, private: Arc<dyn ExternalKey>) -> Self {
+        // SAFETY: the key is live, and its owner passes on ownership. BoringSSL represents public and private keys
+        // alike, and its operations fail on one without a private half.
+        let pkey = unsafe { PKey::from_ptr(public.pkey().to_owned().into_ptr()) };
+        let material = Material::External(private);
+        Self {
+            inner: Arc::new(Inner { public, pkey, material, prepared: Prepared::default() }),
+            poll_delay: None,
+        }
     }
 
     fn from_ml_dsa(private: MlDsaPrivate) -> Result<Self, KeyError> {
@@ -122,8 +137,21 @@ impl Key {
         &self.inner.public
     }
 
-    /// BoringSSL's key, for checking that a certificate belongs to it. That of an ML-DSA key without its seed has only
-    /// the public half.
+    /// Returns whether the private half is outside this process's memory. Its operations do not enter the engine's
+    /// queues.
+    pub fn is_external(&self) -> bool {
+        self.as_external().is_some()
+    }
+
+    pub(crate) fn as_external(&self) -> Option<&Arc<dyn ExternalKey>> {
+        match self.material() {
+            Material::External(private) => Some(private),
+            _ => None,
+        }
+    }
+
+    /// BoringSSL's key, for checking that a certificate belongs to it. That of an external key, and that of an ML-DSA key
+    /// without its seed, have only the public half.
     pub fn pkey(&self) -> &PKeyRef<Private> {
         &self.inner.pkey
     }
@@ -131,12 +159,14 @@ impl Key {
     /// BoringSSL's key, for connections whose signatures the engine does not compute.
     ///
     /// # Errors
-    /// [`WithoutSeed`](KeyError::WithoutSeed) for an ML-DSA key without its seed.
+    /// [`WithoutSeed`](KeyError::WithoutSeed) for an ML-DSA key without its seed, [`External`](KeyError::External) for a
+    /// key outside this process's memory.
     pub fn for_connections(&self) -> Result<&PKeyRef<Private>, KeyError> {
         match self.material() {
             Material::MlDsa(private) if !private.has_seed() => {
                 Err(KeyError::WithoutSeed(ml_dsa::name(private.key().public_key().parameter_set())))
             }
+            Material::External(_) => Err(KeyError::External),
             _ => Ok(self.pkey()),
         }
     }

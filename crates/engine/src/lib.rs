@@ -14,7 +14,8 @@
 //! gateway, in a key server, and inside foreign event loops. It also computes responses to clients' key shares in
 //! batches, on the event loop's own thread (`key_exchange`).
 //!
-//! It is not a TLS library and not a key store: it uses keys that are already in memory.
+//! It is not a TLS library and not a key store: it uses keys that are already in memory, and passes operations of
+//! other keys to the component that has access to them ([`ExternalKey`]).
 //!
 //! # Files
 //!
@@ -22,6 +23,7 @@
 //! - `ml_dsa`: private keys of ML-DSA.
 //! - `shared`, `queue`, `compute`, `delivery`: from the queue to the result, which `verify` checks.
 //! - `policy`, `load`: when a batch starts, by queue length, CPU scarcity and arrival rate.
+//! - `external`, `external_ticket`: keys that are not in memory, such as in tokens of PKCS#11, and their operations.
 //! - `backend`, `scalar_backend`, `lanes`: backends. `lanes` measures at start from which number of operations
 //!   lanes are cheaper, and whether AWS-LC is faster for a lone RSA operation.
 //! - `overflow`, `overflow_threads`, `gpu`: the end of a queue that is too long for the backend, or for scarce CPU,
@@ -39,6 +41,8 @@ mod compute;
 mod delivery;
 mod engine;
 mod error;
+mod external;
+mod external_ticket;
 mod gpu;
 mod installed;
 mod job;
@@ -77,6 +81,7 @@ pub use batching::{Batching, Prices};
 pub use completion::Completion;
 pub use engine::Engine;
 pub use error::{ExchangeError, KeyError, OperationError};
+pub use external::{ExternalKey, ExternalOperation};
 pub use gpu::Gpu;
 pub use job::Job;
 pub use key::Key;

@@ -43,7 +43,11 @@ pub fn pkcs1(size: usize, hash: Option<Nid>, digest: &[u8]) -> Result<Zeroizing<
 }
 
 /// Encodes the DER `DigestInfo`; the MD5 and SHA-1 pair of TLS 1.0 has none.
-fn digest_info(hash: Nid, digest: &[u8]) -> Result<Vec<u8>, OperationError> {
+///
+/// # Errors
+/// [`Failed`](OperationError::Failed) if the digest has the wrong length for this hash, or PKCS#1 does not define the
+/// hash.
+pub fn digest_info(hash: Nid, digest: &[u8]) -> Result<Vec<u8>, OperationError> {
     let (mut message, mut len, mut allocated) = (std::ptr::null_mut(), 0, 0);
     // SAFETY: the three outputs are valid for writes, and `digest` is readable for its length.
     let ok = unsafe {

@@ -39,6 +39,6 @@ pub(crate) fn compute(key: &Key, operation: &Operation) -> Result<Zeroizing<Vec<
             .sign(message)
             .filter(|signature| verify::holds(key.public(), operation, signature))
             .ok_or(OperationError::Failed),
-        (_, Operation::Decrypt { .. }) => Err(OperationError::WrongKeyType),
+        (Material::External(_), _) | (_, Operation::Decrypt { .. }) => Err(OperationError::WrongKeyType),
     }
 }

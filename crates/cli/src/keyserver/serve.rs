@@ -14,7 +14,7 @@ use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 #[derive(clap::Args)]
 pub(super) struct Serve {
-    /// Directory of private keys, each in an unencrypted PEM file.
+    /// Directory of private keys, each in an unencrypted PEM file, or the pkcs11: URI of one in a token.
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
     /// Address that gateways connect to: address:port (usually port 2407), or unix:/path. May be repeated.

@@ -52,6 +52,7 @@ mod overload;
 mod passthrough;
 mod paths;
 mod peer_keys;
+mod pkcs11;
 mod pressure;
 mod profile_system;
 mod proxy_protocol;

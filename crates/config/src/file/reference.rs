@@ -60,6 +60,7 @@ upstreams:
 | count | A whole number of at least 1, in digits. |
 | switch | `on` or `off`; `true`, `false`, `yes` and `no` too. |
 | path | A file, relative to the directory of the file that names it. |
+| PKCS#11 URI | `pkcs11:` and the attributes of a token and a private key ([guide](../guide/key-storage.md#pkcs11-tokens)). |
 | PEM text | The content of a PEM file, in a block that begins with a vertical bar after the key. |
 | address and port | `0.0.0.0:8443`, `localhost:8443`, a port alone, or `"[::]:8443"`: YAML requires quotes around IPv6 addresses. |
 

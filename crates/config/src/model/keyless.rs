@@ -1,6 +1,6 @@
 //! Private keys on key servers.
 
-use super::{Place, Source};
+use super::{Pkcs11Key, Place, Source};
 use crate::model::key_server::{Address, Protocol};
 use std::{fmt, time::Duration};
 
@@ -11,6 +11,8 @@ pub enum KeySource {
     Pem(Source),
     /// Key servers that hold the key.
     Keyless(Box<Keyless>),
+    /// A PKCS#11 token of this machine that holds the key.
+    Pkcs11(Box<Pkcs11Key>),
 }
 
 /// Key servers, and the settings of their connections.
@@ -83,6 +85,7 @@ impl KeySource {
         match self {
             Self::Pem(source) => Box::new(std::iter::once(source)),
             Self::Keyless(keyless) => Box::new(keyless.sources()),
+            Self::Pkcs11(key) => Box::new(key.sources()),
         }
     }
 }
@@ -92,6 +95,7 @@ impl fmt::Display for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pem(source) => source.fmt(f),
+            Self::Pkcs11(key) => key.fmt(f),
             Self::Keyless(keyless) => {
                 let servers: Vec<String> = keyless.servers.iter().map(ToString::to_string).collect();
                 write!(f, "keyless at {}", servers.join(", "))

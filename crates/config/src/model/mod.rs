@@ -38,6 +38,7 @@ mod original_destination;
 mod outlier_detection;
 mod path_rewrite;
 mod paths;
+mod pkcs11;
 mod position;
 mod problem;
 mod rate_limit;
@@ -112,6 +113,7 @@ pub use original_destination::OriginalDestination;
 pub use outlier_detection::OutlierDetection;
 pub use path_rewrite::PathRewrite;
 pub use paths::{Ambiguous, Paths, SentPath};
+pub use pkcs11::{PinSource, Pkcs11Key, Pkcs11Token};
 pub use position::Position;
 pub use problem::Problem;
 pub use rate_limit::{

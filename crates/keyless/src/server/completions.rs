@@ -13,6 +13,8 @@ use std::{
 /// Operations by number, each with a `T`.
 pub(super) struct Completions<T> {
     running: HashMap<u32, (Completion, T)>,
+    /// Number of operations with external keys, whose owners bound them.
+    external: usize,
     ready: Arc<Ready>,
 }
 
@@ -40,11 +42,16 @@ impl Wake for Signal {
 
 impl<T> Completions<T> {
     pub(super) fn new() -> Self {
-        Self { running: HashMap::new(), ready: Arc::default() }
+        Self { running: HashMap::new(), external: 0, ready: Arc::default() }
     }
 
     pub(super) fn len(&self) -> usize {
         self.running.len()
+    }
+
+    /// Number of operations in the engine's queues. A hanging token of PKCS#11 does not delay other keys.
+    pub(super) fn in_engine(&self) -> usize {
+        self.running.len() - self.external
     }
 
     /// Adds an operation; returns it if it is already complete.
@@ -52,7 +59,7 @@ impl<T> Completions<T> {
         match self.poll_one(number, &mut completion) {
             Poll::Ready(result) => Some((number, result, tag)),
             Poll::Pending => {
-                self.running.insert(number, (completion, tag));
+                self.insert(number, completion, tag);
                 None
             }
         }
@@ -64,10 +71,10 @@ impl<T> Completions<T> {
         let numbers = std::mem::take(&mut *self.ready.numbers.lock().unwrap_or_else(PoisonError::into_inner));
         let mut done = Vec::with_capacity(numbers.len());
         for number in numbers {
-            let Some((mut completion, tag)) = self.running.remove(&number) else { continue };
+            let Some((mut completion, tag)) = self.remove(number) else { continue };
             match self.poll_one(number, &mut completion) {
                 Poll::Ready(result) => done.push((number, result, tag)),
-                Poll::Pending => drop(self.running.insert(number, (completion, tag))),
+                Poll::Pending => self.insert(number, completion, tag),
             }
         }
         done
@@ -75,7 +82,18 @@ impl<T> Completions<T> {
 
     /// Withdraws the operation.
     pub(super) fn withdraw(&mut self, number: u32) -> Option<T> {
-        self.running.remove(&number).map(|(_, tag)| tag)
+        self.remove(number).map(|(_, tag)| tag)
+    }
+
+    fn insert(&mut self, number: u32, completion: Completion, tag: T) {
+        self.external += usize::from(completion.is_external());
+        self.running.insert(number, (completion, tag));
+    }
+
+    fn remove(&mut self, number: u32) -> Option<(Completion, T)> {
+        let removed = self.running.remove(&number)?;
+        self.external -= usize::from(removed.0.is_external());
+        Some(removed)
     }
 
     fn poll_one(&self, number: u32, completion: &mut Completion) -> Poll<Result<Outcome, OperationError>> {

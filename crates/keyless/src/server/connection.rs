@@ -236,7 +236,7 @@ impl Connection {
         self.update_busy();
         let share = self.shared.clients.shares.per_connection(&self.client.busy);
         let mut submitted = 0;
-        while self.running.len() < share && submitted < MAX_SUBMITTED_PER_TURN {
+        while self.running.in_engine() < share && submitted < MAX_SUBMITTED_PER_TURN {
             let Some(request) = self.waiting.pop_front() else { break };
             submitted += 1;
             if let Err((error, reason)) = self.submit(&request) {
@@ -332,7 +332,7 @@ impl Connection {
             OperationError::QueueFull => (ErrorCode::Limited, "queue_full"),
             OperationError::Stopped | OperationError::Failed => (ErrorCode::Internal, "failed"),
         })?;
-        if !completion.is_in_place() {
+        if completion.is_queued() {
             BatchFlusher::schedule(&self.shared.engine);
         }
         let new = || Arc::new(KeyCounters::new(&self.client.name, stored.label(), kind.name()));

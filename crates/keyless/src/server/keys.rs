@@ -1,6 +1,6 @@
 //! Keys of a directory, by identifier.
 
-use super::key_origin::Generated;
+use super::{key_origin::Generated, token_file};
 use crate::wire::{KeyName, Ski, modulus_digest};
 use quadrille_engine::{Key, KeyError, KeyType, Zeroizing};
 use std::{
@@ -33,6 +33,8 @@ pub struct StoredKey {
     pub key: Key,
     /// Client and purpose of a generated key; `None` for a key installed by the operator.
     pub generated: Option<Generated>,
+    /// Contents of the file that names a key in a PKCS#11 token; `None` for a key in the file itself.
+    in_token: Option<Box<[u8]>>,
 }
 
 /// Problem with a key file.
@@ -54,8 +56,9 @@ pub(super) const GENERATED: &str = "(generated)";
 const MAX_FILE: u64 = 1024 * 1024;
 
 impl Keys {
-    /// Reads every file of a directory that holds a private key in PEM. Files without one, such as certificates, and
-    /// hidden files are ignored. A file that is currently unreadable keeps the key that it had in `before`.
+    /// Reads every file of a directory that holds a private key in PEM, or the URI of one in a PKCS#11 token. Files
+    /// without one, such as certificates, and hidden files are ignored. A file that is currently unreadable, or whose token is not
+    /// available, keeps the key that it had in `before`.
     ///
     /// # Errors
     /// If the directory itself cannot be read.
@@ -66,7 +69,7 @@ impl Keys {
         let mut keys = Self { directory: directory.to_owned(), ..Self::default() };
         let mut problems = Vec::new();
         for file in files.into_iter().filter(|file| !is_hidden(file)) {
-            match StoredKey::read(&file, before) {
+            match StoredKey::read(&file, before, &mut problems) {
                 Ok(None) => {}
                 Ok(Some(stored)) => keys.add(file, stored, &mut problems),
                 Err(message) => {
@@ -124,7 +127,7 @@ impl Keys {
             problems.push(KeyProblem { file, message, fatal: false });
             return;
         }
-        if readable_by_all(&file) {
+        if !stored.is_in_token() && readable_by_all(&file) {
             let message = "readable by all users of this machine; run: chmod 600".to_owned();
             problems.push(KeyProblem { file: file.clone(), message, fatal: false });
         }
@@ -142,7 +145,12 @@ impl Keys {
 
 impl StoredKey {
     pub(super) fn new(name: String, ski: Ski, key: Key, generated: Option<Generated>) -> Self {
-        Self { name, ski, hex: ski.to_string(), key, generated }
+        Self { name, ski, hex: ski.to_string(), key, generated, in_token: None }
+    }
+
+    /// Returns whether the key is in a PKCS#11 token.
+    pub fn is_in_token(&self) -> bool {
+        self.in_token.is_some()
     }
 
     /// Names of the key in policies.
@@ -163,26 +171,55 @@ impl StoredKey {
 
     /// Reads the key of a file; returns the previous object if the key is unchanged, because backends have prepared
     /// it.
-    fn read(file: &Path, before: &Keys) -> Result<Option<Arc<Self>>, String> {
+    fn read(file: &Path, before: &Keys, problems: &mut Vec<KeyProblem>) -> Result<Option<Arc<Self>>, String> {
         let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
         if !metadata.is_file() || metadata.len() > MAX_FILE {
             return Ok(None);
         }
         let pem = fs::read(file).map(Zeroizing::new).map_err(|error| error.to_string())?;
+        if token_file::is_one(&pem) {
+            return Self::of_token(file, &pem, before, problems).map(Some);
+        }
         let key = match Key::from_pem(&pem) {
             Ok(key) => key,
             Err(KeyError::Missing) => return Ok(None),
             Err(error) => return Err(error.to_string()),
         };
-        let ski = Ski::from_key(key.public().pkey()).map_err(|error| error.to_string())?;
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let (name, ski) = (name_of(file), ski_of(&key)?);
         let generated = Generated::parse(&pem);
-        let same = |old: &&Arc<Self>| old.ski == ski && old.name == name && old.generated == generated;
+        let same = |old: &&Arc<Self>| old.name == name && old.generated == generated && !old.is_in_token();
         if let Some(old) = before.by_ski.get(&ski).filter(same) {
             return Ok(Some(Arc::clone(old)));
         }
         Ok(Some(Arc::new(Self::new(name, ski, key, generated))))
     }
+
+    /// Returns the key in a token that a file names; the previous object if the file is unchanged, without a request to
+    /// the token.
+    fn of_token(
+        file: &Path,
+        contents: &[u8],
+        before: &Keys,
+        problems: &mut Vec<KeyProblem>,
+    ) -> Result<Arc<Self>, String> {
+        let same = |old: &&Arc<Self>| old.in_token.as_deref() == Some(contents);
+        if let Some(old) = before.files.get(file).filter(same) {
+            return Ok(Arc::clone(old));
+        }
+        let loaded = token_file::load(contents)?;
+        let warning = |message| KeyProblem { file: file.to_owned(), message, fatal: false };
+        problems.extend(loaded.warnings.into_iter().map(warning));
+        let stored = Self::new(name_of(file), ski_of(&loaded.key)?, loaded.key, None);
+        Ok(Arc::new(Self { in_token: Some(contents.into()), ..stored }))
+    }
+}
+
+fn name_of(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn ski_of(key: &Key) -> Result<Ski, String> {
+    Ski::from_key(key.public().pkey()).map_err(|error| error.to_string())
 }
 
 fn is_hidden(file: &Path) -> bool {

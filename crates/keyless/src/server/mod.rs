@@ -9,7 +9,7 @@
 //!
 //! - `newcomers`, `handshake`, `client_trust`, `identity`, `policy`: from a socket to a client with permissions.
 //! - `connection`, `close_reason`, `completions`, `admission`: requests of a client within its limits; `admission` is pure.
-//! - `keys`, `key_store`: the served keys; `generator`, `generated`, `key_origin`: keys that clients generate.
+//! - `keys`, `key_store`: the served keys; `token_file`: files of keys in PKCS#11 tokens; `generator`, `generated`, `key_origin`: keys that clients generate.
 //! - `audit`, `metrics`: rejected operations, counts.
 
 mod admission;
@@ -30,6 +30,7 @@ mod metrics;
 mod newcomers;
 mod policy;
 mod threads;
+mod token_file;
 
 pub use identity::{Identity, Name};
 pub use key_origin::Generated;

@@ -10,6 +10,8 @@ mod operations;
 mod overflow;
 mod permissions;
 mod serving;
+mod token_faults;
+mod tokens;
 mod tools;
 
 use crate::support::{Gateway, Load, Site, eventually};

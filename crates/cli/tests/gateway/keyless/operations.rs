@@ -51,7 +51,7 @@ pub(super) async fn ask(client: &Client, key: &RemoteKey, operation: Operation) 
 
 use SignatureScheme as S;
 
-const RSA: [SignatureScheme; 8] = [
+pub(super) const RSA: [SignatureScheme; 8] = [
     S::RsaPkcs1Md5Sha1,
     S::RsaPkcs1Sha1,
     S::RsaPkcs1Sha256,
@@ -61,7 +61,7 @@ const RSA: [SignatureScheme; 8] = [
     S::RsaPssSha384,
     S::RsaPssSha512,
 ];
-const ECDSA: [SignatureScheme; 4] = [S::EcdsaSha1, S::EcdsaSha256, S::EcdsaSha384, S::EcdsaSha512];
+pub(super) const ECDSA: [SignatureScheme; 4] = [S::EcdsaSha1, S::EcdsaSha256, S::EcdsaSha384, S::EcdsaSha512];
 
 #[test]
 fn every_signature_and_raw_decryption() {
@@ -106,7 +106,7 @@ fn every_signature_and_raw_decryption() {
 }
 
 /// Decryption returns the padding, which is removed here.
-async fn decrypt(client: &Client, file: &Path) {
+pub(super) async fn decrypt(client: &Client, file: &Path) {
     let secret = b"a premaster secret, as if";
     let own = Rsa::private_key_from_pem(&std::fs::read(file).expect("reading")).expect("an RSA key");
     let mut ciphertext = vec![0; own.size() as usize];

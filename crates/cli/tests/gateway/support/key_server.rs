@@ -15,7 +15,11 @@ pub struct KeyServer {
 impl KeyServer {
     /// Serves the site's keys on this port, with further flags.
     pub fn start_at(site: &Site, port: u16, flags: &[&str]) -> Self {
-        let mut command = site.command();
+        Self::run(site.command(), port, flags)
+    }
+
+    /// Runs a command of [`Site::command`] on this port, with further flags.
+    pub fn run(mut command: Command, port: u16, flags: &[&str]) -> Self {
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin", "127.0.0.1:0"]).args(flags);
         Self { process: Gateway::start(command, 1), port }
     }
@@ -60,8 +64,13 @@ impl Site {
 
     /// Returns `quadrille keyserver` without a listener.
     pub fn command(&self) -> Command {
+        self.command_of(&self.keys())
+    }
+
+    /// Returns `quadrille keyserver` with this directory of keys, without a listener.
+    pub fn command_of(&self, keys: &Path) -> Command {
         let mut command = quadrille("keyserver");
-        command.arg("--keys").arg(self.keys()).arg("--client-ca").arg(self.certificates.ca());
+        command.arg("--keys").arg(keys).arg("--client-ca").arg(self.certificates.ca());
         command.arg("--cert").arg(&self.server.chain).arg("--key").arg(&self.server.key);
         command
     }

@@ -31,6 +31,7 @@ mod redis;
 mod refusal;
 mod returning;
 mod slow;
+mod softhsm;
 mod token;
 mod uninterrupted;
 
@@ -58,6 +59,7 @@ pub use redis::Redis;
 pub use refusal::{refused, refused_file, secrets_of};
 pub use returning::{Returning, Way};
 pub use slow::SlowProxy;
+pub use softhsm::SoftHsm;
 pub use token::{TokenKey, jwks, seconds_from_now};
 pub use uninterrupted::Uninterrupted;
 
@@ -149,6 +151,7 @@ pub fn missing(command: &Command, error: &std::io::Error) -> ! {
         "htpasswd" => "apache2-utils",
         "kill" => "procps",
         "redis-cli" => "redis-tools",
+        "softhsm2-util" => "softhsm2",
         other => other,
     };
     match error.kind() {

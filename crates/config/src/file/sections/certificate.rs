@@ -26,13 +26,14 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
         ),
         Key::new(
             "key",
-            "path, PEM text, or mapping",
+            "path, PEM text, PKCS#11 URI, or mapping",
             Preset::Means("required without `acme`"),
             "The private key in PEM (PKCS#8, PKCS#1 or SEC1), not encrypted. Prefer a path: a key in the \
                     configuration is as readable as the configuration. An ECDSA P-256 key costs a small fraction of \
                     an RSA key; give both kinds, and each client receives the one that it can verify. ML-DSA keys \
-                    come before both, for clients of TLS 1.3 that can verify them. A mapping means that the key is on \
-                    another machine.",
+                    come before both, for clients of TLS 1.3 that can verify them. A `pkcs11:` URI (RFC 7512) names a key in a token, \
+                    such as an HSM, with the attributes `module-path`, `pin-source`, `x-sessions` (16) and `x-timeout` \
+                    (2s). A mapping means that the key is on another machine.",
             |field, draft| draft.key = field.placed(keyless::key),
             |certificate| if_file(certificate, || keyless::show(&certificate.key)),
         ),

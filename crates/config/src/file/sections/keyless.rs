@@ -11,6 +11,7 @@ use crate::{
         KeyServerUse, KeySource, Keyless, KeylessTls, Place, Source,
         key_server::{Address, Protocol},
     },
+    pkcs11_uri,
     values::timeout,
 };
 use serde_json::Value;
@@ -137,9 +138,12 @@ pub(super) struct KeylessDraft {
     key: Option<(Source, Place)>,
 }
 
-/// Reads a private key, or the key servers that hold it.
+/// Reads a private key, its URI in a PKCS#11 token, or the key servers that hold it.
 pub(super) fn key(field: &Field<'_>) -> Option<KeySource> {
     if !field.is_mapping() {
+        if field.node().text().is_some_and(pkcs11_uri::is_uri) {
+            return field.parse(pkcs11_uri::parse).map(|key| KeySource::Pkcs11(Box::new(key)));
+        }
         return field.pem().map(KeySource::Pem);
     }
     let mut keyless = None;
@@ -151,6 +155,7 @@ pub(super) fn show(key: &KeySource) -> Value {
     match key {
         KeySource::Pem(pem) => source(pem),
         KeySource::Keyless(keyless) => KEY.show(keyless),
+        KeySource::Pkcs11(key) => key.to_string().into(),
     }
 }
 

@@ -102,9 +102,9 @@ fn client_certificate(field: &Field<'_>) -> Option<CertificateSource> {
     }
     match (&read.key, &read.ocsp) {
         (KeySource::Pem(_), None) => Some(read),
-        (KeySource::Keyless(_), _) => field
+        (KeySource::Keyless(_) | KeySource::Pkcs11(_), _) => field
             .at("key")
-            .fail(Problem::new("the key of a client certificate must be on this machine", "write a path")),
+            .fail(Problem::new("the key of a client certificate must be in a file", "write a path")),
         (_, Some(_)) => {
             field.at("ocsp").fail(Problem::new("client certificates have no OCSP staple", "remove `ocsp`"))
         }

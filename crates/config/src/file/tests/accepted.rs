@@ -19,7 +19,7 @@ const MINIMAL: &str = include_str!("../../../../../examples/minimal.yaml");
 fn pem(key: &KeySource) -> &Source {
     match key {
         KeySource::Pem(source) => source,
-        KeySource::Keyless(_) => panic!("the key is elsewhere"),
+        KeySource::Keyless(_) | KeySource::Pkcs11(_) => panic!("the key is elsewhere"),
     }
 }
 

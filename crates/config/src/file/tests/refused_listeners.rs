@@ -319,11 +319,11 @@ const CERTIFICATES: &[Case] = &[
     ),
     (
         "[{}]",
-        "q.yaml:1: listeners[0].certificates[0]: `chain` is missing; add `chain: ...` (path, or PEM text)\nq.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, PEM text, or mapping)",
+        "q.yaml:1: listeners[0].certificates[0]: `chain` is missing; add `chain: ...` (path, or PEM text)\nq.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, PEM text, PKCS#11 URI, or mapping)",
     ),
     (
         "[{chain: c.pem}]",
-        "q.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, PEM text, or mapping)",
+        "q.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, PEM text, PKCS#11 URI, or mapping)",
     ),
     (
         "[{chain: c.pem, key: [k.pem]}]",

@@ -254,6 +254,7 @@ fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
     match key {
         KeySource::Pem(source) => leaves.source("certificate.key", source),
         KeySource::Keyless(servers) => keyless(servers, leaves),
+        KeySource::Pkcs11(_) => unreachable!("its files would need a token"),
     }
 }
 

@@ -385,6 +385,22 @@ const GROUPS: &[Group] = &[
         ],
     },
     Group {
+        heading: "PKCS#11 tokens",
+        metrics: &[
+            gauge(
+                "quadrille_pkcs11_token_up",
+                &["token"],
+                "1 while the token responds and this process is logged in, else 0",
+            ),
+            counter(
+                "quadrille_pkcs11_failures_total",
+                &["token", "reason"],
+                "operations without a result: `timeout`, `hanging` (refused, because others exceed their timeout), \
+                 `full`, `failed`, `wrong`",
+            ),
+        ],
+    },
+    Group {
         heading: "Key server",
         metrics: &[
             counter(

@@ -47,7 +47,7 @@ pub(crate) struct Certificate {
     pub(crate) warnings: Vec<String>,
 }
 
-/// A private key in this process or on key servers.
+/// A private key in this process, in a PKCS#11 token, or on key servers.
 #[derive(Clone, Debug)]
 pub(crate) enum PrivateKey {
     Local(Key),
@@ -66,7 +66,7 @@ impl PrivateKey {
     /// Returns whether this process's engine performs operations, unless it is overloaded.
     pub(crate) fn is_here(&self) -> bool {
         match self {
-            Self::Local(_) => true,
+            Self::Local(key) => !key.is_external(),
             Self::Remote(remote) => remote.overflow.is_some(),
         }
     }
@@ -97,7 +97,7 @@ impl Certificate {
         let (chain, pem) = pem::read_chain_and_text(&source.chain, &source.chain_place)?;
         let leaf = &chain[0];
         let trust_anchor = anchor_of(source, &pem)?;
-        let key = private_key(leaf, source, client)?;
+        let (key, key_warnings) = private_key(leaf, source, client)?;
         check_strength(&key, source, allow_weak_keys)?;
         check_usage(leaf, &key, source)?;
         let ocsp = match (&source.ocsp, &source.ocsp_place) {
@@ -105,6 +105,7 @@ impl Certificate {
             (None, _) => None,
         };
         let mut warnings = warnings(&chain, &key, source, ocsp.as_deref());
+        warnings.extend(key_warnings);
         if trust_anchor.is_none() && trust_anchor::has_properties(&pem) {
             warnings.push(format!(
                 "the certificate properties in {} are ignored, and the chain is for all clients; to use them, set \
@@ -160,28 +161,37 @@ fn anchor_of(source: &CertificateSource, pem: &[u8]) -> Result<Option<ChainAncho
     })
 }
 
-/// Loads the certificate's private key. For a key on key servers, only the public half can be checked.
+/// Loads the certificate's private key, with warnings for the operator. For a key on key servers, only the public half can
+/// be checked.
 fn private_key(
     leaf: &X509Ref,
     source: &CertificateSource,
     client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Diagnostic>,
-) -> Result<PrivateKey, Diagnostic> {
+) -> Result<(PrivateKey, Vec<String>), Diagnostic> {
+    let public = || {
+        let unusable = |reason: String| Diagnostic::new(&source.chain_place, reason);
+        let public = leaf.public_key().map_err(|error| unusable(error.to_string()))?;
+        PublicKey::from_pkey(public).map_err(|error| unusable(error.to_string()))
+    };
     match &source.key {
         KeySource::Pem(file) => {
             let key = pem::read_key(file, &source.key_place)?;
             check_match(leaf, &key, source)?;
-            Ok(PrivateKey::Local(key.with_poll_delay(source.poll_delay)))
+            Ok((PrivateKey::Local(key.with_poll_delay(source.poll_delay)), Vec::new()))
         }
         KeySource::Keyless(keyless) => {
-            let unusable = |reason: String| Diagnostic::new(&source.chain_place, reason);
-            let public = leaf.public_key().map_err(|error| unusable(error.to_string()))?;
-            let public = PublicKey::from_pkey(public).map_err(|error| unusable(error.to_string()))?;
             let client = client(keyless, &source.key_place)?;
-            let remote = Remote::new(keyless, public, client, &source.key_place)?;
+            let remote = Remote::new(keyless, public()?, client, &source.key_place)?;
             if let Some(key) = &remote.fallback {
                 check_match(leaf, key, source)?;
             }
-            Ok(PrivateKey::Remote(Box::new(remote)))
+            Ok((PrivateKey::Remote(Box::new(remote)), Vec::new()))
+        }
+        KeySource::Pkcs11(key) => {
+            let loaded = quadrille_pkcs11::load(key, Some(public()?));
+            let unusable = |error| Diagnostic::new(&source.key_place, format!("{key}: {error}"));
+            let loaded = loaded.map_err(unusable)?;
+            Ok((PrivateKey::Local(loaded.key), loaded.warnings))
         }
     }
 }

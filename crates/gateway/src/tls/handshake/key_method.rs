@@ -100,7 +100,8 @@ impl EngineKey {
     ) -> Result<BoxPrivateKeyMethodFuture, KeyFailure> {
         let (visit, key_type) = (&handshake.visit, key.key_type());
         let priority = visit.priority();
-        let pending = self.engine.queues(key_type).then(|| visit.enter(key_type, priority));
+        let queued = !key.is_external() && self.engine.queues(key_type);
+        let pending = queued.then(|| visit.enter(key_type, priority));
         let completion = compute(&self.engine, priority, key, operation)?;
         let computation = async move {
             let _pending = pending;
@@ -194,7 +195,7 @@ fn compute(
     operation: Operation,
 ) -> Result<Completion, OperationError> {
     let completion = key_operation(|| engine.enqueue_with(priority, key, operation))?;
-    if !completion.is_in_place() {
+    if completion.is_queued() {
         BatchFlusher::schedule(engine);
     }
     Ok(completion)
