@@ -20,7 +20,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["quadrille-key-share", "quadrille-keyless", "quadrille-ocsp", "quadrille-resumption", "quadrille-xds"],
     &["quadrille-acme"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
-    &["quadrille-control-plane"],
+    &["quadrille-control-plane", "quadrille-kubernetes"],
     &["quadrille-cli", "quadrille-php"],
 ];
 
