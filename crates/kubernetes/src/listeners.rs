@@ -55,6 +55,13 @@ impl Builder<'_, '_, '_> {
             }
         }
         let mut listeners = vec![plain];
+        let covered = self.covered();
+        if !covered.is_empty() && !certificates.is_empty() {
+            let mut named = secure.clone();
+            named.keys.set("match", Map::of("server_names", covered));
+            named.keys.set("certificates", certificates.clone());
+            listeners.push(named);
+        }
         if !certificates.is_empty() {
             secure.keys.set("certificates", certificates);
             listeners.push(secure);
@@ -67,6 +74,13 @@ impl Builder<'_, '_, '_> {
     fn listener(&self, address: &str) -> Listener {
         let globals = &self.world.globals;
         let mut listener = Listener { address: address.to_owned(), ..Listener::default() };
+        for (name, value) in
+            [("X-Forwarded-Scheme", "{scheme}"), ("X-Scheme", "{scheme}"), ("X-Real-IP", "{client_ip}")]
+        {
+            listener.keys.push("request_headers", Map::of("set", name).with("value", value));
+        }
+        // HTTPoxy: CGI programs take `Proxy` for an environment variable.
+        listener.keys.push("request_headers", Map::of("remove", "Proxy"));
         if globals.flag("use-forwarded-headers", false) || globals.flag("enable-real-ip", false) {
             let networks = match globals.get("proxy-real-ip-cidr") {
                 Some(networks) => list(networks).collect(),
@@ -286,22 +300,34 @@ impl Builder<'_, '_, '_> {
         route
     }
 
+    /// Returns the hosts that a wildcard with a listener of its own would take from the listener of all others.
+    fn covered(&self) -> Vec<String> {
+        let is_own = |site: &&Site<'_>| {
+            site.client_auth.is_some() || site.ciphers.is_some() || site.passthrough.is_some()
+        };
+        let (own, others): (Vec<_>, Vec<_>) = self.sites.iter().partition(is_own);
+        let wildcards: Vec<String> =
+            own.iter().flat_map(|site| Self::hosts(site)).filter(|host| host.starts_with("*.")).collect();
+        let is_covered = |host: &String| wildcards.iter().any(|wildcard| host.ends_with(&wildcard[1..]));
+        others.iter().flat_map(|site| Self::hosts(site)).filter(is_covered).collect()
+    }
+
     fn own_listener(
         &self,
         site: &Site<'_>,
         certificate: Option<Map>,
         routes: Vec<Route>,
     ) -> Option<Listener> {
-        let certificate = certificate.or_else(|| self.default_certificate())?;
         if site.host.is_empty() {
-            let source = &self.sources[site.certificate.as_ref()?.0];
-            self.world.refuse(
-                &source.ingress.meta,
-                "tls",
-                "TLS settings of a host need a rule with the host",
-            );
+            let first = site.locations.first().map(|one| one.source);
+            let source = first.or(site.fallback.map(|(source, _)| source))?;
+            let meta = &self.sources[source].ingress.meta;
+            let text =
+                "client certificates and suites need a rule with a host: HTTPS responds with 421 meanwhile";
+            self.world.refuse(meta, "tls", text);
             return None;
         }
+        let certificate = certificate.or_else(|| self.default_certificate())?;
         let mut listener = self.listener(&self.world.options.https);
         let mut keys = self.tls();
         let settings = keys.inner("tls");

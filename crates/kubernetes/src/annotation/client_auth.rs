@@ -100,14 +100,9 @@ impl ClientAuth {
 }
 
 fn ca(annotations: &Annotations<'_, '_>, name: &str) -> Result<String, String> {
-    let (namespace, name) = name.split_once('/').unwrap_or((&annotations.meta.namespace, name));
-    let secret = annotations
-        .world
-        .objects
-        .secret(namespace, name)
-        .ok_or_else(|| format!("the Secret {namespace}/{name} is not in the input: add it"))?;
+    let (secret, name) = annotations.secret(name)?;
     let ca = secret.text("ca.crt").and_then(|ca| Pem::Certificates.checked(ca));
-    ca.map_err(|problem| format!("Secret {namespace}/{name}: {problem}"))
+    ca.map_err(|problem| format!("Secret {name}: {problem}"))
 }
 
 /// Returns the names that a subject (RFC 2253) with one of the listed common names matches.

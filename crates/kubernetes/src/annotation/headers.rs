@@ -5,12 +5,6 @@ use quadrille_draft::{draft::Route, values, yaml::Map};
 
 /// Adds changes of headers to a route that forwards.
 pub(crate) fn apply(annotations: &Annotations<'_, '_>, texts: &Texts, route: &mut Route) {
-    for name in ["X-Forwarded-Scheme", "X-Scheme"] {
-        route.keys.push("request_headers", Map::of("set", name).with("value", "{scheme}"));
-    }
-    route.keys.push("request_headers", Map::of("set", "X-Real-IP").with("value", "{client_ip}"));
-    // HTTPoxy: CGI programs take `Proxy` for an environment variable.
-    route.keys.push("request_headers", Map::of("remove", "Proxy"));
     let world = annotations.world;
     for (name, value) in world.named_map("proxy-set-headers") {
         match texts.header_value(&value).ok().filter(|_| values::is_changeable(&name)) {

@@ -26,7 +26,10 @@ pub(crate) mod tracing;
 
 pub(crate) use text::Texts;
 
-use crate::{object::Meta, world::World};
+use crate::{
+    object::{Meta, Secret},
+    world::World,
+};
 use quadrille_draft::ledger::{Outcome, StatementId};
 use table::Support;
 
@@ -115,6 +118,25 @@ impl<'w, 'o> Annotations<'w, 'o> {
                 self.refuse(name, "write a whole number; ingress-nginx ignores it");
                 None
             }
+        }
+    }
+
+    /// Returns the Secret that an annotation names as `name` or `namespace/name`, with its whole name.
+    ///
+    /// # Errors
+    /// If it is not in the input, or in another namespace without `allow-cross-namespace-resources`.
+    pub(crate) fn secret(&self, name: &str) -> Result<(&'o Secret, String), String> {
+        let own = self.meta.namespace.as_str();
+        let (namespace, name) = name.split_once('/').unwrap_or((own, name));
+        let whole = format!("{namespace}/{name}");
+        if namespace != own && !self.world.globals.flag("allow-cross-namespace-resources", false) {
+            return Err(format!(
+                "the Secret {whole} is in another namespace: copy it, or set `allow-cross-namespace-resources` in the ConfigMap"
+            ));
+        }
+        match self.world.objects.secret(namespace, name) {
+            Some(secret) => Ok((secret, whole)),
+            None => Err(format!("the Secret {whole} is not in the input: add it")),
         }
     }
 

@@ -85,13 +85,8 @@ fn secret(
     verifies: bool,
     tls: &mut Map,
 ) -> Result<(), String> {
-    let (namespace, name) = name.split_once('/').unwrap_or((&annotations.meta.namespace, name));
-    let secret = annotations
-        .world
-        .objects
-        .secret(namespace, name)
-        .ok_or_else(|| format!("the Secret {namespace}/{name} is not in the input: add it"))?;
-    let named = |problem: String| format!("Secret {namespace}/{name}: {problem}");
+    let (secret, name) = annotations.secret(name)?;
+    let named = |problem: String| format!("Secret {name}: {problem}");
     match secret.text("ca.crt") {
         Ok(ca) => tls.set("ca", Pem::Certificates.checked(ca).map_err(named)?),
         Err(problem) if verifies => return Err(named(problem)),

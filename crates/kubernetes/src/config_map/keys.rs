@@ -32,6 +32,7 @@ const KEYS: &[(&str, Meaning)] = &[
         Meaning::Differs("values of annotations are never copied into a configuration"),
     ),
     ("strict-validate-path-type", Meaning::Differs("paths are validated as the configuration's reader does")),
+    ("allow-cross-namespace-resources", Meaning::Used),
     ("add-headers", Meaning::Used),
     ("proxy-set-headers", Meaning::Used),
     ("custom-http-errors", Meaning::Used),

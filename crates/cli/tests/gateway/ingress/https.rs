@@ -82,7 +82,7 @@ fn certificates_of_secrets() {
 fn client_certificates() {
     let certificates = Certificates::new();
     let others = Certificates::new();
-    let server = certificates.ecdsa("P-256", &["a.example", "b.example", "open.example"]);
+    let server = certificates.ecdsa("P-256", &["a.example", "b.example", "open.example", "*.wild.example"]);
     let client = certificates.ecdsa("P-384", &["client.example"]);
     let stranger = others.ecdsa("P-256", &["stranger.example"]);
     let with = |name: &str, annotations: &str| {
@@ -94,6 +94,14 @@ fn client_certificates() {
         with("a", "auth-tls-secret: shop/ca\nauth-tls-verify-client: \"on\""),
         with("b", "auth-tls-secret: shop/ca\nauth-tls-match-cn: \"CN=other.example\""),
         with("open", ""),
+        ingress_with(
+            "wild",
+            "auth-tls-secret: shop/ca",
+            "*.wild.example",
+            &[("/", "Prefix", "a")],
+            &tls("\"*.wild.example\"", "server"),
+        ),
+        ingress_with("x", "", "x.wild.example", &[("/", "Prefix", "a")], &tls("x.wild.example", "server")),
         secret("server", &server),
         map("Secret", "ca", &[("ca.crt", &text(&certificates.ca()))]),
     ];
@@ -121,6 +129,10 @@ fn client_certificates() {
     }
     assert_eq!(ask(Some(&client), ("b.example", "b.example")), Ok(403), "{}", served.yaml);
     assert_eq!(ask(None, ("open.example", "open.example")), Ok(200), "{}", served.yaml);
+    // A wildcard with a listener of its own takes no other host's connections.
+    assert_eq!(ask(None, ("x.wild.example", "x.wild.example")), Ok(200), "{}", served.yaml);
+    assert!(ask(None, ("y.wild.example", "y.wild.example")).is_err(), "{}", served.yaml);
+    assert_eq!(ask(Some(&client), ("y.wild.example", "y.wild.example")), Ok(200), "{}", served.yaml);
     // A connection for another host does not reach the protected one.
     assert_eq!(ask(None, ("open.example", "a.example")), Ok(421), "{}", served.yaml);
     assert_eq!(ask(Some(&client), ("a.example", "open.example")), Ok(421), "{}", served.yaml);
