@@ -15,11 +15,12 @@ pub const LAYERS: &[&[&str]] = &[
         "quadrille-signature-algorithms",
     ],
     &["quadrille-config", "quadrille-engine"],
+    &["quadrille-draft"],
     &["quadrille-convert", "quadrille-envoy", "quadrille-pkcs11"],
     &["quadrille-key-share", "quadrille-keyless", "quadrille-ocsp", "quadrille-resumption", "quadrille-xds"],
     &["quadrille-acme"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
-    &["quadrille-control-plane"],
+    &["quadrille-control-plane", "quadrille-kubernetes"],
     &["quadrille-cli", "quadrille-php"],
 ];
 
@@ -38,6 +39,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-pem", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-signature-algorithms", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-config", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
+    ("quadrille-draft", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-convert", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-key-share", &[RUNTIMES_AND_SOCKETS]),

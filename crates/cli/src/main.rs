@@ -14,6 +14,7 @@ mod failure;
 mod field;
 mod flags;
 mod generate;
+mod ingress;
 mod istio;
 mod keyserver;
 mod logging;
@@ -62,6 +63,9 @@ enum Command {
     /// List, renew and revoke certificates that are ordered by ACME.
     #[command(subcommand)]
     Cert(Box<cert::Cert>),
+    /// Translate Ingress objects of Kubernetes, and report what works.
+    #[command(subcommand)]
+    Ingress(ingress::Ingress),
     /// Show which private-key provider Istio configures for which proxy.
     #[command(subcommand)]
     Istio(istio::Istio),
@@ -103,6 +107,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(command) => command.run(),
         Command::Check(command) => return command.run(),
         Command::Convert(command) => return command.run(),
+        Command::Ingress(command) => return command.run(),
         Command::Explain(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Cert(command) => command.run(),

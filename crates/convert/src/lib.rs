@@ -14,17 +14,13 @@
 
 mod caddy;
 mod conversion;
-mod draft;
-mod expression;
 mod haproxy;
-mod ledger;
 mod nginx;
 mod source;
-mod tls_lists;
-mod values;
 mod ways;
-mod yaml;
 
 pub use conversion::{Conversion, Language, convert};
-pub use ledger::{Place, Remark};
+pub use quadrille_draft::ledger::{Place, Remark};
 pub use source::Source;
+
+use quadrille_draft::{draft, expression, ledger, tls_lists, values, yaml};

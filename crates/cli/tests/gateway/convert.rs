@@ -1,23 +1,11 @@
 //! `quadrille convert`: nginx and the gateway with the conversion of nginx's configuration respond alike.
 
-use crate::support::{Configuration, Gateway, Nginx, PATIENCE, echo_server, ports, quadrille};
-use std::{
-    io::{Read, Write},
-    net::{SocketAddr, TcpStream},
-    path::Path,
+use crate::support::{
+    Configuration, Gateway, Nginx,
+    comparison::{Request, USERS, gets, outcome},
+    echo_server, ports, quadrille,
 };
-
-/// A request: method, host, path and further header lines.
-type Request<'r> = (&'r str, &'r str, &'r str, &'r str);
-
-/// Outcome of a request, for the client and the server.
-#[derive(Debug, PartialEq)]
-struct Outcome {
-    status: u16,
-    location: Option<String>,
-    /// The request line without its version, `Host`, and the headers that begin with `X-`, as the server received them.
-    received: Option<Vec<String>>,
-}
+use std::path::Path;
 
 /// Sends the requests to nginx and to the gateway with the conversion, and compares the outcomes. `http` is the content of
 /// nginx's block `http`: `A` and `B` in `<A>` and `<B>` stand for the addresses of servers.
@@ -43,9 +31,6 @@ fn compare(http: &str, requests: &[Request<'_>]) {
     assert!(differences.is_empty(), "{}\n\n{conversion}\n{}", differences.join("\n"), gateway.log());
 }
 
-/// Name `alice`, password `secret`.
-const USERS: &str = "alice:$6$quadrille$1rdruUGPLbXa/6U45M7vYsexbrmy7eVIcYC2DneT0RbiOQ1DhWh34U.xswWu/sPsvTM9D8HPzm1ViWG7CoYKK.\n";
-
 fn converted(directory: &Path, text: &str) -> String {
     let (from, to) = (directory.join("nginx.conf"), directory.join("converted.yaml"));
     std::fs::write(&from, text).expect("nginx.conf");
@@ -53,47 +38,6 @@ fn converted(directory: &Path, text: &str) -> String {
         quadrille("convert").arg("nginx").arg(&from).arg("--output").arg(&to).output().expect("quadrille");
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
     std::fs::read_to_string(to).expect("the conversion")
-}
-
-fn outcome(address: SocketAddr, (method, host, path, headers): &Request<'_>) -> Outcome {
-    let mut tcp = TcpStream::connect(address).expect("a connection");
-    tcp.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n");
-    tcp.write_all(request.as_bytes()).expect("a request");
-    let mut response = Vec::new();
-    // A response to a request without its body may be followed by a reset.
-    let _ = tcp.read_to_end(&mut response);
-    let response = String::from_utf8_lossy(&response).into_owned();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect(&response);
-    let location = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        name.eq_ignore_ascii_case("location").then(|| value.replace(&format!(":{}", address.port()), ""))
-    });
-    Outcome { status, location, received: received(body) }
-}
-
-/// Returns what an echoed request shows.
-fn received(body: &str) -> Option<Vec<String>> {
-    let mut lines = body.lines();
-    let line = lines.next().filter(|line| line.contains(" HTTP/1."))?;
-    let mut seen = vec![line.rsplit_once(' ')?.0.to_owned()];
-    // The gateway always sends these, nginx where they are configured.
-    let always = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"];
-    let mut headers: Vec<_> = lines
-        .filter_map(|line| line.split_once(": "))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
-        .filter(|(name, _)| name == "host" || name.starts_with("x-") && !always.contains(&name.as_str()))
-        .map(|(name, value)| format!("{name}: {value}"))
-        .collect();
-    headers.sort();
-    seen.extend(headers);
-    Some(seen)
-}
-
-/// Returns a GET of each path on a host.
-fn gets<'r>(host: &'r str, paths: &[&'r str]) -> Vec<Request<'r>> {
-    paths.iter().map(|path| ("GET", host, *path, "")).collect()
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod header_changes;
 mod held_memory;
 mod http;
 mod http3;
+mod ingress;
 mod istio;
 mod key_exchange;
 mod keyless;

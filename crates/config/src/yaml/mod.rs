@@ -23,8 +23,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits for configurations written by hand, more than any of them needs.
-    pub const BY_HAND: Self = Self { depth: 32, nodes: 200_000 };
+    /// Limits for configurations in the gateway's own language: more than any that is written by hand needs, and than the
+    /// routes of some ten thousand Ingress objects.
+    pub const BY_HAND: Self = Self { depth: 32, nodes: 1_000_000 };
 
     /// Limits for documents written by programs: tens of thousands of routes, deeply nested.
     pub const BY_PROGRAM: Self = Self { depth: 64, nodes: 4_000_000 };

@@ -1,7 +1,8 @@
 //! Access control and limits of a location. What cannot be expressed closes the route.
 
-use super::{location, scope::Scope, statement::Statement, upstream, variables::Context, world::World};
+use super::{location, scope::Scope, statement::Statement, upstream, world::World};
 use crate::{draft::Route, yaml::Map};
+use quadrille_draft::variables::Context;
 use regex::Regex;
 
 /// Applies `allow`, `deny`, `auth_basic`, `auth_request`, `limit_req` and other guards to a route.

@@ -6,9 +6,7 @@ use super::{
     location::{Kind, Placed},
     scope::Scope,
     statement::Statement,
-    target::{Target, target},
     upstream::{self, Destination},
-    variables::{Context, Piece, pieces},
     world::World,
 };
 use crate::expression;
@@ -16,6 +14,8 @@ use crate::{
     draft::{Action, Path, Route},
     yaml::Map,
 };
+use quadrille_draft::target::{Target, target};
+use quadrille_draft::variables::{Context, Piece, pieces};
 
 /// Applies a `return` to a route.
 pub(super) fn respond(route: &mut Route, one: &Statement, context: &Context, world: &World<'_>) {

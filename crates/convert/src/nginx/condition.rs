@@ -1,8 +1,9 @@
 //! Conditions of `if`, as conditions of routes and rules.
 
-use super::{statement::Statement, variables::Context};
+use super::statement::Statement;
 use crate::expression;
 use crate::yaml::{Map, Value};
+use quadrille_draft::variables::Context;
 use std::collections::BTreeMap;
 
 /// Variables that `map` and `geo` define.

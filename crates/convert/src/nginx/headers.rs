@@ -1,13 +1,9 @@
 //! Headers of requests and responses, compression and caching of a location.
 
-use super::{
-    scope::Scope,
-    statement::Statement,
-    variables::{Context, header_value},
-    world::World,
-};
+use super::{scope::Scope, statement::Statement, world::World};
 use crate::values;
 use crate::{draft::Route, yaml::Map};
+use quadrille_draft::variables::{Context, header_value};
 
 /// Headers that the gateway sets by itself, or that only concern nginx's connections to servers.
 const OWN: [&str; 9] = [

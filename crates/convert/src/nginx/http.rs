@@ -7,7 +7,6 @@ use super::{
     server::{self, Server},
     statement::Statement,
     tls::{self, ServerTls},
-    variables::Context,
     world::World,
 };
 use crate::values;
@@ -15,6 +14,7 @@ use crate::{
     draft::{Listener, Route},
     yaml::{Map, Value},
 };
+use quadrille_draft::variables::Context;
 use std::net::IpAddr;
 
 /// A server with its addresses and its TLS settings.

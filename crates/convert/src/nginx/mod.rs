@@ -23,10 +23,8 @@ mod server;
 mod statement;
 mod stream;
 mod tables;
-mod target;
 mod tls;
 mod upstream;
-mod variables;
 mod world;
 
 use crate::{draft::Draft, ledger::Ledger, source::Source};

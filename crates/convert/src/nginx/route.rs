@@ -9,7 +9,6 @@ use super::{
     scope::Scope,
     statement::Statement,
     upstream,
-    variables::Context,
     world::World,
 };
 use crate::values;
@@ -17,6 +16,7 @@ use crate::{
     draft::{Action, Path, Route},
     yaml::Map,
 };
+use quadrille_draft::variables::Context;
 
 /// Returns the routes of a location, those with conditions first.
 pub(super) fn of_location(

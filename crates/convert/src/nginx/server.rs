@@ -9,8 +9,6 @@ use super::{
     route,
     scope::Scope,
     statement::Statement,
-    target::{Target, target},
-    variables::Context,
     world::World,
 };
 use crate::expression;
@@ -18,6 +16,8 @@ use crate::{
     draft::{Action, Path, Route},
     yaml::{Map, Value},
 };
+use quadrille_draft::target::{Target, target};
+use quadrille_draft::variables::Context;
 
 /// A server of an address.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! Upstreams: `upstream` blocks and the servers of `proxy_pass`, with the settings that nginx has in locations.
 
-use super::{scope::Scope, statement::Statement, tls, variables::Context, world::World};
+use super::{scope::Scope, statement::Statement, tls, world::World};
 use crate::values;
 use crate::yaml::Map;
+use quadrille_draft::variables::Context;
 
 /// The servers of a `proxy_pass`.
 #[derive(Debug)]

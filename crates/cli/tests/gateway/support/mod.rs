@@ -7,6 +7,7 @@ mod certificates;
 mod client;
 pub mod clock;
 mod collector;
+pub mod comparison;
 pub mod configuration;
 pub mod dns;
 mod early;

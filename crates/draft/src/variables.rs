@@ -2,32 +2,34 @@
 
 /// Properties of the place at which variables are evaluated.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Context {
+pub struct Context {
     /// Whether the listener has TLS.
-    pub(super) tls: bool,
+    pub tls: bool,
     /// The listener's port.
-    pub(super) port: u16,
+    pub port: u16,
     /// The first name of the server, if it is a plain one.
-    pub(super) server_name: Option<String>,
+    pub server_name: Option<String>,
     /// Whether the listener requests client certificates.
-    pub(super) requests_certificates: bool,
+    pub requests_certificates: bool,
     /// The number of groups of the route's `path_regex`.
-    pub(super) groups: usize,
+    pub groups: usize,
     /// Names of groups of the route's `path_regex`.
-    pub(super) group_names: Vec<String>,
+    pub group_names: Vec<String>,
     /// The `Host` that the servers of the route receive by default.
-    pub(super) proxy_host: Option<String>,
+    pub proxy_host: Option<String>,
 }
 
 /// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub enum Piece<'a> {
+    /// Literal text.
     Text(&'a str),
+    /// The name of a variable.
     Variable(&'a str),
 }
 
 /// Splits a text at its variables: `$name` and `${name}`.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let (mut begin, mut at) = (0, 0);
     while let Some(found) = text[at..].find('$') {
@@ -63,7 +65,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
 ///
 /// # Errors
 /// With the name of a variable that has no placeholder.
-pub(super) fn header_value(text: &str, context: &Context) -> Result<String, String> {
+pub fn header_value(text: &str, context: &Context) -> Result<String, String> {
     let mut value = String::new();
     for piece in pieces(text) {
         match piece {
@@ -111,7 +113,7 @@ fn placeholder(name: &str, context: &Context) -> Result<String, String> {
 }
 
 /// Returns the placeholder of a group of the route's expression.
-pub(super) fn group(name: &str, context: &Context) -> Option<String> {
+pub fn group(name: &str, context: &Context) -> Option<String> {
     let is_group = match name.parse::<usize>() {
         Ok(number) => (1..=context.groups).contains(&number),
         Err(_) => context.group_names.iter().any(|known| known == name),

@@ -13,7 +13,7 @@ pub struct Place {
 
 /// A statement, by its number in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct StatementId(usize);
+pub struct StatementId(usize);
 
 /// A statement that is not converted, or with a difference.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Remark {
 
 /// Statements of a source with their outcomes. A statement that is used several times has its worst outcome.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger(RefCell<Vec<Entry>>);
+pub struct Ledger(RefCell<Vec<Entry>>);
 
 #[derive(Debug)]
 struct Entry {
@@ -37,49 +37,65 @@ struct Entry {
     outcome: Outcome,
 }
 
+/// Outcome of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
+pub enum Outcome {
+    /// No part of a converter has read it.
     Unread,
+    /// Has an equivalent, or needs no equivalent.
     Converted,
+    /// Has an equivalent that differs in this.
     Differs(String),
+    /// Has no equivalent; the text is the remedy.
     Refused(String),
 }
 
 impl Ledger {
     /// Adds a statement.
-    pub(crate) fn add(&self, place: Place, statement: &str) -> StatementId {
+    pub fn add(&self, place: Place, statement: &str) -> StatementId {
         let mut entries = self.0.borrow_mut();
         entries.push(Entry { place, statement: shortened(statement), outcome: Outcome::Unread });
         StatementId(entries.len() - 1)
     }
 
     /// Notes that the statement has an equivalent, or needs none.
-    pub(crate) fn converted(&self, id: StatementId) {
+    pub fn converted(&self, id: StatementId) {
         self.worsen(id, Outcome::Converted);
     }
 
     /// Notes that the statement has an equivalent that differs.
-    pub(crate) fn differs(&self, id: StatementId, difference: impl Into<String>) {
+    pub fn differs(&self, id: StatementId, difference: impl Into<String>) {
         self.worsen(id, Outcome::Differs(difference.into()));
     }
 
     /// Notes that the statement has no equivalent.
-    pub(crate) fn refused(&self, id: StatementId, remedy: impl Into<String>) {
+    pub fn refused(&self, id: StatementId, remedy: impl Into<String>) {
         self.worsen(id, Outcome::Refused(remedy.into()));
     }
 
     /// Returns the place of a statement and its text, for comments.
-    pub(crate) fn shown(&self, id: StatementId) -> String {
+    pub fn shown(&self, id: StatementId) -> String {
         let entries = self.0.borrow();
         format!("{} ({})", entries[id.0].place, entries[id.0].statement)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Returns the outcome of a statement.
+    pub fn outcome(&self, id: StatementId) -> Outcome {
+        self.0.borrow()[id.0].outcome.clone()
+    }
+
+    /// Returns the number of statements.
+    pub fn len(&self) -> usize {
         self.0.borrow().len()
     }
 
+    /// Returns whether there is no statement.
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     /// Returns the statements that are not converted. One that no part of a converter has read counts as such.
-    pub(crate) fn not_converted(&self) -> Vec<Remark> {
+    pub fn not_converted(&self) -> Vec<Remark> {
         self.remarks(|outcome| match outcome {
             Outcome::Refused(remedy) => Some(remedy.clone()),
             Outcome::Unread => Some(UNREAD.to_owned()),
@@ -88,7 +104,7 @@ impl Ledger {
     }
 
     /// Returns the statements that are converted with a difference.
-    pub(crate) fn differing(&self) -> Vec<Remark> {
+    pub fn differing(&self) -> Vec<Remark> {
         self.remarks(|outcome| match outcome {
             Outcome::Differs(difference) => Some(difference.clone()),
             _ => None,
@@ -119,7 +135,7 @@ impl Ledger {
 }
 
 /// Remedy of statements that no converter knows in their place.
-const UNREAD: &str = "has no effect here, or is not known: check whether it is needed";
+pub const UNREAD: &str = "has no effect here, or is not known: check whether it is needed";
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

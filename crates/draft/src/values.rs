@@ -1,7 +1,7 @@
 //! Times, sizes and addresses, in Quadrille's format.
 
 /// Returns a time such as `30s`, `1m 30s`, `500ms` or `60` (seconds) in milliseconds.
-pub(crate) fn milliseconds(text: &str) -> Option<u64> {
+pub fn milliseconds(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 9] = [
         ("ms", 1),
         ("s", 1_000),
@@ -30,12 +30,12 @@ pub(crate) fn milliseconds(text: &str) -> Option<u64> {
 }
 
 /// Returns a time that Quadrille accepts: not zero, and at most a year.
-pub(crate) fn duration(text: &str) -> Option<String> {
+pub fn duration(text: &str) -> Option<String> {
     shown(milliseconds(text)?)
 }
 
 /// Writes milliseconds as a duration; `None` for zero.
-pub(crate) fn shown(milliseconds: u64) -> Option<String> {
+pub fn shown(milliseconds: u64) -> Option<String> {
     const YEAR: u64 = 365 * 86_400_000;
     match milliseconds.min(YEAR) {
         0 => None,
@@ -48,7 +48,7 @@ pub(crate) fn shown(milliseconds: u64) -> Option<String> {
 }
 
 /// Returns a size such as `10m`, `8k` or `512` in bytes.
-pub(crate) fn bytes(text: &str) -> Option<u64> {
+pub fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" => 1,
@@ -61,7 +61,7 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 }
 
 /// Writes a size.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes > 0 && bytes.is_multiple_of(1 << 30) => format!("{}GiB", bytes >> 30),
         bytes if bytes > 0 && bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
@@ -71,7 +71,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// Returns the address of a server with its port: `10.0.0.1` is `10.0.0.1:80`. `None` if Quadrille cannot use it.
-pub(crate) fn server_address(text: &str, port: u16) -> Option<String> {
+pub fn server_address(text: &str, port: u16) -> Option<String> {
     let bare_ipv6 = text.starts_with('[') && text.ends_with(']');
     let address = match text.starts_with("unix:") {
         true => text.trim_end_matches(':').to_owned(),
@@ -82,7 +82,7 @@ pub(crate) fn server_address(text: &str, port: u16) -> Option<String> {
 }
 
 /// Returns whether the configuration may change a header of this name: not those of the connection and of framing.
-pub(crate) fn is_changeable(name: &str) -> bool {
+pub fn is_changeable(name: &str) -> bool {
     quadrille_config::values::changeable_header(name).is_ok()
 }
 

@@ -5,45 +5,53 @@ use std::collections::BTreeSet;
 
 /// A converted configuration.
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
-    pub(crate) listeners: Vec<Listener>,
+pub struct Draft {
+    /// The listeners.
+    pub listeners: Vec<Listener>,
     /// Upstreams by name, in the order of their use.
-    pub(crate) upstreams: Vec<(String, Map)>,
+    pub upstreams: Vec<(String, Map)>,
     /// Other keys of the top level.
-    pub(crate) top: Map,
+    pub top: Map,
 }
 
 /// A listener.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Listener {
-    pub(crate) address: String,
+pub struct Listener {
+    /// The address and the port.
+    pub address: String,
     /// Keys other than `address`, `rules` and `routes`.
-    pub(crate) keys: Map,
-    pub(crate) rules: Vec<Map>,
-    pub(crate) routes: Vec<Route>,
+    pub keys: Map,
+    /// The rules, in their order.
+    pub rules: Vec<Map>,
+    /// The routes.
+    pub routes: Vec<Route>,
 }
 
 /// A route, or the beginning of one.
 #[derive(Clone, Debug)]
-pub(crate) struct Route {
+pub struct Route {
     /// The hosts; empty for every host.
-    pub(crate) hosts: Vec<String>,
-    pub(crate) path: Path,
+    pub hosts: Vec<String>,
+    /// The condition on the path.
+    pub path: Path,
     /// `methods`, `headers`, `queries` and `cookies`.
-    pub(crate) conditions: Map,
-    pub(crate) action: Action,
+    pub conditions: Map,
+    /// The action.
+    pub action: Action,
     /// All other keys.
-    pub(crate) keys: Map,
-    pub(crate) comments: Vec<String>,
+    pub keys: Map,
+    /// Comments before the route.
+    pub comments: Vec<String>,
 }
 
 /// Condition on the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Path {
+pub enum Path {
     /// Whole segments.
     Prefix(String),
     /// Whole segments, before regular expressions.
     FirstPrefix(String),
+    /// Exactly this path.
     Exact(String),
     /// The whole path.
     Regex(String),
@@ -51,15 +59,20 @@ pub(crate) enum Path {
 
 /// Action of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub enum Action {
+    /// Forwards to an upstream.
     Upstream(String),
+    /// Forwards to several upstreams, by weight.
+    Split(Vec<(String, u64)>),
+    /// The value of `redirect`.
     Redirect(Map),
+    /// The value of `respond`.
     Respond(Map),
 }
 
 impl Route {
     /// Returns a route without hosts and conditions.
-    pub(crate) fn new(path: Path, action: Action) -> Self {
+    pub fn new(path: Path, action: Action) -> Self {
         Self {
             hosts: Vec::new(),
             path,
@@ -72,19 +85,24 @@ impl Route {
 
     /// Closes the route, unless its response is an error already: it responds with this status. The comment says why, and
     /// what the route did before.
-    pub(crate) fn close(&mut self, status: u16, reason: &str) {
+    pub fn close(&mut self, status: u16, reason: &str) {
         if self.action.denies() {
             return;
         }
         let before = match &self.action {
             Action::Upstream(name) => format!("; without this guard it is `upstream: {name}`"),
+            Action::Split(shares) => {
+                let names: Vec<_> = shares.iter().map(|(name, _)| name.as_str()).collect();
+                format!("; without this guard it is `split` among {}", names.join(" and "))
+            }
             Action::Respond(_) | Action::Redirect(_) => String::new(),
         };
         self.comment(format!("CLOSED: {reason}{before}"));
         self.action = Action::status(status);
     }
 
-    pub(crate) fn comment(&mut self, text: impl Into<String>) {
+    /// Adds a comment, once.
+    pub fn comment(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.comments.contains(&text) {
             self.comments.push(text);
@@ -113,10 +131,15 @@ impl Route {
         let mut keys = self.keys.clone();
         match &self.action {
             Action::Upstream(name) => map.set("upstream", name),
+            Action::Split(shares) => {
+                let share =
+                    |(name, weight): &(String, u64)| Map::of("upstream", name).with("weight", *weight);
+                map.set("split", shares.iter().map(share).collect::<Vec<_>>());
+            }
             Action::Redirect(redirect) => map.set("redirect", redirect.clone()),
             Action::Respond(respond) => map.set("respond", respond.clone()),
         }
-        if !matches!(self.action, Action::Upstream(_)) {
+        if !self.action.forwards() {
             quadrille_config::FORWARDING_KEYS.iter().for_each(|key| keys.remove(key));
         }
         map.extend(keys);
@@ -135,7 +158,7 @@ impl Route {
 
 impl Action {
     /// Returns a response with this status and no body.
-    pub(crate) fn status(status: u16) -> Self {
+    pub fn status(status: u16) -> Self {
         Self::Respond(Map::of("status", u64::from(status)))
     }
 
@@ -145,8 +168,9 @@ impl Action {
         matches!(respond.get("status"), Some(Value::Text(status)) if status.starts_with(['4', '5']))
     }
 
-    pub(crate) fn forwards(&self) -> bool {
-        matches!(self, Self::Upstream(_))
+    /// Returns whether requests are forwarded.
+    pub fn forwards(&self) -> bool {
+        matches!(self, Self::Upstream(_) | Self::Split(_))
     }
 }
 
@@ -187,7 +211,7 @@ impl Listener {
 
 impl Draft {
     /// Returns the whole document.
-    pub(crate) fn to_map(&self) -> Map {
+    pub fn to_map(&self) -> Map {
         let mut map = Map::of("listeners", self.listeners.iter().map(Listener::to_map).collect::<Vec<_>>());
         if !self.upstreams.is_empty() {
             let upstreams = map.inner("upstreams");
@@ -199,7 +223,7 @@ impl Draft {
 
     /// Adds an upstream, and returns its name: that of an equal one, or this name with a number if it is taken by a
     /// different one.
-    pub(crate) fn upstream(&mut self, name: &str, upstream: Map) -> String {
+    pub fn upstream(&mut self, name: &str, upstream: Map) -> String {
         let name = usable(name);
         let candidates = std::iter::once(name.clone()).chain((2..).map(|number| format!("{name}-{number}")));
         for candidate in candidates {

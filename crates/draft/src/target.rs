@@ -1,11 +1,11 @@
 //! Targets of redirects: URLs with variables.
 
-use super::variables::{Context, Piece, group, header_value, pieces};
+use crate::variables::{Context, Piece, group, header_value, pieces};
 use crate::yaml::Map;
 
 /// A redirect.
 #[derive(Debug, PartialEq)]
-pub(super) enum Target {
+pub enum Target {
     /// The value of `redirect`.
     Redirect(Map),
     /// A response with this header `Location`, for URLs that `redirect` cannot express.
@@ -17,12 +17,7 @@ pub(super) enum Target {
 ///
 /// # Errors
 /// With the part that cannot be expressed.
-pub(super) fn target(
-    text: &str,
-    status: u16,
-    keeps_query: bool,
-    context: &Context,
-) -> Result<Target, String> {
+pub fn target(text: &str, status: u16, keeps_query: bool, context: &Context) -> Result<Target, String> {
     if ![301, 302, 303, 307, 308].contains(&status) {
         return Err(format!("{status} is not a status of a redirect"));
     }

@@ -4,7 +4,7 @@
 ///
 /// # Errors
 /// If the expression needs look-around, back-references or other features that RE2 does not have.
-pub(crate) fn whole(expression: &str, ignore_case: bool) -> Result<String, String> {
+pub fn whole(expression: &str, ignore_case: bool) -> Result<String, String> {
     let case = if ignore_case { "(?i)" } else { "" };
     let whole = match simple_core(expression) {
         Some((starts, core, ends)) => {
@@ -52,7 +52,7 @@ fn simple_core(expression: &str) -> Option<(bool, String, bool)> {
 }
 
 /// Returns the expression without its look-around, which matches at least as much.
-pub(crate) fn without_lookaround(expression: &str) -> String {
+pub fn without_lookaround(expression: &str) -> String {
     const OPENINGS: [&str; 4] = ["(?!", "(?=", "(?<!", "(?<="];
     let mut kept = String::new();
     let mut rest = expression;
@@ -86,7 +86,7 @@ fn group_end(expression: &str) -> usize {
 }
 
 /// Returns the texts of an alternation of plain words in `^(a|b)$`, such as methods.
-pub(crate) fn words(expression: &str) -> Option<Vec<String>> {
+pub fn words(expression: &str) -> Option<Vec<String>> {
     let inside = expression.strip_prefix('^').unwrap_or(expression);
     let inside = inside.strip_suffix('$').unwrap_or(inside);
     let inside = inside.strip_prefix('(').and_then(|inside| inside.strip_suffix(')')).unwrap_or(inside);
@@ -97,7 +97,7 @@ pub(crate) fn words(expression: &str) -> Option<Vec<String>> {
 }
 
 /// Escapes a text for use in an expression.
-pub(crate) fn literal(text: &str) -> String {
+pub fn literal(text: &str) -> String {
     regex::escape(text)
 }
 

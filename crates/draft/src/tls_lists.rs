@@ -4,7 +4,8 @@ use crate::yaml::{Map, document};
 
 /// Outcome of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Added {
+pub enum Added {
+    /// All items are added.
     All,
     /// This number of items is left out.
     Without(usize),
@@ -14,7 +15,7 @@ pub(crate) enum Added {
 
 /// Adds a list with colons, such as `ECDHE-ECDSA-AES128-GCM-SHA256:...`, under `key` of TLS settings. Suites of TLS 1.3 are
 /// always offered.
-pub(crate) fn add(list: &str, key: &str, settings: &mut Map) -> Added {
+pub fn add(list: &str, key: &str, settings: &mut Map) -> Added {
     if list == "auto" {
         return Added::All;
     }
@@ -22,7 +23,7 @@ pub(crate) fn add(list: &str, key: &str, settings: &mut Map) -> Added {
 }
 
 /// Adds these items under `key` of TLS settings.
-pub(crate) fn add_all<'t>(list: impl Iterator<Item = &'t str>, key: &str, settings: &mut Map) -> Added {
+pub fn add_all<'t>(list: impl Iterator<Item = &'t str>, key: &str, settings: &mut Map) -> Added {
     let of_tls13 = |word: &&str| word.starts_with("TLS_") && !word.contains("_WITH_");
     let words: Vec<_> = list.filter(|word| !of_tls13(word)).collect();
     let mut known: Vec<&str> = Vec::new();

@@ -5,15 +5,18 @@ const WIDTH: usize = 100;
 
 /// A value of the converted configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
+    /// A scalar.
     Text(String),
+    /// A list.
     List(Vec<Value>),
+    /// A mapping.
     Map(Map),
 }
 
 /// A mapping, in the order of insertion, with comments before its entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Map {
+pub struct Map {
     entries: Vec<(String, Value)>,
     /// Lines written before the first entry.
     comments: Vec<String>,
@@ -21,17 +24,17 @@ pub(crate) struct Map {
 
 impl Map {
     /// Returns an empty mapping.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
     /// Returns a mapping with one entry.
-    pub(crate) fn of(key: &str, value: impl Into<Value>) -> Self {
+    pub fn of(key: &str, value: impl Into<Value>) -> Self {
         Self::new().with(key, value)
     }
 
     /// Adds an entry, or replaces its value.
-    pub(crate) fn set(&mut self, key: &str, value: impl Into<Value>) {
+    pub fn set(&mut self, key: &str, value: impl Into<Value>) {
         let value = value.into();
         match self.entries.iter_mut().find(|(known, _)| known == key) {
             Some((_, old)) => *old = value,
@@ -41,13 +44,13 @@ impl Map {
 
     /// Adds an entry, and returns the mapping.
     #[must_use]
-    pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.set(key, value);
         self
     }
 
     /// Appends an item to the list under this key.
-    pub(crate) fn push(&mut self, key: &str, item: impl Into<Value>) {
+    pub fn push(&mut self, key: &str, item: impl Into<Value>) {
         match self.entries.iter_mut().find(|(known, _)| known == key) {
             Some((_, Value::List(items))) => items.push(item.into()),
             _ => self.set(key, Value::List(vec![item.into()])),
@@ -55,7 +58,7 @@ impl Map {
     }
 
     /// Returns the mapping under this key, which is created if it is missing.
-    pub(crate) fn inner(&mut self, key: &str) -> &mut Map {
+    pub fn inner(&mut self, key: &str) -> &mut Map {
         let at = match self.entries.iter().position(|(known, value)| known == key && value.is_map()) {
             Some(at) => at,
             None => {
@@ -70,20 +73,23 @@ impl Map {
         }
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+    /// Returns the value under this key.
+    pub fn get(&self, key: &str) -> Option<&Value> {
         self.entries.iter().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
-    pub(crate) fn remove(&mut self, key: &str) {
+    /// Removes the entry with this key.
+    pub fn remove(&mut self, key: &str) {
         self.entries.retain(|(known, _)| known != key);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether there is no entry.
+    pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Adds all entries of another mapping.
-    pub(crate) fn extend(&mut self, other: Map) {
+    pub fn extend(&mut self, other: Map) {
         self.comments.extend(other.comments);
         for (key, value) in other.entries {
             self.set(&key, value);
@@ -91,7 +97,7 @@ impl Map {
     }
 
     /// Adds a comment before the first entry.
-    pub(crate) fn comment(&mut self, text: impl Into<String>) {
+    pub fn comment(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.comments.contains(&text) {
             self.comments.push(text);
@@ -115,7 +121,7 @@ impl Value {
     }
 
     /// Returns the value on one line.
-    pub(crate) fn flow(&self) -> String {
+    pub fn flow(&self) -> String {
         match self {
             Self::Text(text) => scalar(text),
             Self::List(items) => {
@@ -169,7 +175,7 @@ impl<T: Into<Value>> From<Vec<T>> for Value {
 
 /// Writes a document: a mapping in block style, in which short mappings and lists below the second level are on one
 /// line.
-pub(crate) fn document(map: &Map) -> String {
+pub fn document(map: &Map) -> String {
     let mut text = String::new();
     write_map(&mut text, map, 0, true);
     text
@@ -238,7 +244,7 @@ fn write_item(text: &mut String, item: &Value, indent: usize) {
 }
 
 /// Splits a comment into lines of at most this width, at spaces.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(['\n', '\r', ' ']).filter(|word| !word.is_empty()) {
         match lines.last_mut() {
