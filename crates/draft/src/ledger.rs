@@ -84,6 +84,11 @@ impl Ledger {
         self.0.borrow()[id.0].outcome.clone()
     }
 
+    /// Returns the place of a statement.
+    pub fn place(&self, id: StatementId) -> Place {
+        self.0.borrow()[id.0].place.clone()
+    }
+
     /// Returns the number of statements.
     pub fn len(&self) -> usize {
         self.0.borrow().len()

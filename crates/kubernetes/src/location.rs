@@ -6,7 +6,7 @@ use crate::{
         limits, mirror, proxy, proxy_tls, redirect, retry, rewrite, snippet,
     },
     backend,
-    object::Backend,
+    object::{Backend, PathType},
     site::{Location, Site, Source},
 };
 use quadrille_draft::{
@@ -58,7 +58,7 @@ pub(crate) fn routes(
     cors::apply(annotations, &mut route);
     proxy::route(annotations, &mut route);
     errors::apply(annotations, &mut route);
-    guard(annotations, &texts, site, &mut route);
+    guard(annotations, &texts, (site, sources), &mut route);
     let mut secure = Vec::new();
     if let (Some((number, backend)), Action::Upstream(main)) = (location.canary, route.action.clone()) {
         let canary = canary::read(&sources[number].annotations);
@@ -94,15 +94,41 @@ pub(crate) fn routes(
     Routes { secure, plain }
 }
 
-fn guard(annotations: &Annotations<'_, '_>, texts: &Texts, site: &Site<'_>, route: &mut Route) {
+fn guard(
+    annotations: &Annotations<'_, '_>,
+    texts: &Texts,
+    (site, sources): (&Site<'_>, &[Source<'_, '_>]),
+    route: &mut Route,
+) {
     access::apply(annotations, route);
     basic_auth::apply(annotations, route);
-    external_auth::apply(annotations, texts, route);
+    external_auth::apply(annotations, texts, |path| local(site, sources, path), route);
     limits::apply(annotations, route);
     snippet::apply(annotations, route);
     if let Some(auth) = &site.client_auth {
         auth.apply(route);
     }
+}
+
+/// Returns the upstream of the location that a path of the host has, without its annotations: the exact one, or the longest
+/// prefix. `None` if no location certainly has it.
+fn local(site: &Site<'_>, sources: &[Source<'_, '_>], path: &str) -> Option<String> {
+    let is_below = |prefix: &str| {
+        path.strip_prefix(prefix.trim_end_matches('/'))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let has = |one: &&Location<'_>| match one.kind {
+        PathType::Exact => one.path == path,
+        PathType::Prefix | PathType::ImplementationSpecific => is_below(one.path),
+    };
+    let found = site.locations.iter().filter(has);
+    let found = found.max_by_key(|one| (one.path.len(), one.kind == PathType::Exact))?;
+    // A location that is guarded in turn, or that responds otherwise, does not decide.
+    let others = ["auth-url", "rewrite-target", "permanent-redirect", "temporal-redirect"];
+    if others.iter().any(|name| sources[found.source].annotations.value(name).is_some()) {
+        return None;
+    }
+    backend::upstream(&sources[found.source].annotations, found.backend, &Map::new()).ok()
 }
 
 /// Returns the values of variables at a location.

@@ -33,6 +33,8 @@ pub struct ObjectReport {
 pub struct Entry {
     /// The name of the annotation, or the part of the object.
     pub setting: String,
+    /// The line in the input; 0 if it is unknown.
+    pub line: usize,
     /// The outcome.
     pub state: State,
     /// The difference, or the remedy; empty if it works.
@@ -65,7 +67,7 @@ impl Report {
                     Outcome::Refused(text) => (State::Refused, text),
                     Outcome::Unread => (State::Refused, UNREAD.to_owned()),
                 };
-                Entry { setting: setting.clone(), state, text }
+                Entry { setting: setting.clone(), line: ledger.place(*id).line, state, text }
             };
             let entries = one.entries.iter().map(entry).collect();
             ObjectReport { object: one.object.clone(), place: one.place.clone(), entries }
@@ -82,7 +84,7 @@ impl Report {
             return;
         }
         let text = "not a valid route: a name or a value of its annotations has characters that cannot be used; it responds with 503";
-        let entry = |setting| Entry { setting, state: State::Refused, text: text.to_owned() };
+        let entry = |setting| Entry { setting, line: 0, state: State::Refused, text: text.to_owned() };
         let place = Place { file: "configuration".into(), line: 0 };
         let entries = routes.into_iter().map(entry).collect();
         self.objects.push(ObjectReport { object: "Routes".to_owned(), place, entries });
@@ -114,11 +116,11 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for one in &self.objects {
             writeln!(f, "{} ({})", one.object, one.place)?;
-            for Entry { setting, state, text } in &one.entries {
-                match text.is_empty() {
-                    true => writeln!(f, "  {}: {setting}", state.words())?,
-                    false => writeln!(f, "  {}: {setting}: {}", state.words(), text.replace('\n', " "))?,
-                }
+            for Entry { setting, line, state, text } in &one.entries {
+                let line = if *line > 0 { format!("line {line}: ") } else { String::new() };
+                let text =
+                    if text.is_empty() { String::new() } else { format!(": {}", text.replace('\n', " ")) };
+                writeln!(f, "  {line}{}: {setting}{text}", state.words())?;
             }
         }
         if !self.unread.is_empty() {

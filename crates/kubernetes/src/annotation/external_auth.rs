@@ -4,7 +4,14 @@ use super::{Annotations, Texts, text::list};
 use quadrille_draft::{draft::Route, values, yaml::Map};
 
 /// Lets an authorization server decide about the requests of a route; closes it if that cannot be expressed.
-pub(crate) fn apply(annotations: &Annotations<'_, '_>, texts: &Texts, route: &mut Route) {
+///
+/// `local` returns the upstream of a path of the route's own host, for URLs that name the host by `$host`.
+pub(crate) fn apply(
+    annotations: &Annotations<'_, '_>,
+    texts: &Texts,
+    local: impl Fn(&str) -> Option<String>,
+    route: &mut Route,
+) {
     let globals = &annotations.world.globals;
     let own = annotations.value("auth-url");
     let is_global = own.is_none() && annotations.flag("enable-global-auth").unwrap_or(true);
@@ -13,7 +20,8 @@ pub(crate) fn apply(annotations: &Annotations<'_, '_>, texts: &Texts, route: &mu
         Some(_) => annotations.value("auth-response-headers"),
         None => globals.get("global-auth-response-headers"),
     };
-    let outcome = blockers(annotations).map_or(Ok(()), Err).and_then(|()| server(annotations, texts, url));
+    let outcome =
+        blockers(annotations).map_or(Ok(()), Err).and_then(|()| server(annotations, texts, &local, url));
     match outcome {
         Ok(mut authorization) => {
             let copied: Vec<_> = headers.into_iter().flat_map(list).map(str::to_owned).collect();
@@ -61,11 +69,27 @@ fn blockers(annotations: &Annotations<'_, '_>) -> Option<Blocker> {
     None
 }
 
-fn server(annotations: &Annotations<'_, '_>, texts: &Texts, url: &str) -> Result<Map, Blocker> {
+fn server(
+    annotations: &Annotations<'_, '_>,
+    texts: &Texts,
+    local: &impl Fn(&str) -> Option<String>,
+    url: &str,
+) -> Result<Map, Blocker> {
     let problem = |text: String| ("auth-url", text);
     let url = texts.substituted(url);
+    let of_host = ["$host", "$http_host", "$server_name"];
+    if let Some((authority, path)) = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'))
+        && of_host.contains(&authority)
+        && !path.contains('$')
+        && let Some(upstream) = local(&format!("/{}", path.split('?').next().unwrap_or_default()))
+    {
+        return Ok(Map::of("upstream", upstream).with("path", format!("/{path}")));
+    }
     if url.contains('$') {
-        return Err(problem("the URL has variables: write a fixed one".to_owned()));
+        return Err(problem(
+            "the URL has variables: write a fixed one, or `$host` with a path of an Ingress of the same host"
+                .to_owned(),
+        ));
     }
     let (scheme, rest) = url.split_once("://").ok_or_else(|| problem(format!("`{url}` is not a URL")))?;
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));

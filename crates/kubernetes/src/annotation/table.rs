@@ -128,7 +128,7 @@ pub(crate) const ALL: &[Entry] = &[
     works("custom-headers", "", "headers_of_responses"),
     works(
         "auth-url",
-        "the server receives the `Host` of the request; a URL with variables is not supported: 503",
+        "the server receives the `Host` of the request; of variables, `$host` is known where an Ingress of the host has the path; with others 503",
         "external_authentication",
     ),
     works("auth-method", "GET only: 503 otherwise", "external_authentication"),

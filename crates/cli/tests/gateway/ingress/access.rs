@@ -119,6 +119,39 @@ fn external_authentication() {
 }
 
 #[test]
+fn authentication_by_the_host_itself() {
+    let cluster = Cluster::new().with("login", http_authorization());
+    let objects = [
+        ingress(
+            "private",
+            "auth-url: \"https://$host/oauth2/auth?x=1\"",
+            "a.example",
+            &[("/", "Prefix", "a")],
+        ),
+        ingress("login", "", "a.example", &[("/oauth2", "Prefix", "login")]),
+        ingress(
+            "elsewhere",
+            "auth-url: \"https://$host/oauth2/auth\"",
+            "b.example",
+            &[("/x", "Prefix", "a")],
+        ),
+        ingress(
+            "itself",
+            "auth-url: \"https://$host/oauth2/auth\"",
+            "c.example",
+            &[("/", "Prefix", "a")],
+        ),
+    ];
+    let served = cluster.gateway(&objects.concat());
+    let status = |host: &str, headers: &str| outcome(served.http(), &("GET", host, "/x", headers)).status;
+    assert_eq!(status("a.example", ""), 401, "{}", served.yaml);
+    assert_eq!(status("a.example", "X-Ext-Authz: allow\r\n"), 200, "{}", served.yaml);
+    // No location of the host has the path, or the one that has it is guarded in turn.
+    assert_eq!(status("b.example", "X-Ext-Authz: allow\r\n"), 503, "{}", served.yaml);
+    assert_eq!(status("c.example", "X-Ext-Authz: allow\r\n"), 503, "{}", served.yaml);
+}
+
+#[test]
 fn global_authentication() {
     let authorization = http_authorization();
     let url = format!("http://{authorization}/check");
