@@ -181,15 +181,19 @@ fn a_log_that_was_moved_away_is_opened_anew() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);
     let log = certificates.path("access.log");
-    let flags = ["--respond", "ok", "--access-log", log.to_str().expect("UTF-8")];
+    let flags = ["--respond", "ok", "--access-log", log.to_str().expect("UTF-8"), "--log-level", "debug"];
     let gateway = Gateway::with_flags(&pair, &flags);
+    // The new file exists a moment before lines are written to it.
+    let reopened = |times: usize| {
+        eventually("it is not reopened", || gateway.log().matches("log files reopened").count() >= times);
+    };
     for (round, signal) in ["USR1", "HUP", "USR1"].into_iter().enumerate() {
         curl(&gateway, &certificates, &[], &format!("/before{round}"));
         lines(&log, 1);
         let moved = certificates.path(&format!("access.log.{round}"));
         std::fs::rename(&log, &moved).expect("renaming");
         gateway.signal(signal);
-        eventually("it is not reopened", || log.exists());
+        reopened(2 * round + 1);
         curl(&gateway, &certificates, &[], &format!("/after{round}"));
         assert!(lines(&log, 1)[0].contains(&format!("/after{round}")));
         let moved = std::fs::read_to_string(moved).expect("the old file");
@@ -199,7 +203,7 @@ fn a_log_that_was_moved_away_is_opened_anew() {
         );
         std::fs::remove_file(&log).expect("removing");
         gateway.signal("USR1");
-        eventually("it is not reopened", || log.exists());
+        reopened(2 * round + 2);
     }
 }
 

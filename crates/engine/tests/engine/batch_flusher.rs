@@ -110,6 +110,8 @@ fn a_lone_operation_is_computed_by_the_event_loop_and_several_are_not() {
     for completion in several {
         completion.wait().unwrap();
     }
+    // A batch is reported after its results have been handed over.
+    until_asleep(1);
     let by = by.0.lock().unwrap();
     let me = thread::current().id();
     assert!(by.len() > 1 && by[1..].iter().all(|thread| *thread != me), "{by:?}");

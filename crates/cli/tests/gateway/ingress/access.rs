@@ -135,12 +135,7 @@ fn authentication_by_the_host_itself() {
             "b.example",
             &[("/x", "Prefix", "a")],
         ),
-        ingress(
-            "itself",
-            "auth-url: \"https://$host/oauth2/auth\"",
-            "c.example",
-            &[("/", "Prefix", "a")],
-        ),
+        ingress("itself", "auth-url: \"https://$host/oauth2/auth\"", "c.example", &[("/", "Prefix", "a")]),
     ];
     let served = cluster.gateway(&objects.concat());
     let status = |host: &str, headers: &str| outcome(served.http(), &("GET", host, "/x", headers)).status;
