@@ -25,7 +25,7 @@ pub(super) struct Job<'a> {
 /// Whether the signer's bound on the low part is checked too, and by what.
 #[derive(Clone, Copy)]
 pub(super) enum Bound<'a> {
-    /// Not checked, because only the signer can.
+    /// Verification without the bound, which only the signer can check.
     Unknown,
     /// c t0
     Product(&'a [Polynomial]),
