@@ -94,7 +94,7 @@ impl Ledger {
         self.0.borrow().len()
     }
 
-    /// Returns whether there is no statement.
+    /// Returns whether it has no statements.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }

@@ -83,7 +83,7 @@ impl Map {
         self.entries.retain(|(known, _)| known != key);
     }
 
-    /// Returns whether there is no entry.
+    /// Returns whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

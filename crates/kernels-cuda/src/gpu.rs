@@ -6,7 +6,7 @@ use crate::{
     driver::{Device, Module},
     key::KernelSize,
     keys::{KeyStore, rsa_sizes},
-    lane::{BLOCK, BLOCK52, Extent, Lane, Plan},
+    lane::{self, BLOCK, BLOCK52, Lane, Plan},
     pool::Pool,
 };
 use std::{
@@ -108,7 +108,7 @@ impl Gpu {
             *capacity = device.multiprocessors.max(1) * blocks * (block / threads);
         }
         let lanes = options.lanes.max(1);
-        let extent = Extent::new(&capacity, &plans);
+        let extent = lane::extent(&capacity, &plans);
         let key_words: usize = rsa_sizes().iter().sum();
         device.require(lanes * extent.words() + options.keys * key_words)?;
         let keys = Arc::new(KeyStore::new(&device, options.keys, &rsa_sizes())?);

@@ -2,32 +2,18 @@
 
 use crate::{
     DeviceKey, KeySize,
-    driver::{Address, Device, DeviceMemory, Kernel, PinnedMemory, Stream, Unavailable},
+    batch_memory::{BatchMemory, Extent, Shape},
+    driver::{Device, Kernel, Unavailable},
     key::KernelSize,
     keys::KeyStore,
 };
-use quadrille_rsa_numbers::{PrivateOperation, PrivateOperationError, words};
+use quadrille_rsa_numbers::{PrivateOperation, PrivateOperationError};
 use std::sync::Arc;
 
 /// Number of threads of a block: four warps. Blocks are independent, so small ones fill a device best.
 pub(crate) const BLOCK: usize = 128;
 /// Number of threads of a block of kernel/rsa52.cuh, with two for each operation.
 pub(crate) const BLOCK52: usize = 128;
-
-/// Mirrors `struct Batch` of kernel/rsa.cuh.
-#[repr(C)]
-#[derive(Debug)]
-struct Arguments {
-    keys: Address,
-    slots: Address,
-    inputs: Address,
-    outputs: Address,
-    sound: Address,
-    tables: Address,
-    count: u32,
-    exponent_bits: u32,
-    scratch: Address,
-}
 
 /// Kernels for operations of one size.
 #[derive(Clone, Copy, Debug)]
@@ -38,51 +24,23 @@ pub(crate) enum Plan {
     Fp64 { prepare: Kernel, exponentiate: Kernel, finish: Kernel },
 }
 
-/// Stream with its memory. A [`Gpu`](crate::Gpu) has several, so that one copies while another computes.
+/// Memory of a batch. A [`Gpu`](crate::Gpu) has several, so that one copies while another computes.
 #[derive(Debug)]
-pub(crate) struct Lane {
-    // Drop order: the stream waits for its pending commands.
-    stream: Stream,
-    /// Slots of the keys, then inputs.
-    outbound: PinnedMemory,
-    /// Soundness flags of the operations, then outputs.
-    inbound: PinnedMemory,
-    device_outbound: DeviceMemory,
-    device_inbound: DeviceMemory,
-    tables: DeviceMemory,
+pub(crate) struct Lane(BatchMemory);
+
+/// Returns the requirements of a lane for these numbers of operations of each size.
+pub(crate) fn extent(capacity: &[usize; KeySize::ALL.len()], plans: &[Plan; KeySize::ALL.len()]) -> Extent {
+    let sizes = || KeySize::ALL.into_iter().zip(capacity.iter().zip(plans));
+    let transfer = sizes().map(|(size, (&count, _))| shape(size, count).outbound()).max().unwrap_or(0);
+    let tables = sizes()
+        .map(|(size, (&count, plan))| table_words(plan, size, count) + scratch_words(plan, size, count))
+        .max();
+    Extent { outbound: transfer, inbound: transfer, tables: tables.unwrap_or(0) }
 }
 
-/// Memory requirements of a lane.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
-    transfer: usize,
-    tables: usize,
-}
-
-impl Extent {
-    /// Returns the requirements for these numbers of operations of each size.
-    pub(crate) fn new(capacity: &[usize; KeySize::ALL.len()], plans: &[Plan; KeySize::ALL.len()]) -> Self {
-        let sizes = || KeySize::ALL.into_iter().zip(capacity.iter().zip(plans));
-        let transfer = sizes().map(|(size, (&count, _))| transfer_words(size, count)).max();
-        let tables = sizes()
-            .map(|(size, (&count, plan))| table_words(plan, size, count) + scratch_words(plan, size, count))
-            .max();
-        Self { transfer: transfer.unwrap_or(0), tables: tables.unwrap_or(0) }
-    }
-
-    /// Number of words on the device.
-    pub(crate) fn words(self) -> usize {
-        2 * self.transfer + self.tables
-    }
-}
-
-/// Rounds up: numbers begin at a multiple of sixteen bytes.
-pub(crate) fn header(count: usize) -> usize {
-    count.next_multiple_of(4)
-}
-
-fn transfer_words(size: KeySize, count: usize) -> usize {
-    header(count) + 2 * size.half_words() * count
+fn shape(size: KeySize, count: usize) -> Shape {
+    let number = 2 * size.half_words();
+    Shape { count, input: number, output: number }
 }
 
 fn table_words(plan: &Plan, size: KeySize, count: usize) -> usize {
@@ -110,15 +68,7 @@ fn blocks(size: KeySize, count: usize) -> usize {
 
 impl Lane {
     pub(crate) fn new(device: &Arc<Device>, extent: Extent) -> Result<Self, Unavailable> {
-        let stream = Stream::new(device)?;
-        Ok(Self {
-            outbound: PinnedMemory::new(device, extent.transfer)?,
-            inbound: PinnedMemory::new(device, extent.transfer)?,
-            device_outbound: DeviceMemory::new(device, extent.transfer, &stream)?,
-            device_inbound: DeviceMemory::new(device, extent.transfer, &stream)?,
-            tables: DeviceMemory::new(device, extent.tables, &stream)?,
-            stream,
-        })
+        BatchMemory::new(device, extent).map(Self)
     }
 
     /// Computes operations of one size, at most as many as the lane was created for. After an error the lane must not
@@ -131,52 +81,33 @@ impl Lane {
         ops: &mut [&mut PrivateOperation<'_, DeviceKey>],
         slots_of_keys: &[u32],
     ) -> Result<(), Unavailable> {
-        let (count, number) = (ops.len(), 2 * size.half_words());
-        let words = transfer_words(size, count);
-        let outbound = &mut self.outbound.words_mut()[..words];
-        let (slots, inputs) = outbound.split_at_mut(header(count));
-        slots[..count].copy_from_slice(slots_of_keys);
-        ops.iter().zip(inputs.chunks_exact_mut(number)).for_each(|(op, input)| put_input(op.input(), input));
+        let (Self(memory), count) = (self, ops.len());
+        let shape = shape(size, count);
+        let inputs = memory.inputs(shape, slots_of_keys).chunks_exact_mut(shape.input);
+        ops.iter().zip(inputs).for_each(|(op, input)| put_input(op.input(), input));
         let tables = table_words(plan, size, count);
-        let needed = tables + scratch_words(plan, size, count);
-        assert!(needed <= self.tables.words(), "a batch larger than its lane");
-        let mut arguments = Arguments {
-            keys: keys.address(size as usize),
-            slots: self.device_outbound.at(0),
-            inputs: self.device_outbound.at(header(count)),
-            outputs: self.device_inbound.at(header(count)),
-            sound: self.device_inbound.at(0),
-            tables: self.tables.at(0),
-            count: u32::try_from(count).expect("no lane is that large"),
-            exponent_bits: ops.iter().fold(0, |bits, op| bits | op.key().e),
-            scratch: self.tables.at(tables),
-        };
-        self.stream.send(&self.device_outbound, 0, &self.outbound, 0..words)?;
+        memory.require_tables(tables + scratch_words(plan, size, count));
+        let mut arguments = memory.arguments(shape, keys.address(size as usize));
+        arguments.number = ops.iter().fold(0, |bits, op| bits | op.key().e);
+        arguments.extra = memory.table(tables);
         let blocks = blocks(size, count);
-        match *plan {
-            Plan::Integer(kernel) => self.stream.launch(kernel, blocks, BLOCK, &mut arguments)?,
+        memory.compute(shape, |stream| match *plan {
+            Plan::Integer(kernel) => stream.launch(kernel, blocks, BLOCK, &mut arguments),
             Plan::Fp64 { prepare, exponentiate, finish } => {
-                self.stream.launch(prepare, blocks, BLOCK, &mut arguments)?;
-                self.stream.launch(exponentiate, blocks52(count), BLOCK52, &mut arguments)?;
-                self.stream.launch(finish, blocks, BLOCK, &mut arguments)?;
+                stream.launch(prepare, blocks, BLOCK, &mut arguments)?;
+                stream.launch(exponentiate, blocks52(count), BLOCK52, &mut arguments)?;
+                stream.launch(finish, blocks, BLOCK, &mut arguments)
             }
-        }
-        self.stream.receive(&mut self.inbound, 0, &self.device_inbound, words)?;
-        self.stream.clear(&self.device_inbound, 0..words)?;
-        self.stream.clear(&self.device_outbound, 0..words)?;
-        self.stream.wait()?;
-        let (sound, outputs) = self.inbound.words()[..words].split_at(header(count));
-        for ((op, &sound), output) in ops.iter_mut().zip(sound).zip(outputs.chunks_exact(number)) {
+        })?;
+        memory.finish(shape, ops, |op, sound, output| {
             op.finish(|bytes| {
-                if sound != 1 {
+                if !sound {
                     return Err(PrivateOperationError::Fault);
                 }
                 put_output(output, bytes);
                 Ok(())
             });
-        }
-        words::wipe(&mut self.inbound.words_mut()[..words]);
-        words::wipe(&mut self.outbound.words_mut()[..words]);
+        });
         Ok(())
     }
 }

@@ -41,10 +41,11 @@
 //! - `kernel/digits.cuh`, `kernel/rsa52.cuh`: arithmetic on FP64 units, for devices with many of them, between
 //!   integer kernels that prepare and check.
 //! - `kernel/keccak.cuh`, `kernel/modular.cuh`, `kernel/polynomial.cuh`, `kernel/ml_dsa.cuh`: ML-DSA.
-//! - `src/driver`: all calls of NVIDIA's library; `keys`, `pool`, `lane`, `gpu`: keys on the device, batches,
+//! - `src/driver`: all calls of NVIDIA's library; `keys`, `pool`, `lane`, `batch_memory`, `gpu`: keys on the device, batches,
 //!   the interface; `ml_dsa`: the same for ML-DSA.
 //! - `tests/fake` replaces the driver, also for tests of other crates; `tests/interpreter` runs PTX.
 
+mod batch_memory;
 mod driver;
 mod gpu;
 mod key;

@@ -227,7 +227,7 @@ impl<C: 'static> Inner<C> {
         }
     }
 
-    /// Records that the thread is free. Returns whether it must end, because there is no room for it.
+    /// Records that the thread is free. Returns whether it must end, because the pool has no room for it.
     fn finished(&self, id: u64, entry: &Arc<Entry<C>>, no_room: bool) -> bool {
         let mut state = self.state();
         state.threads.insert(id, None);

@@ -3,7 +3,7 @@
 use super::{
     MlDsaDeviceKey, MlDsaOperation, MlDsaPrivateKey, MlDsaSet,
     key::constants,
-    lane::{BLOCK, Extent, Lane, Plan},
+    lane::{self, BLOCK, Lane, Plan},
 };
 use crate::{
     Unavailable, UploadError,
@@ -35,7 +35,7 @@ impl MlDsaSigner {
             Ok::<_, Unavailable>(Plan { set, kernel, warps })
         };
         let plans = [plan(MlDsaSet::MlDsa44)?, plan(MlDsaSet::MlDsa65)?, plan(MlDsaSet::MlDsa87)?];
-        let extent = Extent::new(&plans);
+        let extent = lane::extent(&plans);
         let sizes = MlDsaSet::ALL.map(MlDsaSet::key_words);
         device.require(lanes * extent.words() + keys * sizes.iter().sum::<usize>())?;
         let idle = (0..lanes).map(|_| Lane::new(device, extent)).collect::<Result<_, _>>()?;

@@ -32,7 +32,7 @@ pub(crate) fn apply(annotations: &Annotations<'_, '_>, upstream: &mut Map) -> Re
     } else if verifies {
         annotations.differ(
             "proxy-ssl-verify",
-            "certificates are verified against the system's CAs: there is no `proxy-ssl-secret`",
+            "certificates are verified against the CAs of the system, since `proxy-ssl-secret` is missing",
         );
     }
     if let Some(name) = annotations.value("proxy-ssl-name") {

@@ -94,7 +94,7 @@ pub(crate) const ALL: &[Entry] = &[
     works("auth-tls-match-cn", "names, and lists of names in parentheses", "client_certificates"),
     differs(
         "client-body-buffer-size",
-        "bodies are streamed: there is no buffer",
+        "bodies are streamed, not buffered",
         "every_annotation_has_its_outcome",
     ),
     refused(
@@ -293,22 +293,22 @@ pub(crate) const ALL: &[Entry] = &[
     works("proxy-ssl-server-name", "the name is always sent", "tls_to_servers"),
     differs(
         "proxy-buffering",
-        "responses are streamed: there is no buffer",
+        "responses are streamed, not buffered",
         "every_annotation_has_its_outcome",
     ),
     differs(
         "proxy-buffers-number",
-        "responses are streamed: there is no buffer",
+        "responses are streamed, not buffered",
         "every_annotation_has_its_outcome",
     ),
     differs(
         "proxy-buffer-size",
-        "headers of responses may have 64 KiB: there is no buffer",
+        "headers of responses may have 64 KiB, and are not buffered",
         "every_annotation_has_its_outcome",
     ),
     differs(
         "proxy-busy-buffers-size",
-        "responses are streamed: there is no buffer",
+        "responses are streamed, not buffered",
         "every_annotation_has_its_outcome",
     ),
     differs(
