@@ -20,6 +20,10 @@ use tokio::sync::watch;
 /// Interval between samples.
 const SAMPLED_EVERY: Duration = Duration::from_millis(100);
 
+/// Interval between samples while less than a quarter of the limit is used: each wakes a thread, for some 0.1 ms of CPU
+/// time.
+const SELDOM_SAMPLED_EVERY: Duration = Duration::from_millis(500);
+
 /// Time after exchanges were ended until others may be: their memory must have been freed by then.
 const EFFECT: Duration = Duration::from_millis(200);
 
@@ -146,11 +150,9 @@ pub(crate) async fn monitor() {
         Ok(memory) => memory,
         Err(error) => return tracing::warn!(%error, "the memory of this process is unknown, and not limited"),
     };
-    let mut period = tokio::time::interval(SAMPLED_EVERY);
-    period.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut ended, mut released, mut refusing) = (None, None, None);
     loop {
-        let now = period.tick().await.into_std();
+        let now = Instant::now();
         if let Some(anonymous) = memory.read() {
             STATE.held_then.store(METER.total(), Ordering::Relaxed);
             STATE.anonymous.store(anonymous, Ordering::Relaxed);
@@ -166,7 +168,13 @@ pub(crate) async fn monitor() {
             ended = Some(now);
             end_exchanges();
         }
+        tokio::time::sleep(interval(used(), STATE.limit.load(Ordering::Relaxed))).await;
     }
+}
+
+/// Returns the time until the next sample. Held data counts at once; the rest takes longer to grow to the limit.
+fn interval(used: usize, limit: usize) -> Duration {
+    if used < limit / 4 { SELDOM_SAMPLED_EVERY } else { SAMPLED_EVERY }
 }
 
 fn is_due(before: Option<Instant>, now: Instant, interval: Duration) -> bool {
@@ -239,6 +247,13 @@ mod tests {
         ] {
             assert_eq!(bytes(limit, available), expected, "{limit:?} of {available:?}");
         }
+    }
+
+    #[test]
+    fn samples_are_frequent_near_the_limit() {
+        assert_eq!(interval(24, 100), SELDOM_SAMPLED_EVERY);
+        assert_eq!(interval(25, 100), SAMPLED_EVERY);
+        assert_eq!(interval(1, usize::MAX), SELDOM_SAMPLED_EVERY);
     }
 
     /// Data that is held counts at once, and no longer when it is dropped.
