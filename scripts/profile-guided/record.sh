@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Records the profile for profile-guided optimization, scripts/profile-guided/quadrille.profdata: builds an instrumented gateway
 # and loads it with full and resumed handshakes, requests and downloads over HTTP/1.1, HTTP/2 and HTTP/3, by the clients of
-# `make compare`. About fifteen minutes. To be run before a release, and after an update of dependencies or of the compiler.
+# `make compare`; then records the order of functions. Half an hour. To be run before a release, and after an update of
+# dependencies or of the compiler.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -27,6 +28,10 @@ main() {
     load --quick --http3
     "$merge" merge --sparse --output "$profile" "$counts"
     ls -l "$profile"
+    # Names of functions in the program that this profile guides.
+    scripts/profile-guided/build.sh --locked --package quadrille-cli --package quadrille-bench-handshakes \
+        --package quadrille-openssl-provider
+    scripts/profile-guided/order.sh
 }
 
 load() {

@@ -39,6 +39,8 @@ compile() {
     mapfile -t maps <<<"$prefixes"
     flags+=" ${maps[*]/#/-ffile-prefix-map=}"
     # RUSTFLAGS, even empty, takes precedence over flags in a user's cargo configuration.
+    QUADRILLE_FUNCTION_ORDER=$(scripts/profile-guided/function-order.sh)
+    export QUADRILLE_FUNCTION_ORDER
     QUADRILLE_PREFIXES=$prefixes RUSTC_WRAPPER=$PWD/scripts/release/rustc.sh RUSTFLAGS='' CFLAGS=$flags CXXFLAGS=$flags \
         cargo build --release --locked --package quadrille-cli --package quadrille-openssl-provider
     install -m 755 "$CARGO_TARGET_DIR/release/quadrille" bin/quadrille
