@@ -12,6 +12,7 @@ mod envoy_arguments;
 mod explain;
 mod failure;
 mod field;
+mod findings;
 mod flags;
 mod generate;
 mod ingress;
