@@ -18,6 +18,7 @@ mod compression;
 mod configuration_files;
 mod content_length;
 mod convert;
+mod cookbook;
 mod cpu;
 mod dashboard;
 mod descriptors;

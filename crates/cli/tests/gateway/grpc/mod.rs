@@ -5,8 +5,7 @@ mod health;
 mod interop;
 
 use crate::support::{Certificates, Configuration, Gateway, curl, document, listener};
-pub(crate) use interop::Server;
-use interop::pass;
+pub(crate) use interop::{Server, pass};
 
 /// Starts a gateway in front of these servers, with these keys of the upstream and of the listener.
 fn before(
