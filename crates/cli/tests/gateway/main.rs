@@ -38,6 +38,7 @@ mod http;
 mod http3;
 mod ingress;
 mod istio;
+mod key_effects;
 mod key_exchange;
 mod keyless;
 mod listener_clients;
