@@ -93,6 +93,8 @@ documentation() {
 configuration() {
     [[ -e $root$sysconf/quadrille/quadrille.yaml ]] ||
         file 644 deploy/quadrille.yaml "$sysconf/quadrille/quadrille.yaml"
+    [[ -e $root$sysconf/logrotate.d/quadrille ]] ||
+        file 644 deploy/logrotate/quadrille "$sysconf/logrotate.d/quadrille"
     install -d -m 755 "$root$sysconf/quadrille-keyserver"
 }
 

@@ -52,7 +52,7 @@ control() {
     install -d "$directory"
     sed -e "s|@VERSION@|$1|; s|@ARCHITECTURE@|$2|; s|@DEPENDS@|$(libraries)|; s|@MAINTAINER@|$(maintainer)|" \
         -e "s|@SIZE@|$(size)|" deploy/debian/control.in >"$directory/control"
-    echo /etc/quadrille/quadrille.yaml >"$directory/conffiles"
+    printf '%s\n' /etc/quadrille/quadrille.yaml /etc/logrotate.d/quadrille >"$directory/conffiles"
     install -m 755 deploy/debian/postinst deploy/debian/prerm deploy/debian/postrm "$directory"
     (cd "$stage/root" && find . -type f ! -path './DEBIAN/*' ! -path './etc/*' -printf '%P\0' |
         sort -z | xargs -0 md5sum) >"$directory/md5sums"

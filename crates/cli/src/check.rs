@@ -1,8 +1,11 @@
 //! `quadrille check`.
 
-use crate::{failure::Failure, logging};
+use crate::{
+    failure::Failure,
+    findings::{self, Finding},
+    logging,
+};
 use quadrille_config::{ConfigurationFile, Diagnostic, Diagnostics, Loaded, model::Gateway};
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Check a configuration file and the files that it references, without serving it.
@@ -35,14 +38,9 @@ pub(crate) struct Check {
     /// Print errors and warnings as a JSON list of {file, line, column, level, key, message}.
     #[arg(long)]
     json: bool,
-}
-
-/// An error or a warning.
-enum Finding {
-    Error(Diagnostic),
-    Warning(Diagnostic),
-    /// A warning about a part of the configuration, such as a certificate.
-    OfPart(String),
+    /// Print errors and warnings as SARIF 2.1.0, for code scanning.
+    #[arg(long, conflicts_with = "json")]
+    sarif: bool,
 }
 
 impl Check {
@@ -61,6 +59,7 @@ impl Check {
             offline: false,
             strict: false,
             json: false,
+            sarif: false,
         }
     }
 
@@ -71,9 +70,11 @@ impl Check {
         let model = self.checked(&file, &mut found, &mut selections);
         let is_error = |finding: &Finding| self.strict || matches!(finding, Finding::Error(_));
         let failed = found.iter().any(is_error);
-        if self.json {
-            let list: Vec<_> = found.iter().map(|finding| finding.to_json(&file, self.strict)).collect();
-            println!("{:#}", Value::from(list));
+        let is_report = self.json || self.sarif;
+        if is_report {
+            let located: Vec<_> = found.iter().map(|finding| finding.located(&file, self.strict)).collect();
+            let report = if self.sarif { findings::sarif(&located) } else { findings::list(&located) };
+            println!("{report:#}");
         } else {
             for finding in &found {
                 match is_error(finding) {
@@ -84,7 +85,7 @@ impl Check {
         }
         match model {
             Some(model) if !failed => {
-                if !self.json {
+                if !is_report {
                     announce(&file, &model, &selections, self.offline);
                 }
                 Ok(())
@@ -144,66 +145,4 @@ fn announce(file: &Path, model: &Gateway, selections: &[String], offline: bool) 
     let shown = if file == Path::new("-") { "standard input".into() } else { file.display().to_string() };
     let listeners = counted(model.listeners.len(), "listener");
     println!("{shown}: ok ({listeners}, {})", counted(model.upstreams.len(), "upstream"));
-}
-
-impl Finding {
-    fn text(&self) -> String {
-        match self {
-            Self::Error(diagnostic) | Self::Warning(diagnostic) => diagnostic.to_string(),
-            Self::OfPart(text) => text.clone(),
-        }
-    }
-
-    fn to_json(&self, file: &Path, strict: bool) -> Value {
-        let level = if strict || matches!(self, Self::Error(_)) { "error" } else { "warning" };
-        match self {
-            Self::Error(Diagnostic { place, problem, .. })
-            | Self::Warning(Diagnostic { place, problem, .. }) => {
-                let column = (place.column > 0).then_some(place.column);
-                json!({
-                    "file": place.origin.to_string(),
-                    "line": place.line,
-                    "column": column,
-                    "level": level,
-                    "key": &*place.path,
-                    "message": problem.to_string(),
-                })
-            }
-            Self::OfPart(text) => {
-                let whole = file.display().to_string();
-                let (file, line, key, message) = match placed(text) {
-                    Some((file, line, key, message)) => (file, Some(line), key, message),
-                    None => (&*whole, None, "", text.as_str()),
-                };
-                json!({
-                    "file": file,
-                    "line": line,
-                    "column": null,
-                    "level": level,
-                    "key": key,
-                    "message": message,
-                })
-            }
-        }
-    }
-}
-
-/// Splits a warning that begins with a place: `quadrille.yaml:3 (listeners[0].tls): message`.
-fn placed(text: &str) -> Option<(&str, u64, &str, &str)> {
-    let (place, message) = text.split_once("): ")?;
-    let (position, key) = place.split_once(" (")?;
-    let (file, line) = position.rsplit_once(':')?;
-    Some((file, line.parse().ok()?, key, message))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::placed;
-
-    #[test]
-    fn warnings_have_places() {
-        assert_eq!(placed("a.yaml:3 (b[0].c): d (e): f"), Some(("a.yaml", 3, "b[0].c", "d (e): f")));
-        assert_eq!(placed("the certificate `a` (b): expired"), None);
-        assert_eq!(placed("a.yaml:3: b"), None);
-    }
 }

@@ -12,7 +12,9 @@ mod envoy_arguments;
 mod explain;
 mod failure;
 mod field;
+mod findings;
 mod flags;
+mod fmt;
 mod generate;
 mod ingress;
 mod istio;
@@ -59,6 +61,7 @@ enum Command {
     Check(check::Check),
     Convert(convert::Convert),
     Explain(explain::Explain),
+    Fmt(fmt::Fmt),
     Schema(schema::Schema),
     /// List, renew and revoke certificates that are ordered by ACME.
     #[command(subcommand)]
@@ -108,6 +111,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Check(command) => return command.run(),
         Command::Convert(command) => return command.run(),
         Command::Ingress(command) => return command.run(),
+        Command::Fmt(command) => return command.run(),
         Command::Explain(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Cert(command) => command.run(),

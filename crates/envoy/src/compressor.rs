@@ -74,6 +74,7 @@ fn answers(message: &Message<'_>, coding: ContentCoding) -> Option<Option<Compre
         minimum: MINIMUM.into(),
         // As in Envoy, which ignores cookies.
         personal: true,
+        cookies: None,
     };
     let Some(direction) = message.get("response_direction_config") else { return Some(Some(all)) };
     let direction = direction.message(&schema::COMPRESSOR_RESPONSES)?;

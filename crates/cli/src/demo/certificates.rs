@@ -6,7 +6,10 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use std::{
     error::Error,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::{Duration, SystemTime},
 };
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Generates one certificate with an ECDSA key, for current clients, and one with an RSA key for the others.
 pub(super) fn self_signed() -> Result<Vec<CertificateSource>, Box<dyn Error>> {
@@ -19,6 +22,8 @@ fn certificate(key: &KeyPair) -> Result<CertificateSource, Box<dyn Error>> {
     params.subject_alt_names.extend(loopback.map(SanType::IpAddress));
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, "Quadrille demo");
+    let now = SystemTime::now();
+    (params.not_before, params.not_after) = ((now - DAY).into(), (now + 90 * DAY).into());
     let certificate = params.self_signed(key)?;
     let place = Place::flag("demo");
     Ok(CertificateSource {

@@ -185,6 +185,21 @@ fn what_may_hold_a_secret_is_compressed_if_that_is_said() {
     }
 }
 
+/// Cookies that identify no user do not prevent compression where the others are listed.
+#[test]
+fn named_cookies_are_personal() {
+    let keys = "compression: {cookies: [session, 'login_*']}, request_headers: [{remove: Cookie}]";
+    let site = Site::new(server(described), keys);
+    for (headers, coding) in [
+        ("Cookie: theme=dark; _ga=1\r\n", Some("zstd")),
+        ("Cookie: theme=dark; session=1\r\n", None),
+        ("Cookie: theme=dark\r\nCookie: login_4f=1\r\n", None),
+        ("Authorization: Bearer x\r\n", None),
+    ] {
+        assert_eq!(site.coding("/", headers).as_deref(), coding, "{headers}");
+    }
+}
+
 /// Browsers add cookies and client certificates automatically, even if the gateway ignores them.
 #[test]
 fn responses_to_cookies_and_client_certificates_are_personal() {

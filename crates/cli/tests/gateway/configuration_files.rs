@@ -260,6 +260,61 @@ fn findings_are_printed_as_json() {
 }
 
 #[test]
+fn findings_are_printed_as_sarif() {
+    let file = Configuration::new(STICKY);
+    let report = |arguments: &[&str]| {
+        let (status, said, _) = run(quadrille("check").arg("--sarif").args(arguments).arg(file.path()));
+        (status, serde_json::from_str::<Value>(&said).expect("JSON"))
+    };
+    let (status, report_of_one) = report(&[]);
+    assert_eq!((status, &report_of_one["version"]), (Some(0), &"2.1.0".into()));
+    let run_of_one = &report_of_one["runs"][0];
+    let result = &run_of_one["results"][0];
+    assert_eq!(
+        (&result["level"], &result["ruleId"]),
+        (&"warning".into(), &"suspicious-configuration".into())
+    );
+    let rules = run_of_one["tool"]["driver"]["rules"].as_array().expect("a list");
+    assert!(rules.iter().any(|rule| rule["id"] == result["ruleId"]), "{rules:?}");
+    let location = &result["locations"][0];
+    let region = &location["physicalLocation"]["region"];
+    assert_eq!((&region["startLine"], &region["startColumn"]), (&7.into(), &9.into()));
+    let uri = location["physicalLocation"]["artifactLocation"]["uri"].as_str().expect("a URI");
+    assert_eq!(uri, format!("file://{}", file.path().display()));
+    assert_eq!(location["logicalLocations"][0]["fullyQualifiedName"], "listeners[0].routes[0].sticky");
+    file.replace("listeners: [\n");
+    let (status, failed) = report(&["--offline"]);
+    assert_eq!((status, &failed["runs"][0]["results"][0]["level"]), (Some(1), &"error".into()));
+    file.replace(PLAIN);
+    assert_eq!(report(&[]).1["runs"][0]["results"], Value::Array(Vec::new()));
+    let (status, _, said) = run(quadrille("check").args(["--json", "--sarif"]).arg(file.path()));
+    assert_eq!(status, Some(2), "{said}");
+}
+
+#[test]
+fn files_are_formatted() {
+    use std::os::unix::fs::PermissionsExt;
+    let wide =
+        "# A site.\nlisteners:\n- address: 127.0.0.1:1   # Here.\n  tls: off\n  respond:\n      body: hi\n";
+    let formatted = "# A site.\nlisteners:\n  - address: 127.0.0.1:1   # Here.\n    tls: off\n    respond:\n      body: hi\n";
+    let file = sites(wide, &[("bad.yaml", "listeners: [\n")]);
+    fs::set_permissions(file.path(), fs::Permissions::from_mode(0o640)).expect("its mode");
+    let (status, _, said) = run(quadrille("fmt").arg("--check").arg(file.path()));
+    assert!(status == Some(1) && said.contains("is not formatted; run `quadrille fmt "), "{said}");
+    assert_eq!(fs::read_to_string(file.path()).expect("the file"), wide, "a check changes nothing");
+    assert_eq!(run(quadrille("fmt").arg(file.path())).0, Some(0));
+    assert_eq!(fs::read_to_string(file.path()).expect("the file"), formatted);
+    assert_eq!(fs::metadata(file.path()).expect("the file").permissions().mode() & 0o777, 0o640);
+    assert_eq!(run(quadrille("fmt").arg("--check").arg(file.path())).0, Some(0));
+    let said = succeed(quadrille("fmt").arg("-").stdin(fs::File::open(file.path()).expect("the file")));
+    assert_eq!(said, formatted);
+    let bad = sibling(&file, "bad.yaml");
+    let (status, _, said) = run(quadrille("fmt").args([&bad, &file.path()]));
+    assert!(status == Some(1) && said.contains("bad.yaml:"), "{said}");
+    assert_eq!(fs::read_to_string(&bad).expect("the file"), "listeners: [\n");
+}
+
+#[test]
 fn the_schema_and_the_reference_are_printed() {
     let schema: Value = serde_json::from_str(&succeed(&mut quadrille("schema"))).expect("JSON");
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");

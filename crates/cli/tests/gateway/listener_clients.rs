@@ -1,8 +1,8 @@
 //! Access to a listener by client address.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Pair, curl_status, document, echo_server, eventually,
-    listener,
+    Certificates, Configuration, Connector, Gateway, Pair, curl, curl_status, document, echo_server,
+    eventually, listener,
 };
 
 const NEAR: &str = "127.0.1.5";
@@ -49,7 +49,9 @@ fn others_are_answered_with_403() {
         );
         assert_eq!(site.status(version, FAR, NEAR), "403");
     }
-    assert_eq!(site.gateway.metric("quadrille_access_denied_total", &["request"]), 2.0);
+    let text = curl(&site.gateway, &site.certificates, &["--no-fail", "--interface", FAR], "/");
+    assert_eq!(text, "This client address is not allowed here.\n");
+    assert_eq!(site.gateway.metric("quadrille_access_denied_total", &["request"]), 3.0);
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub struct Compression {
     /// Whether responses that may contain a user's secrets are compressed too: responses to requests with a cookie or
     /// a password, unless they are public by their type or their headers.
     pub personal: bool,
+    /// Names of the cookies that make responses personal; `None` for all cookies.
+    pub cookies: Option<Vec<String>>,
 }
 
 /// A content coding.
@@ -56,6 +58,7 @@ impl Default for Compression {
             types: TYPES.map(str::to_owned).to_vec(),
             minimum: 1024,
             personal: false,
+            cookies: None,
         }
     }
 }

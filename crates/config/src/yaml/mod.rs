@@ -6,7 +6,10 @@
 //! The tree is independent of files and of the meaning of values. It is made from text here, and can be made from
 //! other sources: a node that does not come from text has no position.
 
+mod format;
+
 pub use crate::model::Position;
+pub use format::format;
 
 use crate::model::Problem;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};

@@ -66,6 +66,12 @@ fn clients(route: &mut Route, scope: &Scope<'_>, world: &World<'_>) {
     }
 }
 
+/// Returns whether a location allows no client.
+pub(super) fn denies_all(scope: &Scope<'_>) -> bool {
+    let rules = scope.any(&["allow", "deny"]);
+    rules.first().is_some_and(|first| first.name == "deny" && first.arg(0) == "all")
+}
+
 /// Converts an ordered list of `allow` and `deny` to `clients`, which denies rather than allows where the order cannot
 /// be expressed; `None` if no client is allowed.
 pub(super) fn networks(rules: &[&Statement], world: &World<'_>) -> Option<Map> {

@@ -45,6 +45,10 @@ pub(super) fn of_location(
             action::forward(&mut route, placed, (pass, &place), context, world);
             place
         }
+        None if access::denies_all(scope) => {
+            route.action = Action::status(403);
+            scope.clone()
+        }
         None => {
             without_content(&mut route, scope, world);
             scope.clone()

@@ -24,7 +24,9 @@ pub(crate) fn start(settings: &EngineSettings, observer: impl Observer) -> Resul
         tracing::debug!(%reason, "no GPU");
     }
     let gpu = engine.overflow().map(quadrille_engine::Overflow::device);
-    tracing::info!(backend = engine.backend(), batches = summary(&engine), gpu, "private-key operations");
+    let lanes = engine.batched().iter().map(|(_, batching)| batching.width).max();
+    tracing::info!(backend = engine.backend(), lanes, gpu, "private-key operations");
+    tracing::debug!(batches = summary(&engine), "private-key operations");
     Ok(engine)
 }
 

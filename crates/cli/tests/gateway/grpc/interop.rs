@@ -45,7 +45,7 @@ impl Drop for Server {
 }
 
 /// Runs these cases against the gateway; each must pass.
-pub(super) fn pass(gateway: &Gateway, certificates: &Certificates, cases: &[&str]) {
+pub(crate) fn pass(gateway: &Gateway, certificates: &Certificates, cases: &[&str]) {
     let mut command = Command::new(program().expect("the server was built"));
     command.args(["client", "-server", &gateway.address(0).to_string(), "-ca"]).arg(certificates.ca());
     let (good, said) = crate::support::output(command.args(cases));

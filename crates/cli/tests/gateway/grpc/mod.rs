@@ -5,8 +5,7 @@ mod health;
 mod interop;
 
 use crate::support::{Certificates, Configuration, Gateway, curl, document, listener};
-pub(crate) use interop::Server;
-use interop::pass;
+pub(crate) use interop::{Server, pass};
 
 /// Starts a gateway in front of these servers, with these keys of the upstream and of the listener.
 fn before(
@@ -56,11 +55,15 @@ fn clients_read_of_errors_in_their_own_terms() {
     };
     let few = call("/few.Service/Call");
     assert!(few.starts_with("http/2 200") && !few.contains("grpc-status"), "{few}");
-    for (path, status) in [("/gone.Service/Call", 14), ("/other.Service/Call", 12), ("/few.Service/Call", 14)]
-    {
+    for (path, status, message) in [
+        ("/gone.Service/Call", 14, "the server cannot be reached, or closed the connection."),
+        ("/other.Service/Call", 12, "no route for this host and path."),
+        ("/few.Service/Call", 14, "too many requests"),
+    ] {
         let answer = call(path);
         assert!(answer.starts_with("http/2 200"), "{path}: {answer}");
         assert!(answer.contains(&format!("grpc-status: {status}\r\n")), "{path}: {answer}");
+        assert!(answer.contains(&format!("grpc-message: {message}\r\n")), "{path}: {answer}");
         assert!(answer.contains("content-type: application/grpc\r\n"), "{path}: {answer}");
     }
     assert!(call("/few.Service/Call").contains("retry-after: "));

@@ -5,6 +5,7 @@ use crate::{
     enums::{switch, word},
     file::{
         schema::{Key, Preset, Section},
+        sections::route_sticky::cookie_name,
         shown::list,
     },
     model::Compression,
@@ -66,6 +67,22 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
                     and responses with `Cache-Control: public` are compressed among these.",
             |field, compression| field.set(&mut compression.personal, switch),
             |compression| if compression.personal { "on" } else { "off" }.into(),
+        ),
+        Key::new(
+            "cookies",
+            "list of names of cookies",
+            Preset::Means("all cookies"),
+            "The cookies whose responses are personal, such as the session's: responses to requests with other \
+                    cookies alone, such as those of statistics or of a theme, are compressed. A `*` at the end of a name \
+                    stands for any characters. List every cookie by which servers recognise users.",
+            |field, compression| {
+                let names = field.items().iter().filter_map(|item| item.parse(cookie_name)).collect();
+                compression.cookies = Some(names);
+            },
+            |compression| {
+                let names = compression.cookies.as_ref();
+                names.map_or(Value::Null, |names| list(names.iter().map(|name| name.as_str().into())))
+            },
         ),
     ],
 };

@@ -79,7 +79,7 @@ pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
             "ignore_case",
             "`on` or `off`",
             Preset::Is("off"),
-            "ASCII letters match in either case.",
+            "ASCII letters match in either case. With `regex`, begin the expression with `(?i)` instead.",
             |field, draft| field.set(&mut draft.ignore_case, switch),
             |header| show_text(header, "ignore_case"),
         ),

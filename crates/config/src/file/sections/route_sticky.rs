@@ -123,7 +123,7 @@ fn policy(field: &Field<'_>) -> Option<HashPolicy> {
 }
 
 /// Reads the name of a cookie, which is a token (RFC 6265 section 4.1.1).
-fn cookie_name(text: &str) -> Result<String, Problem> {
+pub(super) fn cookie_name(text: &str) -> Result<String, Problem> {
     // The names of headers are tokens too.
     header_name(text).map(|_| text.to_owned()).map_err(|_| "not the name of a cookie".into())
 }

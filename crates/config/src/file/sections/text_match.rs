@@ -20,11 +20,15 @@ pub(super) fn text_match(text: &TextMatch) -> Value {
     shown
 }
 
-/// Refuses a condition on a header, parameter or cookie with more than one rule.
+/// Refuses a condition on a header, parameter or cookie with more than one rule, or with a key that its rule ignores.
 pub(super) fn refuse_several(field: &Field<'_>) {
     let rules = ["exact", "prefix", "suffix", "contains", "regex", "present"];
     if rules.iter().filter(|key| field.entry(key).is_some()).count() > 1 {
         field.error(Problem::new("more than one condition", "write one in each item of the list"));
+    }
+    if let (Some(_), Some(ignore_case)) = (field.entry("regex"), field.entry("ignore_case")) {
+        let remedy = "begin the expression with `(?i)`, and remove this";
+        ignore_case.error(Problem::new("not for regular expressions", remedy));
     }
 }
 

@@ -90,7 +90,7 @@ const KEYS: &[Key<ValueDraft, ValueShown>] = &[
         "ignore_case",
         "`on` or `off`",
         Preset::Is("off"),
-        "ASCII letters of the value match in either case.",
+        "ASCII letters of the value match in either case. With `regex`, begin the expression with `(?i)` instead.",
         |field, draft| field.set(&mut draft.ignore_case, switch),
         |shown| shown.text("ignore_case"),
     ),

@@ -6,6 +6,7 @@ mod accepted;
 mod acme;
 mod agreement;
 mod composed;
+mod effects;
 mod json_schema;
 mod keyless;
 mod leaves;

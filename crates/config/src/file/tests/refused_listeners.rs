@@ -39,6 +39,7 @@ const COMPRESSION: &[Case] = &[
         "{types: [text]}",
         "q.yaml:1: listeners[0].compression.types[0]: `text` is not a media type; write one without parameters, such as `text/html`, or `text/*`",
     ),
+    ("{cookies: [a=b]}", "q.yaml:1: listeners[0].compression.cookies[0]: not the name of a cookie"),
     ("{minimum: 1kb}", "q.yaml:1: listeners[0].compression.minimum: `1kb` is not a size; write `1KiB`"),
 ];
 

@@ -188,6 +188,14 @@ const ROUTES: &[Case] = &[
         "q.yaml:1: listeners[0].routes[0].queries[0]: more than one condition; write one in each item of the list",
     ),
     (
+        "{headers: [{name: a, regex: b, ignore_case: on}], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].headers[0].ignore_case: not for regular expressions; begin the expression with `(?i)`, and remove this",
+    ),
+    (
+        "{queries: [{name: a, regex: b, ignore_case: on}], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].queries[0].ignore_case: not for regular expressions; begin the expression with `(?i)`, and remove this",
+    ),
+    (
         "{cookies: [{exact: b}], respond: hi}",
         "q.yaml:1: listeners[0].routes[0].cookies[0]: `name` is missing; add `name: ...` (name)",
     ),

@@ -1,6 +1,6 @@
 //! Local errors for gRPC clients: a gRPC status in a response without messages.
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
 /// Returns the header of an error response to a call after the elapsed time; `None` if the request is not a gRPC
-/// call. `words` is a text of the gateway.
+/// call. `words` is a text of the gateway; an empty one stands for the meaning of the status.
 pub(crate) fn answer(
     request: &HeaderMap,
     status: u16,
@@ -28,9 +28,8 @@ pub(crate) fn answer(
         matches!(status, 502..=504) && deadline(request).is_some_and(|deadline| elapsed >= deadline);
     let code = if is_late { DEADLINE_EXCEEDED } else { code_of(status) };
     headers.insert(STATUS, HeaderValue::from_static(code));
-    if !words.is_empty() {
-        headers.insert(MESSAGE, HeaderValue::from_static(words.trim_ascii_end()));
-    }
+    let words = if words.is_empty() { meaning_of(status) } else { words.trim_ascii_end() };
+    headers.insert(MESSAGE, HeaderValue::from_static(words));
     Some(headers)
 }
 
@@ -59,6 +58,18 @@ fn code_of(status: u16) -> &'static str {
         404 => "12",
         429 | 502..=504 => "14",
         _ => "2",
+    }
+}
+
+/// Returns the message of an error that has no text of its own.
+fn meaning_of(status: u16) -> &'static str {
+    match status {
+        502 => "The server cannot be reached, or closed the connection.",
+        503 => "No server is available.",
+        504 => "The server did not respond in time.",
+        _ => {
+            StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("Error")
+        }
     }
 }
 
@@ -107,6 +118,16 @@ mod tests {
         ] {
             assert_eq!(told(&[call, ("grpc-timeout", timeout)], status).as_deref(), Some(code), "{timeout}");
         }
+        let messages = |status, words| {
+            let answer = answer(&request(&[call]), status, words, Duration::ZERO);
+            answer.map(|headers| headers[MESSAGE].to_str().unwrap().to_owned())
+        };
+        assert_eq!(messages(403, "Words.\n").as_deref(), Some("Words."));
+        assert_eq!(
+            messages(502, "").as_deref(),
+            Some("The server cannot be reached, or closed the connection.")
+        );
+        assert_eq!(messages(403, "").as_deref(), Some("Forbidden"));
         for other in ["application/grpc-web", "application/json", "text/application/grpc"] {
             assert_eq!(told(&[("content-type", other)], 502), None, "{other}");
         }

@@ -4,20 +4,32 @@ use super::call::Call;
 use crate::{
     access,
     connection::Connection,
-    http::{error::refusal::Refusal, request::Request},
+    http::{
+        error::refusal::Refusal,
+        request::{Request, envoy_headers::Use},
+    },
 };
 use bytes::Bytes;
 use quadrille_config::model::{AccessCondition, AccessRules, Doubt};
+
+const ADDRESS_DENIED: &str = "This client address is not allowed here.\n";
 
 /// Checks that the rules allow a request.
 ///
 /// # Errors
 /// Returns the refusal, with the policy that denies the request.
 pub(super) fn check(rules: &AccessRules, call: &Call<'_>) -> Result<(), Refusal> {
-    denying_policy(rules, call.request(), call.connection).map_or(Ok(()), |policy| {
-        let body = Bytes::from_static(b"RBAC: access denied");
-        Err(Refusal::own(policy.to_owned(), 403, body).counted_as("request"))
-    })
+    let request = call.request();
+    let Some(policy) = denying_policy(rules, request, call.connection) else { return Ok(()) };
+    let reason = policy.to_owned();
+    let refusal = match request.envoy_headers {
+        Use::Unknown => {
+            Refusal { reason: reason.into(), ..Refusal::page("", 403, ADDRESS_DENIED, &request.headers) }
+        }
+        // Envoy's text.
+        _ => Refusal::own(reason, 403, Bytes::from_static(b"RBAC: access denied")),
+    };
+    Err(refusal.counted_as("request"))
 }
 
 /// Evaluates rules in shadow mode: stores the name of the matching policy in the request's metadata under `name`.
@@ -51,7 +63,7 @@ pub(crate) fn check_route<'a>(
     let denies = |rules: &&AccessRules| denying_policy(rules, request, connection).is_some();
     let Some(rules) = rules.into_iter().find(denies) else { return Ok(()) };
     let (reason, words) = match (concern_certificates(rules), &connection.certificate) {
-        (false, _) => ("client address denied", "This client address is not allowed here.\n"),
+        (false, _) => ("client address denied", ADDRESS_DENIED),
         (true, None) => ("no client certificate", "A client certificate is required.\n"),
         (true, Some(_)) => ("client certificate denied", "This client certificate is not allowed here.\n"),
     };

@@ -7,10 +7,12 @@
 //! - `forwarded_for`, `forwarded_headers`, `forwarded_certificate`, `user`: the client, as proxies announce it and
 //!   as upstreams receive it.
 //! - `envoy_headers`, `request_id`: `X-Envoy-*` and `X-Request-Id`.
-//! - `request_view`, `dynamic_metadata`: the request as routes and access steps see it; `accept`: q-values.
+//! - `request_view`, `dynamic_metadata`: the request as routes and access steps see it; `accept`: q-values; `credentials`:
+//!   cookies and passwords.
 
 pub(super) mod accept;
 pub(super) mod authority;
+pub(super) mod credentials;
 pub(super) mod dynamic_metadata;
 pub(super) mod envoy_headers;
 pub(super) mod forwarded_certificate;
@@ -27,10 +29,11 @@ pub(super) mod upgrade;
 pub(super) mod user;
 
 use authority::Authority;
+use credentials::Credentials;
 use dynamic_metadata::Metadata;
 use forwarded_for::Sender;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header,
+    HeaderMap, HeaderName, HeaderValue, Method, Uri, Version,
     uri::{PathAndQuery, Scheme},
 };
 use quadrille_config::model::{Paths, SentPath, StripPort};
@@ -73,8 +76,8 @@ pub(crate) struct Request {
     forwarded_is_set: bool,
     /// Headers that access steps set or remove; trailers must not have these names.
     pub(super) owned_headers: Vec<HeaderName>,
-    /// Whether the request had a cookie or a password, even if these are not forwarded.
-    pub(super) has_credentials: bool,
+    /// The credentials that the request had, even if they are not forwarded.
+    pub(super) credentials: Credentials,
 }
 
 /// The path of a request is invalid.
@@ -221,8 +224,7 @@ pub(crate) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
     }
     // Must precede the addition of headers that a client must not remove (RFC 9110 section 7.6.1).
     hop_by_hop::remove_named(&mut parts.headers);
-    let has_credentials =
-        [header::COOKIE, header::AUTHORIZATION].iter().any(|name| parts.headers.contains_key(name));
+    let credentials = Credentials::of(&parts.headers);
     let request = Request {
         method: parts.method,
         uri: parts.uri,
@@ -242,7 +244,7 @@ pub(crate) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         tells_certificate: false,
         forwarded_is_set: false,
         owned_headers: Vec::new(),
-        has_credentials,
+        credentials,
     };
     (request, body)
 }

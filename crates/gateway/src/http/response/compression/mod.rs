@@ -19,9 +19,11 @@ pub(crate) struct Client<'a> {
 
 impl Client<'_> {
     /// Returns whether a response may be personal: the length of compressed data could disclose secrets in it. Only
-    /// credentials that a browser attaches by itself to requests from another site's page matter here.
-    fn is_one_person(&self) -> bool {
-        self.request.has_credentials || self.connection.certificate.is_some()
+    /// credentials that a browser attaches by itself to requests from another site's page matter here: a password, a
+    /// certificate, and these cookies (`None` for all).
+    fn is_one_person(&self, cookies: Option<&[String]>) -> bool {
+        let credentials = &self.request.credentials;
+        credentials.password || credentials.have_cookie(cookies) || self.connection.certificate.is_some()
     }
 }
 
@@ -43,7 +45,10 @@ pub(crate) fn begin(
     if length(&head.headers).is_some_and(|length| length < compression.minimum.max(1)) {
         return None;
     }
-    if !compression.personal && client.is_one_person() && !holds_no_secret(&head.headers) {
+    if !compression.personal
+        && !holds_no_secret(&head.headers)
+        && client.is_one_person(compression.cookies.as_deref())
+    {
         return None;
     }
     depend_on_client(&mut head.headers);
