@@ -9,12 +9,13 @@ use std::{
     io,
     os::unix::fs::OpenOptionsExt,
     path::Path,
+    str::FromStr,
     sync::{Arc, PoisonError, RwLock},
 };
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer,
-    filter::{FilterExt, LevelFilter, filter_fn},
+    filter::{Directive, FilterExt, LevelFilter, filter_fn},
     fmt::{self, MakeWriter, writer::OptionalWriter},
     layer::SubscriberExt,
     registry::LookupSpan,
@@ -133,6 +134,10 @@ impl Logging {
         let level = EnvFilter::try_new(&self.log_level).map_err(|error| {
             vec![format!("--log-level: {error}; expected one of error, warn, info, debug, trace")]
         })?;
+        // It would log the whole text of a response that it cannot read, which may be a list of Secrets.
+        let level = level.add_directive(
+            Directive::from_str("kube_client=error").map_err(|error| vec![error.to_string()])?,
+        );
         let (errors, errors_guard) = tracing_appender::non_blocking(io::stderr());
         // Without level hints, every span of every library would be created and then dropped; h2 has one for each
         // frame.

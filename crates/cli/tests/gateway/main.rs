@@ -39,6 +39,7 @@ mod ingress;
 mod istio;
 mod key_exchange;
 mod keyless;
+mod kubernetes;
 mod listener_clients;
 mod memory;
 mod messages;
