@@ -85,7 +85,7 @@ impl Access {
 /// If a part of it is missing, or cannot be read.
 pub(crate) fn identity(config: &Config) -> io::Result<Option<Identity>> {
     let own = &config.auth_info;
-    let key_data = own.client_key_data.as_ref().map(|key| key.expose_secret());
+    let key_data = own.client_key_data.as_ref().map(ExposeSecret::expose_secret);
     let chain = part(
         "client-certificate",
         own.client_certificate_data.as_deref(),

@@ -43,7 +43,7 @@ impl HeldLease {
             Some(lease) => lease,
             None => {
                 let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
-                let new = Lease { metadata, spec: Some(self.taken(None)), ..Lease::default() };
+                let new = Lease { metadata, spec: Some(self.taken(None)) };
                 let created = self.api.create(&PostParams::default(), &new).await;
                 return self.outcome(created, begin);
             }

@@ -10,13 +10,16 @@ use serde::{
 use std::{borrow::Cow, fmt};
 use zeroize::Zeroizing;
 
+/// Values of a Secret by their keys.
+pub(crate) type Values = Vec<(String, Zeroizing<Vec<u8>>)>;
+
 /// A Secret: its name and its values. Annotations are not read, because `kubectl apply` keeps a copy of the values there.
 #[derive(Clone, Deserialize)]
 pub(crate) struct SecretObject {
     #[serde(deserialize_with = "name")]
     metadata: ObjectMeta,
     #[serde(default, deserialize_with = "values")]
-    pub(crate) data: Vec<(String, Zeroizing<Vec<u8>>)>,
+    pub(crate) data: Values,
 }
 
 impl fmt::Debug for SecretObject {
@@ -67,11 +70,11 @@ fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Err
     Ok(ObjectMeta { name, namespace, uid, resource_version, ..ObjectMeta::default() })
 }
 
-fn values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, Zeroizing<Vec<u8>>)>, D::Error> {
-    struct Values;
+fn values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Values, D::Error> {
+    struct Entries;
 
-    impl<'de> Visitor<'de> for Values {
-        type Value = Vec<(String, Zeroizing<Vec<u8>>)>;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Values;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a mapping of values in base64")
@@ -91,7 +94,7 @@ fn values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, Zer
         }
     }
 
-    deserializer.deserialize_any(Values)
+    deserializer.deserialize_any(Entries)
 }
 
 /// A value; `None` if it is not base64. An error would be logged with the whole text.

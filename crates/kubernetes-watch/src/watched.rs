@@ -3,20 +3,19 @@
 use crate::{
     backoff::Pauses,
     kind::Kind,
-    secret::SecretObject,
+    secret::{SecretObject, Values},
     settings::{NamespacedName, Settings},
 };
 use futures_util::StreamExt;
 use kube::{
     Api, Client, Resource, ResourceExt,
-    core::{ApiResource, DynamicObject},
+    core::{ApiResource, DynamicObject, Status},
     runtime::{WatchStreamExt, watcher},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::{fmt, pin::pin};
 use tokio::sync::mpsc::Sender;
-use zeroize::Zeroizing;
 
 /// Objects that one watch follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +59,7 @@ pub(crate) struct Object {
 /// Content of an object.
 pub(crate) enum Content {
     Json(Value),
-    Secret(Vec<(String, Zeroizing<Vec<u8>>)>),
+    Secret(Values),
 }
 
 impl fmt::Debug for Object {
@@ -167,6 +166,9 @@ async fn follow<K>(
 
 /// Returns the text of an error with its causes; kube's own text leaves some out.
 fn problem(error: &watcher::Error) -> String {
+    if let Some(status) = status(error) {
+        return format!("{} ({})", status.message, status.code);
+    }
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
@@ -180,10 +182,16 @@ fn problem(error: &watcher::Error) -> String {
 }
 
 fn is_forbidden(error: &watcher::Error) -> bool {
+    status(error).is_some_and(Status::is_forbidden)
+}
+
+/// Returns the response of the API server, if that is the error.
+fn status(error: &watcher::Error) -> Option<&Status> {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.is_forbidden(),
-        _ => false,
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => Some(status),
+        _ => None,
     }
 }
 

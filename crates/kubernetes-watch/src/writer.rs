@@ -82,7 +82,7 @@ impl Writer {
                 // It was deleted meanwhile.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 written => {
-                    drop(written.map_err(|error| format!("the status of Ingress {}: {error}", served.name))?)
+                    drop(written.map_err(|error| format!("the status of Ingress {}: {error}", served.name))?);
                 }
             }
             self.written.insert(served.name.clone(), pair);

@@ -109,7 +109,7 @@ fn certificates_are_inserted_after_the_translation() {
     let Translation { yaml, model, .. } = &mut translation;
     assert!(!yaml.contains("c2VjcmV0") && !yaml.contains("Y2hhaW4="), "{yaml}");
     insert_secrets(model, &objects);
-    let chains = model.listeners.iter().flat_map(|listener| listener.all_chains());
+    let chains = model.listeners.iter().flat_map(quadrille_config::model::Listener::all_chains);
     let tls: Vec<_> = chains.filter_map(|chain| chain.tls.as_ref()).collect();
     let certificate = &tls[0].certificates[0];
     let KeySource::Pem(Source::Inline(key)) = &certificate.key else { panic!("{:?}", certificate.chain) };

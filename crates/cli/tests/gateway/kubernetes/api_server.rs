@@ -37,6 +37,8 @@ struct State {
     token: String,
     /// A resource whose lists are not responded to.
     held: Option<&'static str>,
+    /// A resource that the token does not allow.
+    forbidden: Option<&'static str>,
     /// Bodies of requests that write, with method and path.
     written: Vec<(String, Value)>,
     connections: Vec<TcpStream>,
@@ -120,6 +122,11 @@ impl ApiServer {
         self.shared.changed.notify_all();
     }
 
+    /// Responds to requests for this resource with 403.
+    pub(super) fn forbid(&self, resource: &'static str) {
+        self.state().forbidden = Some(resource);
+    }
+
     /// Returns the bodies that were written to paths with this text.
     pub(super) fn written(&self, path: &str) -> Vec<Value> {
         let state = self.state();
@@ -197,6 +204,9 @@ impl Shared {
             return (401, status(401, "Unauthorized"));
         }
         let (resource, namespace, name) = request.parts();
+        if state.forbidden == Some(resource) {
+            return (403, status(403, "Forbidden"));
+        }
         while request.method == "GET" && name.is_empty() && state.held == Some(resource) {
             state = self.changed.wait(state).expect("the state");
         }

@@ -64,6 +64,28 @@ fn a_service_that_appears_is_served() {
     cluster.eventually_served("a.example", "/", (200, "late"));
 }
 
+/// Roles of namespaces cannot allow to list IngressClass objects.
+#[test]
+fn a_role_in_one_namespace_suffices() {
+    let mut elsewhere = ingress("web", "elsewhere.example", &["/"]);
+    elsewhere["metadata"]["namespace"] = "other".into();
+    let cluster = Cluster::starting(&["--watch-namespace", "shop"], |server| {
+        server.forbid("ingressclasses");
+        server.put(&elsewhere);
+        server.put(&ingress("web", "a.example", &["/"]));
+    });
+    cluster.wait_until_ready();
+    assert_eq!(cluster.get("a.example", "/"), (200, "app".to_owned()), "{}", cluster.gateway.log());
+    assert_eq!(cluster.get("elsewhere.example", "/").0, 404);
+}
+
+#[test]
+fn a_forbidden_resource_is_named() {
+    let mut cluster = Cluster::starting(&[], |server| server.forbid("secrets"));
+    cluster.gateway.wait_for_log("allow `list` and `watch` of them in a role");
+    eventually("Secrets are not awaited", || cluster.ready().1.contains("the first list of Secret\n503"));
+}
+
 /// A setting that guards is closed, and the object says so.
 #[test]
 fn what_does_not_work_is_an_event() {
