@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image release test-release test-helm test-istio test-monitoring test-post-quantum-clients test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test test-all stress bogo
+.PHONY: help run build install deb test-deb image test-image release test-release test-helm test-kubernetes test-istio test-monitoring test-post-quantum-clients test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test test-all stress bogo
 .PHONY: lint fmt bench bench-kernels record-profile compare compare-http3 overload fair docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
@@ -56,6 +56,10 @@ test-release: ## Build a release twice in different folders, compare all artifac
 test-helm: build ## Test the Helm chart, with a real kube-apiserver; needs Go 1.26
 	@scripts/install-packages.sh helm-tests
 	@scripts/test-helm.sh
+
+test-kubernetes: build ## Test `quadrille kubernetes` with a real kube-apiserver and etcd; skipped without Go 1.26
+	@scripts/install-packages.sh helm-tests
+	@scripts/test-kubernetes.sh
 
 test-istio: claim ## Test under a real istiod and pilot-agent, without a cluster; needs Go 1.26
 	@scripts/install-packages.sh build test

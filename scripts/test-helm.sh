@@ -10,6 +10,8 @@ readonly quadrille=${QUADRILLE_BIN:-bin/quadrille}
 work=$(mktemp -d "${TMPDIR:-/tmp}/quadrille-helm.XXXXXX")
 readonly work secrets=$work/secrets name=try-quadrille
 pids=()
+# shellcheck source=scripts/kubernetes/apiserver.sh
+source scripts/kubernetes/apiserver.sh
 
 main() {
     [[ -x $quadrille ]] || fail "there is no $quadrille: run \`make build\` first"
@@ -27,6 +29,7 @@ main() {
     check "the configuration of all features passes" full_configuration_is_good
     check "a policy allows HTTP/3 if a listener has it" policy_knows_http3
     check "the examples of the guide render" guide_renders
+    check "the gateway accepts the arguments for Ingress objects" ingress_arguments_are_accepted
     without_a_cluster
     with_an_apiserver
     echo "test-helm: $passed passed"
@@ -161,6 +164,21 @@ policy_knows_http3() {
         ! grep -F "{ port: $http, protocol: UDP }" "$work/full.yaml"
 }
 
+# Outside of a cluster, they end with the service account, which is missing.
+ingress_arguments_are_accepted() {
+    local arguments options
+    for options in "" "ingress.namespaces={shop}" "fleet.secretName=fleet,redis.enabled=true" \
+        "ingress.configMap=edge/settings,ingress.defaultCertificate=edge/tls,ingress.publishAddresses={192.0.2.1}"; do
+        render --set ingress.enabled=true --set "$options" >"$work/ingress.yaml" || return 1
+        ! grep --quiet "kind: ConfigMap" "$work/ingress.yaml" || return 1
+        mapfile -t arguments < <(mount Deployment "$name" ingress <"$work/ingress.yaml")
+        echo "${arguments[@]}"
+        ! "$quadrille" "${arguments[@]}" 2>"$work/ingress.log" || return 1
+        cat "$work/ingress.log"
+        grep --quiet "outside a cluster, give --kubeconfig FILE" "$work/ingress.log" || return 1
+    done
+}
+
 # Renders each block of values in the guide, on top of the first.
 guide_renders() {
     mkdir "$work/guide"
@@ -257,6 +275,8 @@ with_an_apiserver() {
     check "it rejects fields outside its schemas" strict_validation_refuses
     check "every object of the default values is valid" valid --set 'certificates[0].secretName=example-tls'
     check "every object of all features is valid" valid --values "$work/values.yaml"
+    check "every object for Ingress objects is valid" valid --set ingress.enabled=true --set ingress.class.create=true
+    check "every object for those of a namespace is valid" valid --set ingress.enabled=true --set "ingress.namespaces={default}"
     check "the pods meet the Pod Security Standard \`restricted\`" restricted
     check "a pod as root does not" root_is_refused
     check "helm install" helm install try "$chart" --namespace edge --create-namespace --values "$work/values.yaml"
@@ -264,45 +284,6 @@ with_an_apiserver() {
     check "new pods get startup settings" upgrade_with_restart
     check "helm uninstall" helm uninstall try --namespace edge
     check "and leaves no objects" nothing_is_left
-}
-
-etcd_starts() {
-    etcd --data-dir "$work/etcd" --listen-client-urls "http://127.0.0.1:$etcd" --advertise-client-urls \
-        "http://127.0.0.1:$etcd" --listen-peer-urls "http://127.0.0.1:$peers" >"$work/etcd.log" 2>&1 &
-    pids+=($!)
-    await "$work/etcd.log" curl --silent --fail --output /dev/null "http://127.0.0.1:$etcd/health"
-}
-
-apiserver_starts() {
-    openssl genrsa -out "$work/accounts.key" 2048 2>/dev/null
-    token=$(openssl rand -hex 16)
-    echo "$token,admin,admin,system:masters" >"$work/tokens"
-    # There are no controllers that would create service accounts.
-    "$kubernetes_folder/kube-apiserver" --etcd-servers "http://127.0.0.1:$etcd" --bind-address 127.0.0.1 \
-        --secure-port "$api" --cert-dir "$work/apiserver" --token-auth-file "$work/tokens" --authorization-mode RBAC \
-        --service-cluster-ip-range 10.96.0.0/16 --service-account-issuer https://kubernetes.default.svc \
-        --service-account-key-file "$work/accounts.key" --service-account-signing-key-file "$work/accounts.key" \
-        --disable-admission-plugins ServiceAccount,Priority >"$work/apiserver.log" 2>&1 &
-    pids+=($!)
-    cat >"$work/kubeconfig" <<YAML
-apiVersion: v1
-kind: Config
-clusters: [{ name: it, cluster: { server: "https://127.0.0.1:$api", insecure-skip-tls-verify: true } }]
-users: [{ name: admin, user: { token: $token } }]
-contexts: [{ name: it, context: { cluster: it, user: admin } }]
-current-context: it
-YAML
-    KUBECONFIG=$work/kubeconfig
-    export KUBECONFIG
-    await "$work/apiserver.log" request /readyz
-}
-
-# request PATH [OPTION...]
-request() {
-    local path=$1
-    shift
-    curl --silent --show-error --fail-with-body --insecure --header "Authorization: Bearer $token" \
-        "https://127.0.0.1:$api$path" "$@"
 }
 
 custom_resources() {
@@ -378,52 +359,6 @@ nothing_is_left() {
 
 helm() {
     "$helm" "$@"
-}
-
-# await LOG COMMAND...: retries until it succeeds, for 20 s; then shows the log.
-await() {
-    local log=$1
-    shift
-    local attempt
-    for attempt in {1..200}; do
-        "$@" && return
-        sleep 0.1
-    done
-    echo "after $attempt attempts:"
-    cat "$log"
-    return 1
-}
-
-passed=0
-# check WHAT COMMAND...: shows its output if it fails.
-check() {
-    local what=$1
-    shift
-    if "$@" >"$work/output" 2>&1; then
-        ok "$what"
-    else
-        cat "$work/output"
-        fail "$what"
-    fi
-}
-
-ok() {
-    echo "ok    $1"
-    passed=$((passed + 1))
-}
-
-clean() {
-    local pid
-    for pid in "${pids[@]}"; do
-        kill "$pid" 2>/dev/null || true
-    done
-    wait
-    rm -rf "$work"
-}
-
-fail() {
-    echo "test-helm: FAILED: $*" >&2
-    exit 1
 }
 
 main "$@"

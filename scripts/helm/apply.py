@@ -1,4 +1,6 @@
-"""Validates manifests from standard input strictly with a kube-apiserver, without storing them: apply.py URL TOKEN NAMESPACE
+"""Validates manifests from standard input strictly with a kube-apiserver: apply.py URL TOKEN NAMESPACE [store]
+
+Without `store` they are not stored.
 
 Equivalent to `kubectl apply --server-side --dry-run=server --validate=strict`, for machines without kubectl.
 """
@@ -11,7 +13,8 @@ import urllib.request
 
 import yaml
 
-server, token, namespace = sys.argv[1:]
+server, token, namespace, *stored = sys.argv[1:]
+dry_run = "" if stored else "dryRun=All&"
 # The server belongs to the test, on loopback.
 context = ssl._create_unverified_context()
 
@@ -22,7 +25,7 @@ def main() -> None:
     for document in documents:
         what = f"{document['kind']} {document['metadata']['name']}"
         try:
-            request("PATCH", f"{path(document)}?dryRun=All&fieldValidation=Strict&fieldManager=test&force=true", document)
+            request("PATCH", f"{path(document)}?{dry_run}fieldValidation=Strict&fieldManager=test&force=true", document)
             print(f"valid: {what}")
         except urllib.error.HTTPError as error:
             refused += 1
@@ -35,11 +38,10 @@ def path(document: dict) -> str:
     version = document["apiVersion"]
     group = f"/apis/{version}" if "/" in version else f"/api/{version}"
     (resource,) = (
-        one["name"]
-        for one in request("GET", group)["resources"]
-        if one["kind"] == document["kind"] and "/" not in one["name"]
+        one for one in request("GET", group)["resources"] if one["kind"] == document["kind"] and "/" not in one["name"]
     )
-    return f"{group}/namespaces/{namespace}/{resource}/{document['metadata']['name']}"
+    where = f"/namespaces/{document['metadata'].get('namespace', namespace)}" if resource["namespaced"] else ""
+    return f"{group}{where}/{resource['name']}/{document['metadata']['name']}"
 
 
 def request(method: str, where: str, body: dict | None = None) -> dict:

@@ -16,11 +16,11 @@ pub const LAYERS: &[&[&str]] = &[
     ],
     &["quadrille-config", "quadrille-engine"],
     &["quadrille-draft"],
-    &["quadrille-convert", "quadrille-envoy", "quadrille-pkcs11"],
+    &["quadrille-convert", "quadrille-envoy", "quadrille-kubernetes", "quadrille-pkcs11"],
     &["quadrille-key-share", "quadrille-keyless", "quadrille-ocsp", "quadrille-resumption", "quadrille-xds"],
     &["quadrille-acme"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
-    &["quadrille-control-plane", "quadrille-kubernetes"],
+    &["quadrille-control-plane", "quadrille-kubernetes-watch"],
     &["quadrille-cli", "quadrille-php"],
 ];
 
@@ -41,6 +41,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-config", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-draft", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-convert", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
+    ("quadrille-kubernetes", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-key-share", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-pkcs11", &[RUNTIMES_AND_SOCKETS]),

@@ -87,8 +87,10 @@ impl Report {
             config_map: self.configmap,
             default_certificate: self.default_ssl_certificate,
             check_certificate,
+            by_reference: false,
         };
-        let Translation { yaml, report } = translate(&objects, &options).map_err(|problem| vec![problem])?;
+        let Translation { yaml, report, .. } =
+            translate(&objects, &options).map_err(|problem| vec![problem])?;
         let is_output = |file: &Option<PathBuf>| file.as_deref() == Some(Path::new("-"));
         let is_taken = is_output(&self.config) || is_output(&self.to_gateway_api);
         if let Some(file) = &self.config {
@@ -134,7 +136,7 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Checks that a chain and a key can be read, and belong together.
-fn check_certificate(chain: &str, key: &str) -> Result<(), String> {
+pub(crate) fn check_certificate(chain: &str, key: &str) -> Result<(), String> {
     let chain = X509::stack_from_pem(chain.as_bytes()).map_err(|_| "`tls.crt` cannot be read".to_owned())?;
     let key =
         PKey::private_key_from_pem(key.as_bytes()).map_err(|_| "`tls.key` cannot be read".to_owned())?;

@@ -9,12 +9,13 @@ use std::{
     io,
     os::unix::fs::OpenOptionsExt,
     path::Path,
+    str::FromStr,
     sync::{Arc, PoisonError, RwLock},
 };
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer,
-    filter::{FilterExt, LevelFilter, filter_fn},
+    filter::{Directive, FilterExt, LevelFilter, ParseError, filter_fn},
     fmt::{self, MakeWriter, writer::OptionalWriter},
     layer::SubscriberExt,
     registry::LookupSpan,
@@ -122,6 +123,10 @@ impl MakeWriter<'_> for AccessTarget {
     }
 }
 
+/// kube's client would log the whole text of a response that it cannot read, which may be a list of Secrets; its watches would
+/// log each attempt.
+const QUIET: [&str; 2] = ["kube_client=error", "kube_runtime=error"];
+
 impl Logging {
     /// Text lines of this level and above.
     pub(crate) fn at(level: &str) -> Self {
@@ -133,6 +138,9 @@ impl Logging {
         let level = EnvFilter::try_new(&self.log_level).map_err(|error| {
             vec![format!("--log-level: {error}; expected one of error, warn, info, debug, trace")]
         })?;
+        let level =
+            QUIET.iter().try_fold(level, |level, quiet| Ok(level.add_directive(Directive::from_str(quiet)?)));
+        let level = level.map_err(|error: ParseError| vec![error.to_string()])?;
         let (errors, errors_guard) = tracing_appender::non_blocking(io::stderr());
         // Without level hints, every span of every library would be created and then dropped; h2 has one for each
         // frame.

@@ -19,6 +19,7 @@ mod generate;
 mod ingress;
 mod istio;
 mod keyserver;
+mod kubernetes;
 mod logging;
 mod manual;
 mod process;
@@ -69,6 +70,7 @@ enum Command {
     /// Translate Ingress objects of Kubernetes, and report what works.
     #[command(subcommand)]
     Ingress(ingress::Ingress),
+    Kubernetes(Box<kubernetes::Kubernetes>),
     /// Show which private-key provider Istio configures for which proxy.
     #[command(subcommand)]
     Istio(istio::Istio),
@@ -112,6 +114,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Convert(command) => return command.run(),
         Command::Ingress(command) => return command.run(),
         Command::Fmt(command) => return command.run(),
+        Command::Kubernetes(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Cert(command) => command.run(),

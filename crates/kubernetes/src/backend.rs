@@ -63,7 +63,7 @@ pub(crate) fn servers(world: &World<'_>, namespace: &str, backend: &Backend, by_
     let name = &backend.service;
     let objects = world.objects;
     let service = objects.service(namespace, name);
-    if service.is_none() && !objects.services.is_empty() {
+    if service.is_none() && (objects.is_complete || !objects.services.is_empty()) {
         return Servers::Unknown(format!(
             "the Service {namespace}/{name} does not exist; its paths respond with 503"
         ));
@@ -92,7 +92,7 @@ pub(crate) fn servers(world: &World<'_>, namespace: &str, backend: &Backend, by_
     if let Some(host) = service.and_then(|service| service.external_name.as_deref()) {
         return Servers::At(vec![format!("{host}:{port}")]);
     }
-    if !objects.endpoint_slices.is_empty() && !by_service {
+    if (objects.is_complete || !objects.endpoint_slices.is_empty()) && !by_service {
         return endpoints(world, namespace, name, service, backend);
     }
     // The names of headless Services are those of their pods.
@@ -116,22 +116,28 @@ fn endpoints(
     let slices: Vec<&EndpointSlice> =
         slices.filter(|slice| slice.meta.namespace == namespace && slice.service == name).collect();
     let port_name = service.and_then(|service| service.port(&backend.port)).map(|port| port.name.as_str());
-    let mut servers = Vec::new();
-    for slice in slices {
-        let port = match port_name {
-            Some(name) => slice.ports.iter().find(|(known, _)| known == name),
-            None => slice.ports.first().filter(|_| slice.ports.len() == 1),
-        };
-        let Some((_, port)) = port else { continue };
-        for address in &slice.addresses {
-            let server = match address.parse() {
-                Ok(IpAddr::V6(_)) => format!("[{address}]:{port}"),
-                _ => format!("{address}:{port}"),
+    let servers = |addresses: fn(&EndpointSlice) -> &[String]| {
+        let mut servers = Vec::new();
+        for slice in &slices {
+            let port = match port_name {
+                Some(name) => slice.ports.iter().find(|(known, _)| known == name),
+                None => slice.ports.first().filter(|_| slice.ports.len() == 1),
             };
-            if !servers.contains(&server) {
-                servers.push(server);
+            let Some((_, port)) = port else { continue };
+            for address in addresses(slice) {
+                let server = match address.parse() {
+                    Ok(IpAddr::V6(_)) => format!("[{address}]:{port}"),
+                    _ => format!("{address}:{port}"),
+                };
+                if !servers.contains(&server) {
+                    servers.push(server);
+                }
             }
         }
-    }
+        servers
+    };
+    // While all endpoints terminate, those that still serve are better than none, as for kube-proxy.
+    let ready = servers(|slice| &slice.addresses);
+    let servers = if ready.is_empty() { servers(|slice| &slice.terminating) } else { ready };
     if servers.is_empty() { Servers::NotReady } else { Servers::At(servers) }
 }

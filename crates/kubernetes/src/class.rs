@@ -40,6 +40,7 @@ pub(crate) fn selected(ingress: &Ingress, objects: &Objects, options: &Options) 
     match default {
         Some(class) if class.controller == options.controller => Selected::Yes,
         Some(class) => Selected::No(class.meta.name.clone()),
+        None if objects.is_complete => Selected::No("no class".to_owned()),
         None => Selected::Assumed,
     }
 }

@@ -7,7 +7,7 @@
 //!       └── Ledger: each annotation works, differs, or does not work ──> Report
 //! ```
 //!
-//! It opens no socket and needs no cluster. A setting that guards (passwords, source ranges, client certificates) and
+//! It opens no socket and needs no cluster; `quadrille-kubernetes-watch` gives it the objects of one. A setting that guards (passwords, source ranges, client certificates) and
 //! cannot be expressed closes the paths of its object: they respond with 503. Every translation is read by the
 //! configuration's own reader before it is returned.
 
@@ -26,6 +26,7 @@ mod object;
 mod options;
 mod reference;
 mod report;
+mod secret_reference;
 mod selection;
 mod site;
 mod tls;
@@ -38,6 +39,7 @@ pub use object::{Objects, SyntaxError, read};
 pub use options::Options;
 pub use reference::reference;
 pub use report::{Entry, ObjectReport, Report, State};
+pub use secret_reference::insert_secrets;
 pub use translation::{Translation, translate};
 
 #[cfg(test)]

@@ -391,7 +391,8 @@ impl Builder<'_, '_, '_> {
         let setting = format!("tls {}", site.host);
         let Some(secret) = self.world.objects.secret(namespace, name) else {
             let text = format!(
-                "the Secret {namespace}/{name} is not in the input: add it; HTTPS is not served meanwhile"
+                "the Secret {namespace}/{name} {}; HTTPS is not served meanwhile",
+                self.world.objects.missing()
             );
             self.world.refuse(meta, &setting, text);
             return None;

@@ -11,12 +11,15 @@ pub struct Options {
     pub http: String,
     /// Address and port of HTTPS.
     pub https: String,
-    /// The ConfigMap as `namespace/name`; without it, the one with a usual name.
+    /// The ConfigMap as `namespace/name`; without it, the one with a usual name; empty for none.
     pub config_map: Option<String>,
     /// The Secret of the certificate for hosts without one, as `namespace/name`.
     pub default_certificate: Option<String>,
     /// Checks that a chain and a key, in PEM, can be used and belong together; returns the reason if not.
     pub check_certificate: fn(&str, &str) -> Result<(), String>,
+    /// Whether certificates and keys are written as references, for [`insert_secrets`](crate::insert_secrets), in place
+    /// of their text. The result of `check_certificate` is then kept with the Secret.
+    pub by_reference: bool,
 }
 
 impl Default for Options {
@@ -29,6 +32,7 @@ impl Default for Options {
             config_map: None,
             default_certificate: None,
             check_certificate: |_, _| Ok(()),
+            by_reference: false,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Certificates and keys of Secrets, and versions of TLS.
 
-use crate::{object::Secret, options::Options};
+use crate::{object::Secret, options::Options, secret_reference::Reference};
 use base64ct::{Base64, Encoding};
 use quadrille_draft::yaml::Map;
+use zeroize::Zeroizing;
 
 /// Content of PEM text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,17 @@ pub(crate) fn certificate_of(secret: &Secret, options: &Options) -> Result<Map, 
         let text = secret.text(key)?;
         kind.checked(text).map_err(|problem| format!("`{key}`: {problem}"))
     };
+    if options.by_reference {
+        secret.usable(|| {
+            let chain = part("tls.crt", Pem::Certificates)?;
+            let key = Zeroizing::new(part("tls.key", Pem::PrivateKey)?);
+            (options.check_certificate)(&chain, &key)
+        })?;
+        let reference = |key| Reference { namespace: &secret.meta.namespace, name: &secret.meta.name, key };
+        return Ok(
+            Map::of("chain", reference("tls.crt").to_string()).with("key", reference("tls.key").to_string())
+        );
+    }
     let (chain, key) = (part("tls.crt", Pem::Certificates)?, part("tls.key", Pem::PrivateKey)?);
     (options.check_certificate)(&chain, &key)?;
     Ok(Map::of("chain", chain).with("key", key))

@@ -11,6 +11,7 @@ use crate::{
     validity::{is_valid, probe},
     world::World,
 };
+use quadrille_config::model::Gateway;
 use quadrille_draft::{
     draft::{Action, Draft},
     yaml::{self, Map},
@@ -22,8 +23,12 @@ use std::ops::Range;
 pub struct Translation {
     /// The configuration in YAML, with private keys of Secrets.
     pub yaml: String,
+    /// The configuration that was read from the text.
+    pub model: Gateway,
     /// The outcome of each setting, by object.
     pub report: Report,
+    /// Namespace and name of the Ingress objects that are translated, the oldest first.
+    pub served: Vec<(String, String)>,
 }
 
 /// Translates all Ingress objects of a class.
@@ -53,14 +58,19 @@ pub fn translate(objects: &Objects, options: &Options) -> Result<Translation, St
     }
     drop(sites);
     let counts = (sources.len(), objects.ingresses.len());
+    let named = |source: &Source<'_, '_>| {
+        let meta = &source.ingress.meta;
+        (meta.namespace.clone(), meta.name.clone())
+    };
+    let served = sources.iter().map(named).collect();
     drop(sources);
     let mut draft = world.draft.into_inner();
     let (ledger, noted) = world.notes.into_parts();
     let mut closed = Vec::new();
-    let yaml = valid(&mut draft, &mut closed)?;
+    let (yaml, model) = valid(&mut draft, &mut closed)?;
     let mut report = Report::new(&ledger, &noted, counts, objects);
     report.add_closed(closed);
-    Ok(Translation { yaml, report })
+    Ok(Translation { yaml, model, report, served })
 }
 
 /// Returns the Ingress objects of the class with their annotations, in the order of precedence.
@@ -106,10 +116,13 @@ fn ignored_of_canary(annotations: &Annotations<'_, '_>) {
     }
 }
 
-/// Returns the text of a configuration that the reader accepts. A route that it does not accept responds with 503.
-fn valid(draft: &mut Draft, closed: &mut Vec<String>) -> Result<String, String> {
+/// Returns the text of a configuration that the reader accepts, and what it reads. A route that it does not accept responds with 503.
+fn valid(draft: &mut Draft, closed: &mut Vec<String>) -> Result<(String, Gateway), String> {
     let text = yaml::document(&draft.to_map());
-    let Err(mistakes) = quadrille_config::parse(&text, "translation") else { return Ok(text) };
+    let mistakes = match quadrille_config::parse(&text, "translation") {
+        Ok(model) => return Ok((text, model)),
+        Err(mistakes) => mistakes,
+    };
     draft.upstreams.retain(|upstream| {
         let upstreams = vec![upstream.clone()];
         is_valid(&Draft { listeners: vec![probe(&Map::new())], upstreams, ..Draft::default() })
@@ -120,7 +133,7 @@ fn valid(draft: &mut Draft, closed: &mut Vec<String>) -> Result<String, String> 
     }
     let text = yaml::document(&draft.to_map());
     match quadrille_config::parse(&text, "translation") {
-        Ok(_) => Ok(text),
+        Ok(model) => Ok((text, model)),
         Err(_) => {
             Err(format!("the translation is not a valid configuration, which is a defect:\n{mistakes}"))
         }

@@ -49,7 +49,7 @@ impl<'o> World<'o> {
         match self.objects.config_map(namespace, name) {
             Some(map) => map.data.clone(),
             None => {
-                self.refuse_global(key, "the ConfigMap that it names is not in the input: add it");
+                self.refuse_global(key, &format!("the ConfigMap that it names {}", self.objects.missing()));
                 Vec::new()
             }
         }

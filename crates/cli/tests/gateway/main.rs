@@ -41,6 +41,7 @@ mod istio;
 mod key_effects;
 mod key_exchange;
 mod keyless;
+mod kubernetes;
 mod listener_clients;
 mod memory;
 mod messages;

@@ -42,7 +42,10 @@ fn custom(annotations: &Annotations<'_, '_>, name: &str, texts: &Texts, route: &
     let Some(map) = annotations.world.objects.config_map(namespace, name) else {
         annotations.refuse(
             "custom-headers",
-            format!("the ConfigMap {namespace}/{name} is not in the input: add it; its headers are not set meanwhile"),
+            format!(
+                "the ConfigMap {namespace}/{name} {}; its headers are not set meanwhile",
+                annotations.world.objects.missing()
+            ),
         );
         return;
     };

@@ -136,7 +136,7 @@ impl<'w, 'o> Annotations<'w, 'o> {
         }
         match self.world.objects.secret(namespace, name) {
             Some(secret) => Ok((secret, whole)),
-            None => Err(format!("the Secret {whole} is not in the input: add it")),
+            None => Err(format!("the Secret {whole} {}", self.world.objects.missing())),
         }
     }
 

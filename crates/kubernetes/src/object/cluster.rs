@@ -6,6 +6,7 @@ use super::{
 };
 use base64ct::{Base64, Encoding};
 use quadrille_config::yaml::{Node, Value};
+use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
 /// An IngressClass.
@@ -40,6 +41,8 @@ pub(crate) struct Secret {
     pub(crate) meta: Meta,
     /// Decoded values; those that are not text or not base64 are errors.
     data: Vec<(String, Result<Zeroizing<String>, String>)>,
+    /// Whether the chain and the key can be used, once that was checked.
+    usable: OnceLock<Result<(), String>>,
 }
 
 /// A ConfigMap.
@@ -60,6 +63,8 @@ pub(crate) struct EndpointSlice {
     pub(crate) ports: Vec<(String, u16)>,
     /// Addresses of endpoints that are ready.
     pub(crate) addresses: Vec<String>,
+    /// Addresses of endpoints that terminate, and still serve.
+    pub(crate) terminating: Vec<String>,
 }
 
 impl IngressClass {
@@ -100,19 +105,30 @@ impl Secret {
         for (key, value) in entries(node, "data") {
             let value = Zeroizing::new(value.split_whitespace().collect::<String>());
             let decoded = Base64::decode_vec(&value).map_err(|_| format!("`{key}` is not base64"));
-            let text = decoded.and_then(|bytes| match String::from_utf8(bytes) {
-                Ok(text) => Ok(Zeroizing::new(text)),
-                Err(error) => {
-                    drop(Zeroizing::new(error.into_bytes()));
-                    Err(format!("`{key}` is not text"))
-                }
-            });
+            let text = decoded.and_then(|bytes| text_of(&key, bytes));
             data.push((key, text));
         }
         data.extend(
             entries(node, "stringData").into_iter().map(|(key, value)| (key, Ok(Zeroizing::new(value)))),
         );
-        Self { meta, data }
+        Self { meta, data, usable: OnceLock::new() }
+    }
+
+    /// Makes a Secret of decoded values.
+    pub(super) fn of_values(meta: Meta, values: Vec<(String, Zeroizing<Vec<u8>>)>) -> Self {
+        let text = |(key, mut value): (String, Zeroizing<Vec<u8>>)| {
+            let text = text_of(&key, std::mem::take(&mut *value));
+            (key, text)
+        };
+        Self { meta, data: values.into_iter().map(text).collect(), usable: OnceLock::new() }
+    }
+
+    /// Checks the chain and the key, once.
+    ///
+    /// # Errors
+    /// With the reason for which they cannot be used.
+    pub(crate) fn usable(&self, check: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+        self.usable.get_or_init(check).clone()
     }
 
     /// Returns the text under this key.
@@ -166,13 +182,32 @@ impl EndpointSlice {
         let is_ready = |endpoint: &&Node| {
             endpoint.get("conditions").is_none_or(|conditions| text(conditions, "ready") != "false")
         };
-        let endpoints = items(node, "endpoints").iter().filter(is_ready);
-        let addresses = endpoints.flat_map(|one| items(one, "addresses")).filter_map(Node::text);
+        let is_leaving = |endpoint: &&Node| {
+            let is = |key: &str| endpoint.get("conditions").is_some_and(|one| text(one, key) == "true");
+            is("serving") && is("terminating")
+        };
+        let endpoints = items(node, "endpoints");
+        let addresses = |of: Vec<&Node>| -> Vec<String> {
+            let addresses = of.into_iter().flat_map(|one| items(one, "addresses")).filter_map(Node::text);
+            addresses.map(str::to_owned).collect()
+        };
         Self {
             service: service.map(|(_, name)| name).unwrap_or_default(),
             ports: ports.collect(),
-            addresses: addresses.map(str::to_owned).collect(),
+            addresses: addresses(endpoints.iter().filter(is_ready).collect()),
+            terminating: addresses(endpoints.iter().filter(is_leaving).collect()),
             meta,
+        }
+    }
+}
+
+/// Returns the text of a value.
+fn text_of(key: &str, bytes: Vec<u8>) -> Result<Zeroizing<String>, String> {
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Zeroizing::new(text)),
+        Err(error) => {
+            drop(Zeroizing::new(error.into_bytes()));
+            Err(format!("`{key}` is not text"))
         }
     }
 }

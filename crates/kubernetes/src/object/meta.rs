@@ -28,16 +28,22 @@ pub(crate) struct Annotation {
 }
 
 impl Meta {
-    pub(super) fn read(node: &Node, file: &Arc<str>, kind: &str) -> Self {
-        let begin = line(node.position);
-        let mut meta = Self {
+    /// Creates metadata with a name alone.
+    pub(super) fn named(kind: &str, namespace: &str, name: &str, file: Arc<str>) -> Self {
+        Self {
             kind: kind.to_owned(),
-            namespace: String::new(),
-            name: String::new(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
             created: String::new(),
             annotations: Vec::new(),
-            place: Place { file: Arc::clone(file), line: begin },
-        };
+            place: Place { file, line: 0 },
+        }
+    }
+
+    pub(super) fn read(node: &Node, file: &Arc<str>, kind: &str) -> Self {
+        let begin = line(node.position);
+        let mut meta = Self::named(kind, "", "", Arc::clone(file));
+        meta.place.line = begin;
         let Some(metadata) = node.get("metadata") else { return meta };
         meta.name = text(metadata, "name");
         meta.namespace = text(metadata, "namespace");

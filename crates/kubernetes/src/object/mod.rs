@@ -6,6 +6,7 @@
 mod cluster;
 mod fields;
 mod ingress;
+mod live;
 mod meta;
 
 pub(crate) use cluster::{ConfigMap, EndpointSlice, IngressClass, Secret, Service};
@@ -29,6 +30,8 @@ pub struct Objects {
     pub(crate) unreadable: Vec<(Meta, String)>,
     /// Kinds of other objects.
     pub(crate) others: Vec<String>,
+    /// Whether these are all objects of a cluster, so that others do not exist.
+    pub(crate) is_complete: bool,
 }
 
 /// A text that is not YAML or JSON, with its file and line.
@@ -81,6 +84,11 @@ impl Objects {
             ("", _) => self.unreadable.push((meta, "not a Kubernetes object: `kind` is missing".to_owned())),
             (other, _) => self.others.push(other.to_owned()),
         }
+    }
+
+    /// Returns what to say of an object that is not among these.
+    pub(crate) fn missing(&self) -> &'static str {
+        if self.is_complete { "does not exist: create it" } else { "is not in the input: add it" }
     }
 
     pub(crate) fn secret(&self, namespace: &str, name: &str) -> Option<&Secret> {

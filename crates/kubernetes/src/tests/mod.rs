@@ -2,6 +2,7 @@
 
 mod annotations;
 mod gateway_api;
+mod live;
 mod reference;
 mod services;
 

@@ -103,8 +103,12 @@ redis_ca: fleet/redis-ca.crt
 {{/* The distinct ports of the listeners, as a JSON list. */}}
 {{- define "quadrille.ports" -}}
 {{- $ports := list }}
+{{- if .Values.ingress.enabled }}
+{{- $ports = list 8443 8080 }}
+{{- else }}
 {{- range .Values.configuration.listeners }}
 {{- $ports = append $ports (regexFind "[0-9]+$" (toString .address) | int) }}
+{{- end }}
 {{- end }}
 {{- $ports | uniq | toJson }}
 {{- end }}
@@ -112,7 +116,7 @@ redis_ca: fleet/redis-ca.crt
 {{/* The ports that also serve HTTP/3, as a JSON list. */}}
 {{- define "quadrille.udpPorts" -}}
 {{- $ports := list }}
-{{- range .Values.configuration.listeners }}
+{{- range (ternary (list) .Values.configuration.listeners .Values.ingress.enabled) }}
 {{- if and .http3 (ne (toString .http3) "off") }}
 {{- $ports = append $ports (regexFind "[0-9]+$" (toString .address) | int) }}
 {{- end }}

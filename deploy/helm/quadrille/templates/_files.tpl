@@ -3,9 +3,11 @@
 that are on key servers are omitted even if the Secret has them.
 */}}
 {{- define "quadrille.files" -}}
+{{- if not .Values.ingress.enabled }}
 - configMap:
     name: {{ include "quadrille.fullname" . }}
     items: [{ key: quadrille.yaml, path: quadrille.yaml }]
+{{- end }}
 {{- range .Values.certificates }}
 - secret:
     name: {{ .secretName }}
@@ -47,7 +49,6 @@ that are on key servers are omitted even if the Secret has them.
 
 {{/* Settings common to all pods of this chart; they meet the Pod Security Standard `restricted`. */}}
 {{- define "quadrille.pod" -}}
-automountServiceAccountToken: false
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{ toJson . }}
 {{- end }}
