@@ -59,6 +59,7 @@ mod profile_system;
 mod proxy_protocol;
 mod rate_limits;
 mod reload;
+mod repeated_warnings;
 mod request_limits;
 mod requests;
 mod resets;

@@ -129,7 +129,7 @@ impl Exchange {
         // A client that disconnects is not an error of the gateway.
         if !matches!(error, ExchangeError::Client(_)) {
             let server = self.server.as_ref().map(|server| &server.address);
-            tracing::warn!(upstream = upstream.name(), ?server, %error, outcome);
+            upstream.warn(server, error, outcome);
         }
     }
 }

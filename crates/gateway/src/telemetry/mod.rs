@@ -5,7 +5,7 @@
 //! - `statistics`: counts by listener, filter chain and upstream; `sampling`: CPU time by handshake message.
 //! - `status`, `last_reload`, `configuration_warnings`, `history`: the state that is served, the result of the last
 //!   reload, warnings about the configuration, the last hour; `expiry`: what expires of it.
-//! - `access_log`, `rate_limited_log`: logs.
+//! - `access_log`, `rate_limited_log`, `server_warnings`: logs.
 
 pub(crate) mod access_denied;
 pub(crate) mod access_log;
@@ -18,6 +18,7 @@ mod metric_table;
 pub(crate) mod metrics;
 pub(crate) mod rate_limited_log;
 pub(crate) mod sampling;
+pub(crate) mod server_warnings;
 pub(crate) mod statistics;
 pub(crate) mod status;
 pub(crate) mod upstream;
