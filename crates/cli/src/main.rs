@@ -5,6 +5,7 @@ mod allocator;
 mod bench;
 mod cert;
 mod check;
+mod columns;
 mod convert;
 mod demo;
 mod envoy;
@@ -60,7 +61,7 @@ enum Command {
     Convert(convert::Convert),
     Explain(explain::Explain),
     Schema(schema::Schema),
-    /// List, renew and revoke certificates that are ordered by ACME.
+    /// List certificates, and renew and revoke those that are ordered by ACME.
     #[command(subcommand)]
     Cert(Box<cert::Cert>),
     /// Translate Ingress objects of Kubernetes, and report what works.

@@ -11,6 +11,7 @@ mod balance;
 mod basic_auth;
 mod bench;
 mod browser;
+mod cert_list;
 mod certificate_compression;
 mod client_auth;
 mod commands;
