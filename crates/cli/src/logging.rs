@@ -2,22 +2,23 @@
 
 use clap::ValueEnum;
 use quadrille_config::model::AccessLog;
-use quadrille_gateway::ACCESS_LOG_TARGET;
+use quadrille_gateway::{ACCESS_LOG_TARGET, LogLevel};
 use rustix::{fs::OFlags, io::Errno};
 use std::{
     fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt,
     path::Path,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use tracing_subscriber::{
-    EnvFilter, Layer,
+    EnvFilter, Layer, Registry,
     filter::{FilterExt, LevelFilter, filter_fn},
     fmt::{self, MakeWriter, writer::OptionalWriter},
     layer::SubscriberExt,
     registry::LookupSpan,
+    reload,
     util::SubscriberInitExt,
 };
 
@@ -47,6 +48,7 @@ pub(crate) struct Logging {
 pub(crate) struct Guard {
     _errors: WorkerGuard,
     access: AccessTarget,
+    level: Arc<RunningLevel>,
 }
 
 impl Guard {
@@ -54,12 +56,43 @@ impl Guard {
     pub(crate) fn access_log(&self) -> AccessTarget {
         self.access.clone()
     }
+
+    /// Returns the level of the log, which can be changed while the process runs.
+    pub(crate) fn level(&self) -> Arc<dyn LogLevel> {
+        Arc::clone(&self.level) as _
+    }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         // The other clones are part of the process's subscriber, which is never dropped.
         self.access.close();
+    }
+}
+
+/// The level of the process's log.
+struct RunningLevel {
+    configured: String,
+    current: Mutex<String>,
+    filter: reload::Handle<EnvFilter, Registry>,
+}
+
+impl LogLevel for RunningLevel {
+    fn current(&self) -> String {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn configured(&self) -> String {
+        self.configured.clone()
+    }
+
+    fn set(&self, level: Option<&str>) -> Result<(), String> {
+        let level = level.unwrap_or(&self.configured);
+        let filter = filter(level)?;
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        self.filter.reload(filter).map_err(|error| error.to_string())?;
+        level.clone_into(&mut current);
+        Ok(())
     }
 }
 
@@ -130,9 +163,8 @@ impl Logging {
 
     /// Sets up logging for this process.
     pub(crate) fn start(&self, access: &AccessLog) -> Result<Guard, Vec<String>> {
-        let level = EnvFilter::try_new(&self.log_level).map_err(|error| {
-            vec![format!("--log-level: {error}; expected one of error, warn, info, debug, trace")]
-        })?;
+        let level = filter(&self.log_level).map_err(|problem| vec![format!("--log-level: {problem}")])?;
+        let (level, handle) = reload::Layer::new(level);
         let (errors, errors_guard) = tracing_appender::non_blocking(io::stderr());
         // Without level hints, every span of every library would be created and then dropped; h2 has one for each
         // frame.
@@ -145,7 +177,9 @@ impl Logging {
             filter_fn(|event| event.target() == ACCESS_LOG_TARGET).with_max_level_hint(LevelFilter::INFO);
         let access = self.layer(target.clone()).with_filter(only_access);
         tracing_subscriber::registry().with(log).with(access).init();
-        Ok(Guard { _errors: errors_guard, access: target })
+        let (configured, current) = (self.log_level.clone(), Mutex::new(self.log_level.clone()));
+        let level = Arc::new(RunningLevel { configured, current, filter: handle });
+        Ok(Guard { _errors: errors_guard, access: target, level })
     }
 
     fn layer<S, W>(&self, writer: W) -> Box<dyn Layer<S> + Send + Sync>
@@ -160,6 +194,17 @@ impl Logging {
             }
         }
     }
+}
+
+/// Parses a level, or a filter in tracing's syntax. A single word that is not a level is refused: in that syntax it
+/// is the name of a module, and everything else would be left out.
+fn filter(text: &str) -> Result<EnvFilter, String> {
+    let remedy = "write error, warn, info, debug, trace or off, or a filter such as `info,h2=debug`";
+    let is_word = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    if text.is_empty() || is_word && text.parse::<LevelFilter>().is_err() {
+        return Err(format!("`{}` is not a level; {remedy}", text.escape_debug()));
+    }
+    EnvFilter::try_new(text).map_err(|error| format!("{error}; {remedy}"))
 }
 
 fn access_writer(access: &AccessLog) -> Result<Option<(NonBlocking, WorkerGuard)>, String> {
@@ -206,4 +251,19 @@ fn open_file(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::fcntl_getfl(&file)?;
     rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filter;
+
+    #[test]
+    fn a_mistyped_level_is_refused() {
+        for text in ["info", "DEBUG", "off", "warn,h2=debug", "quadrille_gateway=trace"] {
+            assert!(filter(text).is_ok(), "{text}");
+        }
+        for text in ["dbug", "", "info,h2=loud", "h2"] {
+            assert!(filter(text).is_err(), "{text}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ mod cert;
 mod check;
 mod columns;
 mod convert;
+mod ctl;
 mod demo;
 mod envoy;
 mod envoy_arguments;
@@ -59,6 +60,7 @@ enum Command {
     #[command(short_flag = 't')]
     Check(check::Check),
     Convert(convert::Convert),
+    Ctl(ctl::Ctl),
     Explain(explain::Explain),
     Schema(schema::Schema),
     /// List certificates, and renew and revoke those that are ordered by ACME.
@@ -108,6 +110,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(command) => command.run(),
         Command::Check(command) => return command.run(),
         Command::Convert(command) => return command.run(),
+        Command::Ctl(command) => command.run(),
         Command::Ingress(command) => return command.run(),
         Command::Explain(command) => command.run(),
         Command::Schema(command) => command.run(),

@@ -3,6 +3,7 @@
 use crate::{
     admin::AdminPages,
     reload::{control::Updates, watch::Contents},
+    telemetry::log_level::LogLevel,
 };
 use quadrille_config::{
     Diagnostics,
@@ -36,6 +37,8 @@ pub struct ConfigurationSource {
     pub access_log: Option<SetAccessLog>,
     /// Reopens the access log, if it is a file.
     pub reopen_access_log: Option<ReopenAccessLog>,
+    /// Changes the level of the log.
+    pub log_level: Option<Arc<dyn LogLevel>>,
     /// Makes the allocator return the free memory of the calling thread to the kernel.
     pub release_memory: Option<fn()>,
 }
@@ -69,6 +72,7 @@ impl ConfigurationSource {
             pages: None,
             access_log: None,
             reopen_access_log: None,
+            log_level: None,
             release_memory: None,
         }
     }

@@ -53,6 +53,7 @@ pub use reload::control::{Applied, Control, ListenerDrain, RebuiltParts, Updates
 pub use server::{Bound, Checked, check, serve};
 pub use telemetry::{
     access_log::TARGET as ACCESS_LOG_TARGET,
+    log_level::LogLevel,
     statistics::{ChainStatistics, KeyWork, ListenerStatistics, Statistics, UpstreamStatistics, key_work},
 };
 pub use tls::certificate::alt_names::verify_server_names;

@@ -20,6 +20,7 @@ mod configuration_files;
 mod content_length;
 mod convert;
 mod cpu;
+mod ctl;
 mod dashboard;
 mod descriptors;
 mod drain;

@@ -6,6 +6,7 @@
 
 mod access;
 mod acme;
+mod admin;
 mod authorization;
 mod basic_auth;
 mod chain;
@@ -68,6 +69,7 @@ mod upstream_limits;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep, Doubt};
 pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, ExternalAccount};
+pub use admin::{Admin, AdminSocket, UnixAccess};
 pub use authorization::{
     Authorization, AuthorizationBody, AuthorizationService, ForwardAuth, HttpAuthorization,
     RouteAuthorization,
@@ -95,7 +97,7 @@ pub use jwt::{
     JwtAuthentication, JwtClaim, JwtKeys, JwtLocation, JwtProvider, JwtRequirement, JwtRule, RemoteKeys,
     RouteJwt,
 };
-pub use key_server::{KeyServer, Listen, UnixAccess};
+pub use key_server::{KeyServer, Listen};
 pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
 pub use listener::{Limits, Listener, ProxyProtocolIn, Redirected};
 pub use local_reply::{
@@ -152,7 +154,7 @@ pub use upstream::{
 };
 pub use upstream_limits::UpstreamLimits;
 
-use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 /// The configuration of one `quadrille serve` process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -226,27 +228,6 @@ pub enum BackendChoice {
     Scalar,
 }
 
-/// The metrics and health endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Admin {
-    /// The address. It serves plain HTTP, so keep it on loopback or a private network.
-    pub address: SocketAddr,
-    /// Names under which the pages may be requested, in addition to `localhost` and IP addresses: `name` or `*.name`,
-    /// in lower case. A request for another name, as in DNS rebinding, is refused.
-    pub hosts: Vec<String>,
-    /// Whether requests may change something, such as take a server out of service.
-    pub actions: bool,
-    /// The place of the address in the configuration.
-    pub place: Place,
-}
-
-impl Admin {
-    /// Returns settings for this address, for loopback names and IP addresses only.
-    pub fn new(address: SocketAddr, place: Place) -> Self {
-        Self { address, hosts: Vec::new(), actions: false, place }
-    }
-}
-
 /// The destination of the access log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AccessLog {
@@ -280,12 +261,6 @@ impl Default for Gateway {
             request_ids: false,
             tracing: None,
         }
-    }
-}
-
-impl Default for Admin {
-    fn default() -> Self {
-        Self::new(SocketAddr::from(([127, 0, 0, 1], 9901)), Place::builtin())
     }
 }
 

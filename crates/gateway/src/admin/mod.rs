@@ -1,16 +1,19 @@
 //! The admin endpoint: dashboard, metrics, health, and the active configuration.
 //!
-//! - `server`: the socket and its limits; `host_check`: accepted hosts; `pages`: contents; `actions`: what `POST`
-//!   requests change.
+//! - `endpoint`: its sockets; `server`: connections and their limits; `host_check`: accepted hosts; `peer`: users of
+//!   the Unix socket.
+//! - `pages`: contents; `actions`: what `POST` requests change.
 //! - `dashboard`: JavaScript modules of the dashboard, embedded in the binary.
 
 mod actions;
 mod dashboard;
+mod endpoint;
 mod host_check;
 mod pages;
+mod peer;
 mod server;
 
-pub(crate) use actions::DrainEndpoint;
+pub(crate) use actions::{Actions, DrainEndpoint, ReloadResult};
+pub(crate) use endpoint::AdminEndpoint;
 pub(crate) use pages::Admin;
 pub use pages::{AdminPages, AdminView, Page};
-pub(crate) use server::AdminEndpoint;

@@ -1,7 +1,7 @@
 //! Pages of the admin endpoint: its own, and those of a front end.
 
 use super::{
-    actions::{self, DrainEndpoint},
+    actions::{self, Actions},
     dashboard::{self, CONTENT_SECURITY_POLICY},
 };
 use crate::{
@@ -46,8 +46,8 @@ pub(crate) struct Admin {
     pub(crate) history: History,
     /// False once a drain begins, so that load balancers select other gateways.
     pub(crate) ready: AtomicBool,
-    /// Takes endpoints out of service; `None` if the configuration does not enable actions.
-    pub(crate) drain: Option<DrainEndpoint>,
+    /// Parts that actions change; only of a gateway.
+    pub(crate) actions: Option<Actions>,
     /// Additional pages of a front end.
     pub(crate) pages: Option<Arc<dyn AdminPages>>,
 }
@@ -83,15 +83,13 @@ pub struct Page {
 }
 
 impl Admin {
-    /// Performs the action of a POST to this URI.
-    pub(super) fn act(&self, uri: &Uri) -> Option<Response<String>> {
+    /// Performs the action of a POST to this URI. Actions of the front end are always possible.
+    pub(super) async fn act(&self, uri: &Uri, may_act: bool) -> Option<Response<String>> {
         let (path, query) = (uri.path(), uri.query());
-        let of_front_end = self.pages.as_ref().and_then(|pages| pages.act(path, query));
-        let own = || {
-            let done = actions::perform(self.drain.as_ref(), path, query.unwrap_or_default());
-            done.map(|(status, text)| Page::text(status, text))
+        let page = match self.pages.as_ref().and_then(|pages| pages.act(path, query)) {
+            Some(page) => page,
+            None => actions::perform(self.actions.as_ref(), may_act, path, query.unwrap_or_default()).await?,
         };
-        let page = of_front_end.or_else(own)?;
         Some(page.into_response())
     }
 
@@ -105,6 +103,9 @@ impl Admin {
     }
 
     fn page(&self, path: &str) -> Page {
+        if let ("/log-level", Some(page)) = (path, self.actions.as_ref().and_then(Actions::level)) {
+            return page;
+        }
         let (status, content_type, body) = match path {
             "/metrics" => (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", self.metrics()),
             "/healthz" => (StatusCode::OK, TEXT, "ok\n".into()),
@@ -167,8 +168,7 @@ impl Admin {
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-const NO_SUCH_PAGE: &str =
-    "no such page; available: / (the dashboard) /metrics /status /history /healthz /ready /config\n";
+const NO_SUCH_PAGE: &str = "no such page; available: / (the dashboard) /metrics /status /history /healthz /ready /config /log-level\n";
 
 /// Headers of every response: no caching, content sniffing, embedding or referrers.
 const EVERYWHERE: [(header::HeaderName, &str); 4] = [
@@ -181,6 +181,10 @@ const EVERYWHERE: [(header::HeaderName, &str); 4] = [
 impl Page {
     pub(super) fn text(status: StatusCode, body: &str) -> Self {
         Self { status, content_type: TEXT, body: body.to_owned() }
+    }
+
+    pub(super) fn json(value: &serde_json::Value) -> Self {
+        Self { status: StatusCode::OK, content_type: "application/json", body: format!("{value:#}\n") }
     }
 
     pub(super) fn into_response(self) -> Response<String> {

@@ -5,7 +5,7 @@
 //! - `statistics`: counts by listener, filter chain and upstream; `sampling`: CPU time by handshake message.
 //! - `status`, `last_reload`, `configuration_warnings`, `history`: the state that is served, the result of the last
 //!   reload, warnings about the configuration, the last hour; `expiry`: what expires of it.
-//! - `access_log`, `rate_limited_log`, `server_warnings`: logs.
+//! - `access_log`, `rate_limited_log`, `server_warnings`, `log_level`: logs.
 
 pub(crate) mod access_denied;
 pub(crate) mod access_log;
@@ -13,6 +13,7 @@ pub(crate) mod configuration_warnings;
 pub(crate) mod expiry;
 pub(crate) mod history;
 pub(crate) mod last_reload;
+pub(crate) mod log_level;
 pub(crate) mod memory;
 mod metric_table;
 pub(crate) mod metrics;

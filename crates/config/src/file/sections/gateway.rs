@@ -214,10 +214,9 @@ fn refuse_unknown_upstreams(root: &Field<'_>) {
 }
 
 fn refuse_the_admin_address(root: &Field<'_>, gateway: &Gateway) {
-    let Some(admin) = &gateway.admin else { return };
-    for listener in gateway.listeners.iter().filter(|listener| collide(admin.address, listener.address)) {
-        let problem =
-            Problem::new(format!("`admin` already uses {}", admin.address), "give each its own address");
+    let Some(address) = gateway.admin.as_ref().and_then(|admin| admin.address) else { return };
+    for listener in gateway.listeners.iter().filter(|listener| collide(address, listener.address)) {
+        let problem = Problem::new(format!("`admin` already uses {address}"), "give each its own address");
         root.report(Diagnostic::new(&listener.place, problem));
     }
 }

@@ -126,6 +126,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &sampling::SAMPLING,
     &tracing::TRACING,
     &admin::ADMIN,
+    &admin::ADMIN_SOCKET,
 ];
 
 /// The sections of a key server's policy, which is a file of its own.

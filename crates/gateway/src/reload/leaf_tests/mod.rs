@@ -16,10 +16,10 @@ use super::{
 use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
-    AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, CollectorEndpoint,
+    AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, AdminSocket, BackendChoice, CollectorEndpoint,
     CollectorServers, EngineSettings, ExternalAccount, Gateway, Http3, LogFields, MemoryLimit, MemorySize,
     MemoryStages, ProxyProtocolIn, Resolver, Resumption, Sampling, SessionCache, Source, SpanCollector,
-    TicketKeys, Tracing,
+    TicketKeys, Tracing, UnixAccess,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -166,10 +166,12 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         leaves.set("sampling.per_second", per_second, COUNT);
     }
     leaves.set("sampling", sampling, None);
-    if let Some(Admin { address, hosts, actions, place: _ }) = admin {
-        leaves.set("admin.address", address, ([127, 0, 0, 1], 1).into());
+    if let Some(Admin { address, hosts, actions, socket, place: _ }) = admin {
+        leaves.set("admin.address", address, Some(([127, 0, 0, 1], 1).into()));
         leaves.set("admin.hosts", hosts, vec!["other.example".into()]);
         leaves.flip("admin.actions", actions);
+        let (path, access) = ("admin.sock".into(), UnixAccess::default());
+        leaves.set("admin.socket", socket, Some(AdminSocket { path, access, users: Vec::new(), place: model::place() }));
     }
     leaves.set("admin", admin, None);
     acme_account(acme.as_mut().expect("an account"), leaves);
