@@ -11,9 +11,9 @@ pub(crate) fn run(
     logging: &Logging,
     on_ready: impl FnOnce(&Bound),
 ) -> Result<(), Vec<String>> {
-    let guard = logging.start(&model.access_log)?;
+    let guard = logging.start(&model.access_log, model.access_log_syslog.as_ref())?;
     let (access_log, reopened) = (guard.access_log(), guard.access_log());
-    origin.access_log = Some(Box::new(move |log| access_log.set(log)));
+    origin.access_log = Some(Box::new(move |log, syslog| access_log.set(log, syslog)));
     origin.log_level = Some(guard.level());
     origin.release_memory = Some(allocator::release);
     origin.reopen_access_log = Some(Box::new(move || reopened.reopen()));

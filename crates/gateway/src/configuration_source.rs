@@ -7,7 +7,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostics,
-    model::{AccessLog, Gateway},
+    model::{AccessLog, Gateway, Syslog},
 };
 use std::{path::PathBuf, sync::Arc};
 
@@ -43,8 +43,8 @@ pub struct ConfigurationSource {
     pub release_memory: Option<fn()>,
 }
 
-/// Changes the destination of the access log; has no effect and returns an error if that is not possible.
-pub type SetAccessLog = Box<dyn Fn(&AccessLog) -> Result<(), String>>;
+/// Changes the destinations of the access log; has no effect and returns an error if that is not possible.
+pub type SetAccessLog = Box<dyn Fn(&AccessLog, Option<&Syslog>) -> Result<(), String>>;
 
 /// Reopens the destination of the access log; has no effect and returns an error if that is not possible.
 pub type ReopenAccessLog = Box<dyn Fn() -> Result<(), String>>;

@@ -70,7 +70,7 @@ impl Serve {
     pub(super) fn run(self) -> Result<(), Vec<String>> {
         let logging = self.logging.clone();
         let model = self.into_model()?;
-        let _guard = logging.start(&AccessLog::Off)?;
+        let _guard = logging.start(&AccessLog::Off, None)?;
         serve_keys(model, announce)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())
     }

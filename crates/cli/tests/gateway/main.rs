@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+mod access_log;
 mod admin;
 mod attempts;
 mod authority;

@@ -5,6 +5,7 @@
 //! keys are given by their [`Source`], because they are read again on every reload.
 
 mod access;
+mod access_log;
 mod acme;
 mod admin;
 mod authorization;
@@ -68,6 +69,9 @@ mod upstream;
 mod upstream_limits;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep, Doubt};
+pub use access_log::{
+    AccessLog, LogFormat, LogLayout, LogPart, LogTemplate, LogVariable, RotatedFile, Syslog, SyslogServer,
+};
 pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, ExternalAccount};
 pub use admin::{Admin, AdminSocket, UnixAccess};
 pub use authorization::{
@@ -154,7 +158,7 @@ pub use upstream::{
 };
 pub use upstream_limits::UpstreamLimits;
 
-use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// The configuration of one `quadrille serve` process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -187,6 +191,10 @@ pub struct Gateway {
     pub access_log: AccessLog,
     /// The fields of the access log.
     pub access_log_fields: LogFields,
+    /// The syslog server that receives the lines of the access log, too.
+    pub access_log_syslog: Option<Syslog>,
+    /// The format of the access log's lines, in place of the fields.
+    pub access_log_format: Option<Arc<LogFormat>>,
     /// Whether every request is forwarded with an `X-Request-Id`.
     pub request_ids: bool,
     /// Tracing of requests; `None` traces none.
@@ -228,18 +236,6 @@ pub enum BackendChoice {
     Scalar,
 }
 
-/// The destination of the access log.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AccessLog {
-    /// No access log.
-    #[default]
-    Off,
-    /// Standard output.
-    Stdout,
-    /// Appended to this file.
-    File(PathBuf),
-}
-
 /// A configuration without listeners, with default settings.
 impl Default for Gateway {
     fn default() -> Self {
@@ -258,6 +254,8 @@ impl Default for Gateway {
             drain_timeout: Duration::from_secs(30),
             access_log: AccessLog::Off,
             access_log_fields: LogFields::default(),
+            access_log_syslog: None,
+            access_log_format: None,
             request_ids: false,
             tracing: None,
         }

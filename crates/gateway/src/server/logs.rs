@@ -2,17 +2,17 @@
 
 use super::Server;
 use crate::telemetry::access_log;
-use quadrille_config::model::{AccessLog, Gateway};
+use quadrille_config::model::Gateway;
 
 impl Server {
     /// Applies the log settings of this configuration.
     pub(super) fn follow_logs(&self, model: &Gateway) {
         if let Some(set) = &self.origin.access_log
-            && let Err(error) = set(&model.access_log)
+            && let Err(error) = set(&model.access_log, model.access_log_syslog.as_ref())
         {
             tracing::error!(%error, "cannot change the access log; its destination stays as before");
         }
-        access_log::enable(model.access_log != AccessLog::Off, model.access_log_fields);
+        access_log::follow(model);
     }
 
     /// Handles SIGHUP: reopens logs and reloads the configuration, because it is used for both.

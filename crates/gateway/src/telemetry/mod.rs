@@ -5,9 +5,10 @@
 //! - `statistics`: counts by listener, filter chain and upstream; `sampling`: CPU time by handshake message.
 //! - `status`, `last_reload`, `configuration_warnings`, `history`: the state that is served, the result of the last
 //!   reload, warnings about the configuration, the last hour; `expiry`: what expires of it.
-//! - `access_log`, `rate_limited_log`, `server_warnings`, `log_level`: logs.
+//! - `access_log`, with `access_line` for lines with a format, `rate_limited_log`, `server_warnings`, `log_level`: logs.
 
 pub(crate) mod access_denied;
+mod access_line;
 pub(crate) mod access_log;
 pub(crate) mod configuration_warnings;
 pub(crate) mod expiry;

@@ -1,21 +1,30 @@
 //! Logs and the access log, as text or JSON, written with `tracing`.
+//!
+//! - `access_format`: lines of the access log with their own format; `rotated_file`, `syslog`: its destinations.
 
+mod access_format;
+mod rotated_file;
+mod syslog;
+
+use access_format::AccessFormat;
 use clap::ValueEnum;
-use quadrille_config::model::AccessLog;
+use quadrille_config::model::{AccessLog, RotatedFile, Syslog};
 use quadrille_gateway::{ACCESS_LOG_TARGET, LogLevel};
+use rotated_file::RotatingWriter;
 use rustix::{fs::OFlags, io::Errno};
 use std::{
     fs::{File, OpenOptions},
-    io,
+    io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::Path,
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
+use syslog::SyslogWriter;
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer, Registry,
     filter::{FilterExt, LevelFilter, filter_fn},
-    fmt::{self, MakeWriter, writer::OptionalWriter},
+    fmt::{self, MakeWriter},
     layer::SubscriberExt,
     registry::LookupSpan,
     reload,
@@ -103,19 +112,21 @@ pub(crate) struct AccessTarget(Arc<RwLock<Target>>);
 #[derive(Default)]
 struct Target {
     log: AccessLog,
-    writer: Option<(NonBlocking, WorkerGuard)>,
+    syslog: Option<Syslog>,
+    /// Writers to the local destination and to the syslog server.
+    writers: [Option<(NonBlocking, WorkerGuard)>; 2],
 }
 
 impl AccessTarget {
-    /// Writes lines to `log` from now on.
+    /// Writes lines to `log` and to `syslog` from now on.
     ///
     /// # Errors
-    /// If the target cannot be opened; the previous one stays in use.
-    pub(crate) fn set(&self, log: &AccessLog) -> Result<(), String> {
-        if self.0.read().unwrap_or_else(PoisonError::into_inner).log == *log {
-            return Ok(());
-        }
-        self.open(log)
+    /// If a target cannot be opened; the previous ones stay in use.
+    pub(crate) fn set(&self, log: &AccessLog, syslog: Option<&Syslog>) -> Result<(), String> {
+        let target = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_same = target.log == *log && target.syslog.as_ref() == syslog;
+        drop(target);
+        if is_same { Ok(()) } else { self.open(log, syslog) }
     }
 
     /// Reopens the access log's file, for log rotation.
@@ -123,15 +134,18 @@ impl AccessTarget {
     /// # Errors
     /// If the file cannot be opened; the previous one stays in use.
     pub(crate) fn reopen(&self) -> Result<(), String> {
-        let log = self.0.read().unwrap_or_else(PoisonError::into_inner).log.clone();
+        let target = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let (log, syslog) = (target.log.clone(), target.syslog.clone());
+        drop(target);
         match log {
             AccessLog::Off | AccessLog::Stdout => Ok(()),
-            AccessLog::File(_) => self.open(&log),
+            AccessLog::File(_) | AccessLog::RotatedFile(_) => self.open(&log, syslog.as_ref()),
         }
     }
 
-    fn open(&self, log: &AccessLog) -> Result<(), String> {
-        let next = Target { log: log.clone(), writer: access_writer(log)? };
+    fn open(&self, log: &AccessLog, syslog: Option<&Syslog>) -> Result<(), String> {
+        let writers = [access_writer(log)?, syslog.map(syslog_writer).transpose()?];
+        let next = Target { log: log.clone(), syslog: syslog.cloned(), writers };
         let mut target = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *target, next);
         // The lock is released first: dropping the previous writer flushes it, which must not block other writers.
@@ -147,11 +161,26 @@ impl AccessTarget {
 }
 
 impl MakeWriter<'_> for AccessTarget {
-    type Writer = OptionalWriter<NonBlocking>;
+    type Writer = LineWriter;
 
     fn make_writer(&self) -> Self::Writer {
         let target = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        target.writer.as_ref().map(|(writer, _)| writer.clone()).into()
+        let writer = |index: usize| target.writers[index].as_ref().map(|(writer, _)| writer.clone());
+        LineWriter([writer(0), writer(1)])
+    }
+}
+
+/// Writes a line to all destinations.
+pub(crate) struct LineWriter([Option<NonBlocking>; 2]);
+
+impl Write for LineWriter {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.iter_mut().flatten().try_for_each(|writer| writer.write_all(line))?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -162,7 +191,7 @@ impl Logging {
     }
 
     /// Sets up logging for this process.
-    pub(crate) fn start(&self, access: &AccessLog) -> Result<Guard, Vec<String>> {
+    pub(crate) fn start(&self, access: &AccessLog, syslog: Option<&Syslog>) -> Result<Guard, Vec<String>> {
         let level = filter(&self.log_level).map_err(|problem| vec![format!("--log-level: {problem}")])?;
         let (level, handle) = reload::Layer::new(level);
         let (errors, errors_guard) = tracing_appender::non_blocking(io::stderr());
@@ -172,10 +201,10 @@ impl Logging {
             filter_fn(|event| event.target() != ACCESS_LOG_TARGET).with_max_level_hint(LevelFilter::TRACE);
         let log = self.layer(errors).with_filter(level.and(not_access));
         let target = AccessTarget::default();
-        target.set(access).map_err(|problem| vec![problem])?;
+        target.set(access, syslog).map_err(|problem| vec![problem])?;
         let only_access =
             filter_fn(|event| event.target() == ACCESS_LOG_TARGET).with_max_level_hint(LevelFilter::INFO);
-        let access = self.layer(target.clone()).with_filter(only_access);
+        let access = self.access_layer(target.clone()).with_filter(only_access);
         tracing_subscriber::registry().with(log).with(access).init();
         let (configured, current) = (self.log_level.clone(), Mutex::new(self.log_level.clone()));
         let level = Arc::new(RunningLevel { configured, current, filter: handle });
@@ -194,6 +223,23 @@ impl Logging {
             }
         }
     }
+
+    /// Returns a layer like [`Self::layer`] that writes lines with their own format unchanged.
+    fn access_layer<S>(&self, writer: AccessTarget) -> Box<dyn Layer<S> + Send + Sync>
+    where
+        S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+    {
+        match self.log_format {
+            Format::Text => {
+                let layer = fmt::layer().with_ansi(false).with_target(false).with_writer(writer);
+                layer.map_event_format(AccessFormat).boxed()
+            }
+            Format::Json => {
+                let layer = fmt::layer().json().flatten_event(true).with_target(false).with_writer(writer);
+                layer.map_event_format(AccessFormat).boxed()
+            }
+        }
+    }
 }
 
 /// Parses a level, or a filter in tracing's syntax. A single word that is not a level is refused: in that syntax it
@@ -207,17 +253,27 @@ fn filter(text: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(text).map_err(|error| format!("{error}; {remedy}"))
 }
 
+fn syslog_writer(syslog: &Syslog) -> Result<(NonBlocking, WorkerGuard), String> {
+    let writer = SyslogWriter::open(syslog).map_err(|error| format!("cannot send to syslog: {error}"))?;
+    Ok(tracing_appender::non_blocking(writer))
+}
+
 fn access_writer(access: &AccessLog) -> Result<Option<(NonBlocking, WorkerGuard)>, String> {
     Ok(match access {
         AccessLog::Off => None,
         AccessLog::Stdout => Some(tracing_appender::non_blocking(io::stdout())),
         AccessLog::File(path) => {
-            let file = open_file(path);
-            let file =
-                file.map_err(|error| format!("cannot open the access log {}: {error}", path.display()))?;
-            Some(tracing_appender::non_blocking(file))
+            Some(tracing_appender::non_blocking(open_file(path).map_err(|error| unopened(path, &error))?))
+        }
+        AccessLog::RotatedFile(settings) => {
+            let writer = RotatingWriter::open(settings).map_err(|error| unopened(&settings.path, &error))?;
+            Some(tracing_appender::non_blocking(writer))
         }
     })
+}
+
+fn unopened(path: &Path, error: &io::Error) -> String {
+    format!("cannot open the access log {}: {error}", path.display())
 }
 
 /// Returns whether the access log can be opened, without creating its file.
@@ -225,8 +281,10 @@ fn access_writer(access: &AccessLog) -> Result<Option<(NonBlocking, WorkerGuard)
 /// # Errors
 /// The reason why it cannot be opened.
 pub(crate) fn check(access: &AccessLog) -> Result<(), String> {
-    let AccessLog::File(path) = access else { return Ok(()) };
-    let failed = |error: io::Error| format!("cannot open the access log {}: {error}", path.display());
+    let (AccessLog::File(path) | AccessLog::RotatedFile(RotatedFile { path, .. })) = access else {
+        return Ok(());
+    };
+    let failed = |error: io::Error| unopened(path, &error);
     if path.exists() {
         return open_file(path).map(drop).map_err(failed);
     }
