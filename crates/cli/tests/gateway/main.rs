@@ -94,6 +94,7 @@ mod unequal_primes;
 mod unix_upstreams;
 mod unusual_files;
 mod upgrades;
+mod upstream_counts;
 mod upstream_limits;
 mod upstream_servers;
 mod upstream_tls;
