@@ -32,6 +32,7 @@ mod schema;
 mod serve;
 mod svg;
 mod tickets;
+mod top;
 mod version;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -61,6 +62,7 @@ enum Command {
     Check(check::Check),
     Convert(convert::Convert),
     Ctl(ctl::Ctl),
+    Top(top::Top),
     Explain(explain::Explain),
     Schema(schema::Schema),
     /// List certificates, and renew and revoke those that are ordered by ACME.
@@ -111,6 +113,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Check(command) => return command.run(),
         Command::Convert(command) => return command.run(),
         Command::Ctl(command) => command.run(),
+        Command::Top(command) => command.run(),
         Command::Ingress(command) => return command.run(),
         Command::Explain(command) => command.run(),
         Command::Schema(command) => command.run(),

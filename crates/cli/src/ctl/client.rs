@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The gateway.
 #[derive(clap::Args)]
-pub(super) struct Target {
+pub(crate) struct Target {
     /// Unix socket of the gateway's admin API [default: /run/quadrille/admin.sock, if it exists].
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub(super) struct Target {
 }
 
 /// A client of the admin API.
-pub(super) enum Client {
+pub(crate) enum Client {
     Unix(PathBuf),
     Tcp(SocketAddr),
 }
@@ -54,7 +54,7 @@ impl Client {
     ///
     /// # Errors
     /// If the configuration cannot be read, or the gateway has no admin API by it.
-    pub(super) fn new(target: Target) -> Result<Self, Vec<String>> {
+    pub(crate) fn new(target: Target) -> Result<Self, Vec<String>> {
         match target {
             Target { socket: Some(path), .. } => Ok(Self::Unix(path)),
             Target { address: Some(address), .. } => Ok(Self::Tcp(address)),
@@ -82,11 +82,19 @@ impl Client {
         }
     }
 
+    /// Requests a page. Returns its text.
+    ///
+    /// # Errors
+    /// If the gateway is not reached, or refuses.
+    pub(crate) fn text(&self, page: &str) -> Result<String, Vec<String>> {
+        self.request(Method::GET, page)
+    }
+
     /// Requests a page in JSON. Returns its text and its value.
     ///
     /// # Errors
     /// If the gateway is not reached, or refuses.
-    pub(super) fn json(&self, page: &str) -> Result<(String, Value), Vec<String>> {
+    pub(crate) fn json(&self, page: &str) -> Result<(String, Value), Vec<String>> {
         let text = self.request(Method::GET, page)?;
         let value = serde_json::from_str(&text)
             .map_err(|_| vec![format!("{}: {page} is not a page of Quadrille's", self.shown())])?;
@@ -97,10 +105,9 @@ impl Client {
     ///
     /// # Errors
     /// If the gateway is not reached, or refuses.
-    pub(super) fn post(&self, action: &str, parameters: &[(&str, &str)]) -> Result<String, Vec<String>> {
-        let encoded = |(name, value): &(&str, &str)| {
-            format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC))
-        };
+    pub(crate) fn post(&self, action: &str, parameters: &[(&str, &str)]) -> Result<String, Vec<String>> {
+        let encoded =
+            |(name, value): &(&str, &str)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC));
         let parameters = parameters.iter().map(encoded).collect::<Vec<_>>().join("&");
         self.request(Method::POST, &format!("{action}?{parameters}"))
     }

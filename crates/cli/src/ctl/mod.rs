@@ -7,7 +7,7 @@ mod status;
 
 use crate::{columns, schema::print};
 use clap::Subcommand;
-use client::{Client, Target};
+pub(crate) use client::{Client, Target};
 use serde_json::Value;
 
 /// Control a running gateway: reload it, drain servers, change the log level, show its state.
@@ -52,7 +52,7 @@ enum Command {
     Reload,
     /// Take a server out of service: requests in progress complete, new ones go to other servers.
     ///
-    /// It stays so across reloads until `undrain`, or until a new process starts.
+    /// The server stays out of service across reloads until `undrain`, or until a new process starts.
     Drain(Endpoint),
     /// Return a server to service.
     Undrain(Endpoint),

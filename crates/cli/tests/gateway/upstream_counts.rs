@@ -1,6 +1,9 @@
 //! Counts by upstream in `/metrics` and `/status`.
 
-use crate::support::{Certificates, Configuration, Gateway, curl_status, document, eventually, listener, ports};
+use crate::support::{
+    Certificates, Configuration, Gateway, curl_status, document, eventually, listener, ports, quadrille,
+    succeed,
+};
 use serde_json::Value;
 
 #[test]
@@ -18,7 +21,8 @@ fn requests_and_failures_are_counted_by_upstream() {
         assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "502");
     }
     let app = "upstream=\"app\"";
-    gateway.wait_for_metric("quadrille_upstream_requests_total", &[app, "status=\"5xx\""], |count| count == 3.0);
+    gateway
+        .wait_for_metric("quadrille_upstream_requests_total", &[app, "status=\"5xx\""], |count| count == 3.0);
     let counts = || {
         let status: Value = serde_json::from_str(&gateway.admin_page("/status")).expect("JSON");
         status["upstreams"][0]["counts"].clone()
@@ -29,5 +33,8 @@ fn requests_and_failures_are_counted_by_upstream() {
     let failures = gateway.metric("quadrille_upstream_connect_failures_total", &[app]);
     assert_eq!(counts["connect_failures"].as_f64(), Some(failures));
     assert!(failures >= 3.0, "{counts}");
+    let address = gateway.admin("");
+    let report = succeed(quadrille("top").args(["--interval", "100ms", "--address", &address]));
+    assert!(report.contains("UPSTREAM") && report.contains("\napp ") && report.contains("1/1"), "{report}");
     assert!(!gateway.metrics().contains("upstream=\"unused\",status"), "an unused upstream has no series");
 }
