@@ -1,21 +1,21 @@
 //! Logs and the access log, as text or JSON, written with `tracing`.
 //!
-//! - `access_format`: lines of the access log with their own format; `rotated_file`, `syslog`: its destinations.
+//! - `access_format`: lines of the access log with their own format; `append_file`, `rotated_file`, `syslog`: its
+//!   destinations.
 
 mod access_format;
+mod append_file;
 mod rotated_file;
 mod syslog;
 
 use access_format::AccessFormat;
+use append_file::open_file;
 use clap::ValueEnum;
 use quadrille_config::model::{AccessLog, RotatedFile, Syslog};
 use quadrille_gateway::{ACCESS_LOG_TARGET, LogLevel};
 use rotated_file::RotatingWriter;
-use rustix::{fs::OFlags, io::Errno};
 use std::{
-    fs::{File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::Path,
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
@@ -291,24 +291,6 @@ pub(crate) fn check(access: &AccessLog) -> Result<(), String> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     rustix::fs::access(parent, access).map_err(|error| failed(error.into()))
-}
-
-/// Opens a file to append to. A FIFO is opened without waiting for its reader, which would block the start.
-fn open_file(path: &Path) -> io::Result<File> {
-    const NONBLOCKING: i32 = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().create(true).append(true).custom_flags(NONBLOCKING).open(path);
-    let file = file.map_err(|error| match error.raw_os_error() {
-        Some(code) if code == Errno::NXIO.raw_os_error() => {
-            let problem =
-                "it is a FIFO without a reader: start the reader first, or write to a file or to `stdout`";
-            io::Error::new(error.kind(), problem)
-        }
-        _ => error,
-    })?;
-    // The log's thread waits for a slow reader; a non-blocking file would lose parts of lines.
-    let flags = rustix::fs::fcntl_getfl(&file)?;
-    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
-    Ok(file)
 }
 
 #[cfg(test)]

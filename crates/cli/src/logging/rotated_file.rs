@@ -1,6 +1,6 @@
 //! A file of limited size: when it is full, it gets the suffix `.1`, the one that had it `.2`, and so on.
 
-use super::open_file;
+use super::append_file::open_file;
 use quadrille_config::model::RotatedFile;
 use std::{
     ffi::OsString,

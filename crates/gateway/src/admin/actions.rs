@@ -1,6 +1,6 @@
 //! Actions of `POST` requests: draining of servers, the level of the log, reloads.
 
-use super::Page;
+use super::page::Page;
 use crate::telemetry::log_level::LogLevel;
 use http::StatusCode;
 use percent_encoding::percent_decode_str;

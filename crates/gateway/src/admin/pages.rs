@@ -2,7 +2,8 @@
 
 use super::{
     actions::{self, Actions},
-    dashboard::{self, CONTENT_SECURITY_POLICY},
+    dashboard,
+    page::{Page, TEXT},
 };
 use crate::{
     admission::{Admission, Load},
@@ -17,7 +18,7 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use http::{HeaderValue, Response, StatusCode, Uri, header};
+use http::{Response, StatusCode, Uri};
 use metrics_exporter_prometheus::PrometheusHandle;
 use quadrille_engine::Engine;
 use std::{
@@ -69,17 +70,6 @@ pub struct AdminView {
     pub ready: bool,
     /// Content of `/status`: certificates, upstreams, start time of the process.
     pub status: serde_json::Value,
-}
-
-/// A page of the admin address.
-#[derive(Clone, Debug)]
-pub struct Page {
-    /// HTTP status code.
-    pub status: StatusCode,
-    /// `Content-Type`.
-    pub content_type: &'static str,
-    /// Complete body.
-    pub body: String,
 }
 
 impl Admin {
@@ -166,33 +156,4 @@ impl Admin {
     }
 }
 
-const TEXT: &str = "text/plain; charset=utf-8";
-
 const NO_SUCH_PAGE: &str = "no such page; available: / (the dashboard) /metrics /status /history /healthz /ready /config /log-level\n";
-
-/// Headers of every response: no caching, content sniffing, embedding or referrers.
-const EVERYWHERE: [(header::HeaderName, &str); 4] = [
-    (header::CACHE_CONTROL, "no-store"),
-    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
-];
-
-impl Page {
-    pub(super) fn text(status: StatusCode, body: &str) -> Self {
-        Self { status, content_type: TEXT, body: body.to_owned() }
-    }
-
-    pub(super) fn json(value: &serde_json::Value) -> Self {
-        Self { status: StatusCode::OK, content_type: "application/json", body: format!("{value:#}\n") }
-    }
-
-    pub(super) fn into_response(self) -> Response<String> {
-        let mut response = Response::new(self.body);
-        *response.status_mut() = self.status;
-        for (name, value) in [(header::CONTENT_TYPE, self.content_type)].into_iter().chain(EVERYWHERE) {
-            response.headers_mut().insert(name, HeaderValue::from_static(value));
-        }
-        response
-    }
-}

@@ -1,11 +1,51 @@
 //! Lines of the access log that have a format of their own.
 
-use super::access_log::{Request, Transfer};
 use crate::connection::{Connection, KeyTiming};
 use http::{HeaderValue, Version};
 use quadrille_config::model::{LogFormat, LogLayout, LogPart, LogTemplate, LogVariable};
 use quadrille_unix_time::{rfc3339, since_epoch};
-use std::{fmt::Write, time::Duration};
+use std::{
+    fmt::{Display, Write},
+    net::SocketAddr,
+    time::Duration,
+};
+
+/// A finished request.
+pub(crate) struct Request<'a> {
+    /// Address of the client, as reported by trusted proxies; port 0 if they report none.
+    pub(crate) client: SocketAddr,
+    /// Name of the authenticated user.
+    pub(crate) user: Option<&'a str>,
+    pub(crate) method: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: Option<&'a str>,
+    pub(crate) user_agent: Option<&'a str>,
+    pub(crate) request_id: Option<&'a str>,
+    pub(crate) version: Version,
+    pub(crate) scheme: &'a str,
+    /// The format of the line, with the values of its request headers.
+    pub(crate) format: Option<(&'a LogFormat, &'a [Option<HeaderValue>])>,
+    /// Status code; 0 if no response was sent.
+    pub(crate) status: u16,
+    pub(crate) bytes: usize,
+    pub(crate) took: Duration,
+    pub(crate) upstream: &'a str,
+    pub(crate) upstream_server: Option<&'a dyn Display>,
+    /// Time from sending the last attempt to the header of its response.
+    pub(crate) upstream_took: Option<Duration>,
+    /// Time from sending the last attempt to the end of the exchange.
+    pub(crate) response_took: Option<Duration>,
+    pub(crate) error: Option<&'a str>,
+}
+
+/// A finished connection in TCP mode.
+pub(super) struct Transfer<'a> {
+    pub(super) to_server: u64,
+    pub(super) to_client: u64,
+    pub(super) took: Duration,
+    pub(super) upstream: &'a str,
+}
 
 /// The source of values: a request, or a connection in TCP mode.
 enum Source<'a> {

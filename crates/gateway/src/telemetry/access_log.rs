@@ -2,14 +2,13 @@
 //!
 //! Lines are tracing events of the target `access`; the tracing subscriber determines format and destination.
 
-use super::access_line::Values;
+pub(crate) use super::access_line::Request;
+use super::access_line::{Transfer, Values};
 use crate::connection::Connection;
 use arc_swap::ArcSwapOption;
-use http::{HeaderValue, Version};
+use http::Version;
 use quadrille_config::model::{AccessLog, Gateway, LogField, LogFields, LogFormat};
 use std::{
-    fmt::Display,
-    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, Ordering},
@@ -49,35 +48,6 @@ pub(crate) fn fields() -> LogFields {
     LogFields::from_bits(FIELDS.load(Ordering::Relaxed))
 }
 
-/// A finished request.
-pub(crate) struct Request<'a> {
-    /// Address of the client, as reported by trusted proxies; port 0 if they report none.
-    pub(crate) client: SocketAddr,
-    /// Name of the authenticated user.
-    pub(crate) user: Option<&'a str>,
-    pub(crate) method: &'a str,
-    pub(crate) host: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) query: Option<&'a str>,
-    pub(crate) user_agent: Option<&'a str>,
-    pub(crate) request_id: Option<&'a str>,
-    pub(crate) version: Version,
-    pub(crate) scheme: &'a str,
-    /// The format of the line, with the values of its request headers.
-    pub(crate) format: Option<(&'a LogFormat, &'a [Option<HeaderValue>])>,
-    /// Status code; 0 if no response was sent.
-    pub(crate) status: u16,
-    pub(crate) bytes: usize,
-    pub(crate) took: Duration,
-    pub(crate) upstream: &'a str,
-    pub(crate) upstream_server: Option<&'a dyn Display>,
-    /// Time from sending the last attempt to the header of its response.
-    pub(crate) upstream_took: Option<Duration>,
-    /// Time from sending the last attempt to the end of the exchange.
-    pub(crate) response_took: Option<Duration>,
-    pub(crate) error: Option<&'a str>,
-}
-
 impl Request<'_> {
     pub(crate) fn write(self, connection: &Connection) {
         if let Some((format, headers)) = self.format {
@@ -113,14 +83,6 @@ impl Request<'_> {
             batch = only.known(LogField::Batch, key.map(|key| key.batch)),
         );
     }
-}
-
-/// A finished connection in TCP mode.
-pub(super) struct Transfer<'a> {
-    pub(super) to_server: u64,
-    pub(super) to_client: u64,
-    pub(super) took: Duration,
-    pub(super) upstream: &'a str,
 }
 
 fn protocol(version: Version) -> &'static str {
