@@ -1,15 +1,15 @@
 //! Issued certificates: validated before they are stored, and read again.
 
-use crate::{AcmeError, UnixTime, schedule::Validity};
+use crate::{AcmeError, schedule::Validity};
 use base64ct::{Base64UrlUnpadded, Encoding};
 use boring::{
-    asn1::{Asn1Time, Asn1TimeRef},
     pkey::{HasPublic, PKeyRef},
     x509::{X509, X509Ref},
 };
 use instant_acme::CertificateIdentifier;
 use quadrille_engine::Key;
 use quadrille_keyless::wire::Ski;
+use quadrille_pem::unix_time;
 use std::{net::IpAddr, path::Path};
 use zeroize::Zeroizing;
 
@@ -112,11 +112,4 @@ fn has_name(leaf: &X509Ref, name: &str) -> bool {
 
 fn validity(leaf: &X509Ref) -> Validity {
     Validity { not_before: unix_time(leaf.not_before()), not_after: unix_time(leaf.not_after()) }
-}
-
-/// Returns zero for an invalid date, which no certificate should contain.
-fn unix_time(time: &Asn1TimeRef) -> UnixTime {
-    const DAY: i64 = 24 * 3600;
-    let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
-    since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
 }

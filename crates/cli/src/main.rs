@@ -5,7 +5,9 @@ mod allocator;
 mod bench;
 mod cert;
 mod check;
+mod columns;
 mod convert;
+mod ctl;
 mod demo;
 mod envoy;
 mod envoy_arguments;
@@ -33,6 +35,7 @@ mod schema;
 mod serve;
 mod svg;
 mod tickets;
+mod top;
 mod version;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -61,10 +64,12 @@ enum Command {
     #[command(short_flag = 't')]
     Check(check::Check),
     Convert(convert::Convert),
+    Ctl(ctl::Ctl),
+    Top(top::Top),
     Explain(explain::Explain),
     Fmt(fmt::Fmt),
     Schema(schema::Schema),
-    /// List, renew and revoke certificates that are ordered by ACME.
+    /// List certificates, and renew and revoke those that are ordered by ACME.
     #[command(subcommand)]
     Cert(Box<cert::Cert>),
     /// Translate Ingress objects of Kubernetes, and report what works.
@@ -112,6 +117,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(command) => command.run(),
         Command::Check(command) => return command.run(),
         Command::Convert(command) => return command.run(),
+        Command::Ctl(command) => command.run(),
+        Command::Top(command) => command.run(),
         Command::Ingress(command) => return command.run(),
         Command::Fmt(command) => return command.run(),
         Command::Kubernetes(command) => command.run(),

@@ -11,9 +11,10 @@ pub(crate) fn run(
     logging: &Logging,
     on_ready: impl FnOnce(&Bound),
 ) -> Result<(), Vec<String>> {
-    let guard = logging.start(&model.access_log)?;
+    let guard = logging.start(&model.access_log, model.access_log_syslog.as_ref())?;
     let (access_log, reopened) = (guard.access_log(), guard.access_log());
-    origin.access_log = Some(Box::new(move |log| access_log.set(log)));
+    origin.access_log = Some(Box::new(move |log, syslog| access_log.set(log, syslog)));
+    origin.log_level = Some(guard.level());
     origin.release_memory = Some(allocator::release);
     origin.reopen_access_log = Some(Box::new(move || reopened.reopen()));
     Ok(quadrille_gateway::serve(model, origin, on_ready).map_err(Diagnostics::from)?)
@@ -23,6 +24,9 @@ pub(crate) fn run(
 pub(crate) fn announce(bound: &Bound) {
     if let Some(address) = bound.admin {
         tracing::info!("metrics at http://{address}/metrics");
+    }
+    if let Some(path) = &bound.admin_socket {
+        tracing::info!("admin socket at {}", path.display());
     }
     for address in &bound.listeners {
         match bound.plain.contains(address) {

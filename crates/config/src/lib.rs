@@ -16,6 +16,7 @@ mod diagnostic;
 pub mod enums;
 mod file;
 pub mod fraction;
+pub mod log_format;
 pub mod model;
 pub mod pkcs11_uri;
 mod rate;

@@ -4,8 +4,10 @@
 //! a text, or a message with the problem and its remedy.
 
 mod header;
+mod permission;
 
 pub use header::{changeable_header, header_name, header_value};
+pub use permission::{file_mode, user_id};
 
 use crate::{
     enums::switch,

@@ -3,10 +3,11 @@
 use crate::{
     admin::AdminPages,
     reload::{control::Updates, watch::Contents},
+    telemetry::log_level::LogLevel,
 };
 use quadrille_config::{
     Diagnostics,
-    model::{AccessLog, Gateway},
+    model::{AccessLog, Gateway, Syslog},
 };
 use std::{path::PathBuf, sync::Arc};
 
@@ -36,12 +37,14 @@ pub struct ConfigurationSource {
     pub access_log: Option<SetAccessLog>,
     /// Reopens the access log, if it is a file.
     pub reopen_access_log: Option<ReopenAccessLog>,
+    /// Changes the level of the log.
+    pub log_level: Option<Arc<dyn LogLevel>>,
     /// Makes the allocator return the free memory of the calling thread to the kernel.
     pub release_memory: Option<fn()>,
 }
 
-/// Changes the destination of the access log; has no effect and returns an error if that is not possible.
-pub type SetAccessLog = Box<dyn Fn(&AccessLog) -> Result<(), String>>;
+/// Changes the destinations of the access log; has no effect and returns an error if that is not possible.
+pub type SetAccessLog = Box<dyn Fn(&AccessLog, Option<&Syslog>) -> Result<(), String>>;
 
 /// Reopens the destination of the access log; has no effect and returns an error if that is not possible.
 pub type ReopenAccessLog = Box<dyn Fn() -> Result<(), String>>;
@@ -69,6 +72,7 @@ impl ConfigurationSource {
             pages: None,
             access_log: None,
             reopen_access_log: None,
+            log_level: None,
             release_memory: None,
         }
     }

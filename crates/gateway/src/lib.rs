@@ -52,7 +52,8 @@ pub use process::background::lower_priority;
 pub use reload::control::{Applied, Control, ListenerDrain, RebuiltParts, Updates, control};
 pub use server::{Bound, Checked, check, serve};
 pub use telemetry::{
-    access_log::TARGET as ACCESS_LOG_TARGET,
+    access_log::{LINE as ACCESS_LOG_LINE, TARGET as ACCESS_LOG_TARGET},
+    log_level::LogLevel,
     statistics::{ChainStatistics, KeyWork, ListenerStatistics, Statistics, UpstreamStatistics, key_work},
 };
 pub use tls::certificate::alt_names::verify_server_names;

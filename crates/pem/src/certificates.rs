@@ -1,7 +1,10 @@
 //! Certificates of a PEM text.
 
 use super::block::{Damage, blocks};
-use boring::x509::{X509, X509Ref};
+use boring::{
+    asn1::{Asn1Time, Asn1TimeRef},
+    x509::{X509, X509Ref},
+};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use std::{fmt, fs, path::Path};
@@ -49,6 +52,13 @@ pub fn read_certificates(file: &Path) -> Result<Vec<X509>, String> {
     let pem = fs::read(file).map_err(|error| unusable(&error))?;
     let found = certificates(&pem).map_err(|damage| unusable(&damage))?;
     if found.is_empty() { Err(unusable(&"no PEM certificates")) } else { Ok(found) }
+}
+
+/// Returns the Unix time, or zero for an invalid date, which no certificate should have.
+pub fn unix_time(time: &Asn1TimeRef) -> i64 {
+    const DAY: i64 = 24 * 3600;
+    let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
+    since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
 }
 
 /// Returns whether the key usage of a certificate allows signatures, which handshakes need (RFC 8446 section 4.4.2.2).

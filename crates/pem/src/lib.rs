@@ -8,5 +8,5 @@ mod certificates;
 mod revocation;
 
 pub use block::{Block, Damage, blocks};
-pub use certificates::{certificates, has_issuer_url, may_sign, read_certificates};
+pub use certificates::{certificates, has_issuer_url, may_sign, read_certificates, unix_time};
 pub use revocation::{RevocationLists, common_name};

@@ -128,7 +128,7 @@ impl Demo {
 
 /// Returns the page with the address of the dashboard. A port that is not assigned yet is printed later.
 fn page(admin: Option<&Admin>) -> String {
-    let dashboard = match admin.map(|admin| admin.address) {
+    let dashboard = match admin.and_then(|admin| admin.address) {
         None => "the dashboard is disabled by <code>--admin off</code>".to_owned(),
         Some(address) if address.port() == 0 => {
             "the command has printed the address of the dashboard".to_owned()

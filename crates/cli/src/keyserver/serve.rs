@@ -29,7 +29,7 @@ pub(super) struct Serve {
     #[arg(long, value_name = "GROUP")]
     unix_group: Option<String>,
     /// Mode of Unix sockets, in octal [default: 0660 with --policy, 0600 without].
-    #[arg(long, value_name = "MODE", value_parser = mode)]
+    #[arg(long, value_name = "MODE", value_parser = values::file_mode)]
     unix_mode: Option<u32>,
     /// CA certificates in PEM that verify the gateways' certificates.
     #[arg(long, value_name = "FILE")]
@@ -70,7 +70,7 @@ impl Serve {
     pub(super) fn run(self) -> Result<(), Vec<String>> {
         let logging = self.logging.clone();
         let model = self.into_model()?;
-        let _guard = logging.start(&AccessLog::Off)?;
+        let _guard = logging.start(&AccessLog::Off, None)?;
         serve_keys(model, announce)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
@@ -131,15 +131,6 @@ fn listen(text: &str) -> Result<Listen, Problem> {
         Some(path) => Ok(Listen::Unix(path.into())),
         None => values::listen_address(text).map(|address: SocketAddr| Listen::Tcp(address)),
     }
-}
-
-/// Parses permission bits for user, group and others: `660`, `0600`.
-fn mode(text: &str) -> Result<u32, Problem> {
-    let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
-    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| digits && *mode <= 0o777);
-    mode.ok_or_else(|| {
-        Problem::new(format!("`{}` is not a mode", text.escape_debug()), "write 0660, or 0600")
-    })
 }
 
 fn announce(bound: &KeyServerBound) {

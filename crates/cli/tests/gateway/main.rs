@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+mod access_log;
 mod admin;
 mod attempts;
 mod authority;
@@ -11,6 +12,7 @@ mod balance;
 mod basic_auth;
 mod bench;
 mod browser;
+mod cert_list;
 mod certificate_compression;
 mod client_auth;
 mod commands;
@@ -20,6 +22,7 @@ mod content_length;
 mod convert;
 mod cookbook;
 mod cpu;
+mod ctl;
 mod dashboard;
 mod descriptors;
 mod drain;
@@ -62,6 +65,7 @@ mod profile_system;
 mod proxy_protocol;
 mod rate_limits;
 mod reload;
+mod repeated_warnings;
 mod request_limits;
 mod requests;
 mod resets;
@@ -93,6 +97,7 @@ mod unequal_primes;
 mod unix_upstreams;
 mod unusual_files;
 mod upgrades;
+mod upstream_counts;
 mod upstream_limits;
 mod upstream_servers;
 mod upstream_tls;

@@ -61,7 +61,7 @@ fn warn_of_idle_backups(name: &str, field: &Field<'_>, gateway: &Gateway) {
 fn warn_of_open_admin(root: &Field<'_>, gateway: &Gateway) {
     let (Some(admin), Some(field)) = (&gateway.admin, root.entry("admin")) else { return };
     // A container has no other address to name: the names of the pages show that it is meant.
-    if admin.address.ip().is_unspecified() && admin.hosts.is_empty() {
+    if admin.address.is_some_and(|address| address.ip().is_unspecified()) && admin.hosts.is_empty() {
         let field = field.at("address");
         let message =
             "the dashboard, metrics and configuration are served on all addresses, without a password";

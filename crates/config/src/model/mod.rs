@@ -5,7 +5,9 @@
 //! keys are given by their [`Source`], because they are read again on every reload.
 
 mod access;
+mod access_log;
 mod acme;
+mod admin;
 mod authorization;
 mod basic_auth;
 mod chain;
@@ -67,7 +69,11 @@ mod upstream;
 mod upstream_limits;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep, Doubt};
+pub use access_log::{
+    AccessLog, LogFormat, LogLayout, LogPart, LogTemplate, LogVariable, RotatedFile, Syslog, SyslogServer,
+};
 pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, ExternalAccount};
+pub use admin::{Admin, AdminSocket, UnixAccess};
 pub use authorization::{
     Authorization, AuthorizationBody, AuthorizationService, ForwardAuth, HttpAuthorization,
     RouteAuthorization,
@@ -95,7 +101,7 @@ pub use jwt::{
     JwtAuthentication, JwtClaim, JwtKeys, JwtLocation, JwtProvider, JwtRequirement, JwtRule, RemoteKeys,
     RouteJwt,
 };
-pub use key_server::{KeyServer, Listen, UnixAccess};
+pub use key_server::{KeyServer, Listen};
 pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
 pub use listener::{Limits, Listener, ProxyProtocolIn, Redirected};
 pub use local_reply::{
@@ -152,7 +158,7 @@ pub use upstream::{
 };
 pub use upstream_limits::UpstreamLimits;
 
-use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// The configuration of one `quadrille serve` process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -185,6 +191,10 @@ pub struct Gateway {
     pub access_log: AccessLog,
     /// The fields of the access log.
     pub access_log_fields: LogFields,
+    /// The syslog server that receives the lines of the access log, too.
+    pub access_log_syslog: Option<Syslog>,
+    /// The format of the access log's lines, in place of the fields.
+    pub access_log_format: Option<Arc<LogFormat>>,
     /// Whether every request is forwarded with an `X-Request-Id`.
     pub request_ids: bool,
     /// Tracing of requests; `None` traces none.
@@ -226,39 +236,6 @@ pub enum BackendChoice {
     Scalar,
 }
 
-/// The metrics and health endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Admin {
-    /// The address. It serves plain HTTP, so keep it on loopback or a private network.
-    pub address: SocketAddr,
-    /// Names under which the pages may be requested, in addition to `localhost` and IP addresses: `name` or `*.name`,
-    /// in lower case. A request for another name, as in DNS rebinding, is refused.
-    pub hosts: Vec<String>,
-    /// Whether requests may change something, such as take a server out of service.
-    pub actions: bool,
-    /// The place of the address in the configuration.
-    pub place: Place,
-}
-
-impl Admin {
-    /// Returns settings for this address, for loopback names and IP addresses only.
-    pub fn new(address: SocketAddr, place: Place) -> Self {
-        Self { address, hosts: Vec::new(), actions: false, place }
-    }
-}
-
-/// The destination of the access log.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AccessLog {
-    /// No access log.
-    #[default]
-    Off,
-    /// Standard output.
-    Stdout,
-    /// Appended to this file.
-    File(PathBuf),
-}
-
 /// A configuration without listeners, with default settings.
 impl Default for Gateway {
     fn default() -> Self {
@@ -277,15 +254,11 @@ impl Default for Gateway {
             drain_timeout: Duration::from_secs(30),
             access_log: AccessLog::Off,
             access_log_fields: LogFields::default(),
+            access_log_syslog: None,
+            access_log_format: None,
             request_ids: false,
             tracing: None,
         }
-    }
-}
-
-impl Default for Admin {
-    fn default() -> Self {
-        Self::new(SocketAddr::from(([127, 0, 0, 1], 9901)), Place::builtin())
     }
 }
 

@@ -62,6 +62,8 @@ pub struct Route {
     pub error_pages: Vec<ErrorPage>,
     /// Tracing settings.
     pub tracing: Option<Arc<RouteTracing>>,
+    /// Share of requests that the access log has, in parts per million; `None` for all.
+    pub logged_parts: Option<u32>,
     /// The place of the route in the configuration.
     pub place: Place,
 }
@@ -157,6 +159,7 @@ impl Route {
             compression: None,
             error_pages: Vec::new(),
             tracing: None,
+            logged_parts: None,
             place,
         }
     }

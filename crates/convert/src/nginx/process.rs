@@ -55,7 +55,7 @@ pub(super) fn access_log(scope: &Scope<'_>, world: &World<'_>) {
                     1 => world.ledger.converted(one.id),
                     _ => world
                         .ledger
-                        .differs(one.id, "the format is fixed; `access_log_fields` chooses its fields"),
+                        .differs(one.id, "write the text of its `log_format` as `format` of `access_log`"),
                 }
             }
             Some(known) if *known == Value::from(path.as_str()) => world.ledger.converted(one.id),

@@ -49,7 +49,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("index", FILES),
     ("js_", "scripts are not run: use `rules`, `authorization` or an application"),
     ("limit_rate", "bytes per second are not limited: use `rate_limits` or a limit in the application"),
-    ("log_format", "choose fields with `access_log_fields`; the format is fixed"),
+    ("log_format", "write its text as `format` of `access_log`"),
     ("lua_", "scripts are not run: use `rules`, `authorization` or an application"),
     ("memcached_", "run an application in front of memcached"),
     ("open_file_cache", FILES),

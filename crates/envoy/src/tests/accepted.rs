@@ -209,7 +209,7 @@ fn an_access_log() {
 fn the_admin_address() {
     let text = with_route_config("virtual_hosts: []")
         + "admin: { address: { socket_address: { address: 127.0.0.1, port_value: 9901 } } }\n";
-    assert_eq!(gateway(&text).admin.unwrap().address.port(), 9901);
+    assert_eq!(gateway(&text).admin.unwrap().address.unwrap().port(), 9901);
     assert!(
         gateway(&with_route_config("virtual_hosts: []")).admin.is_none(),
         "Envoy has none unless configured"

@@ -1,8 +1,9 @@
 //! Pages of the admin endpoint: its own, and those of a front end.
 
 use super::{
-    actions::{self, DrainEndpoint},
-    dashboard::{self, CONTENT_SECURITY_POLICY},
+    actions::{self, Actions},
+    dashboard,
+    page::{Page, TEXT},
 };
 use crate::{
     admission::{Admission, Load},
@@ -17,7 +18,7 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use http::{HeaderValue, Response, StatusCode, Uri, header};
+use http::{Response, StatusCode, Uri};
 use metrics_exporter_prometheus::PrometheusHandle;
 use quadrille_engine::Engine;
 use std::{
@@ -46,8 +47,8 @@ pub(crate) struct Admin {
     pub(crate) history: History,
     /// False once a drain begins, so that load balancers select other gateways.
     pub(crate) ready: AtomicBool,
-    /// Takes endpoints out of service; `None` if the configuration does not enable actions.
-    pub(crate) drain: Option<DrainEndpoint>,
+    /// Parts that actions change; only of a gateway.
+    pub(crate) actions: Option<Actions>,
     /// Additional pages of a front end.
     pub(crate) pages: Option<Arc<dyn AdminPages>>,
 }
@@ -71,27 +72,14 @@ pub struct AdminView {
     pub status: serde_json::Value,
 }
 
-/// A page of the admin address.
-#[derive(Clone, Debug)]
-pub struct Page {
-    /// HTTP status code.
-    pub status: StatusCode,
-    /// `Content-Type`.
-    pub content_type: &'static str,
-    /// Complete body.
-    pub body: String,
-}
-
 impl Admin {
-    /// Performs the action of a POST to this URI.
-    pub(super) fn act(&self, uri: &Uri) -> Option<Response<String>> {
+    /// Performs the action of a POST to this URI. Actions of the front end are always possible.
+    pub(super) async fn act(&self, uri: &Uri, may_act: bool) -> Option<Response<String>> {
         let (path, query) = (uri.path(), uri.query());
-        let of_front_end = self.pages.as_ref().and_then(|pages| pages.act(path, query));
-        let own = || {
-            let done = actions::perform(self.drain.as_ref(), path, query.unwrap_or_default());
-            done.map(|(status, text)| Page::text(status, text))
+        let page = match self.pages.as_ref().and_then(|pages| pages.act(path, query)) {
+            Some(page) => page,
+            None => actions::perform(self.actions.as_ref(), may_act, path, query.unwrap_or_default()).await?,
         };
-        let page = of_front_end.or_else(own)?;
         Some(page.into_response())
     }
 
@@ -105,6 +93,9 @@ impl Admin {
     }
 
     fn page(&self, path: &str) -> Page {
+        if let ("/log-level", Some(page)) = (path, self.actions.as_ref().and_then(Actions::level)) {
+            return page;
+        }
         let (status, content_type, body) = match path {
             "/metrics" => (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", self.metrics()),
             "/healthz" => (StatusCode::OK, TEXT, "ok\n".into()),
@@ -165,30 +156,4 @@ impl Admin {
     }
 }
 
-const TEXT: &str = "text/plain; charset=utf-8";
-
-const NO_SUCH_PAGE: &str =
-    "no such page; available: / (the dashboard) /metrics /status /history /healthz /ready /config\n";
-
-/// Headers of every response: no caching, content sniffing, embedding or referrers.
-const EVERYWHERE: [(header::HeaderName, &str); 4] = [
-    (header::CACHE_CONTROL, "no-store"),
-    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
-];
-
-impl Page {
-    pub(super) fn text(status: StatusCode, body: &str) -> Self {
-        Self { status, content_type: TEXT, body: body.to_owned() }
-    }
-
-    pub(super) fn into_response(self) -> Response<String> {
-        let mut response = Response::new(self.body);
-        *response.status_mut() = self.status;
-        for (name, value) in [(header::CONTENT_TYPE, self.content_type)].into_iter().chain(EVERYWHERE) {
-            response.headers_mut().insert(name, HeaderValue::from_static(value));
-        }
-        response
-    }
-}
+const NO_SUCH_PAGE: &str = "no such page; available: / (the dashboard) /metrics /status /history /healthz /ready /config /log-level\n";

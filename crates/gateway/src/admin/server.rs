@@ -1,22 +1,15 @@
-//! Socket and connections of the admin endpoint, which are limited in number, size and time.
+//! Connections of the admin endpoint, which are limited in number, size and time.
 
 use super::{Admin, Page, host_check::HostCheck};
-use crate::{
-    admission::{Holder, Places},
-    handover::Inherited,
-    listener::socket,
-    process,
-};
+use crate::admission::{Holder, Places};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use quadrille_config::{Diagnostic, model};
 use std::{
     convert::Infallible,
-    io,
-    net::{self, SocketAddr},
+    net::IpAddr,
     pin::pin,
     sync::{
         Arc, OnceLock,
@@ -25,9 +18,9 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncWrite},
     task::AbortHandle,
-    time::{sleep, timeout},
+    time::timeout,
 };
 
 /// Maximum number of concurrent connections. Further ones evict connections without a request in progress, oldest
@@ -51,53 +44,22 @@ const ANOTHER_HOST: &str = "This address serves requests for IP addresses, local
 
 const FROM_A_BROWSER: &str = "Requests from web pages may read, but not change anything.\n";
 
-/// The open endpoint.
-pub(crate) struct AdminEndpoint {
-    /// Configured address.
-    asked: SocketAddr,
-    /// Bound address, with the actual port in place of 0.
-    pub(crate) address: SocketAddr,
-    socket: net::TcpListener,
-    accepting: AbortHandle,
+/// Rights of the client of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rights {
+    /// Request pages.
+    Read,
+    /// Request pages and perform actions.
+    Act,
+    /// Nothing: the socket does not admit this user.
+    Denied(u32),
 }
 
-impl AdminEndpoint {
-    /// Duplicates the socket for a successor process.
-    ///
-    /// # Errors
-    /// Fails if file descriptors are exhausted.
-    pub(crate) fn share(&self) -> io::Result<(SocketAddr, net::TcpListener)> {
-        Ok((self.asked, self.socket.try_clone()?))
-    }
-
-    /// Stops accepting connections; new ones belong to another process.
-    pub(crate) fn close(self) {
-        self.accepting.abort();
-    }
-}
-
-impl Admin {
-    /// Opens the endpoint, unless it is disabled, on an inherited socket or a new one. Recording of the history
-    /// starts in any case.
-    pub(crate) fn start(
-        self: &Arc<Self>,
-        settings: Option<&model::Admin>,
-        inherited: &mut Inherited,
-    ) -> Result<Option<AdminEndpoint>, Vec<Diagnostic>> {
-        let admin = Arc::clone(self);
-        tokio::spawn(async move { admin.remember().await });
-        let Some(settings) = settings else { return Ok(None) };
-        let socket = match inherited.take_admin(settings.address).map_err(process::start_failure)? {
-            Some(socket) => socket,
-            None => socket::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?,
-        };
-        let address = socket.local_addr().map_err(process::start_failure)?;
-        let kept = socket.try_clone().map_err(process::start_failure)?;
-        let listener = TcpListener::from_std(socket).map_err(process::start_failure)?;
-        let hosts = Arc::new(HostCheck::new(&settings.hosts));
-        let accepting = tokio::spawn(accept_all(listener, Arc::clone(self), hosts)).abort_handle();
-        Ok(Some(AdminEndpoint { asked: settings.address, address, socket: kept, accepting }))
-    }
+/// Serves the connections of one socket.
+pub(super) struct AdminServer {
+    admin: Arc<Admin>,
+    hosts: HostCheck,
+    places: Arc<Places>,
 }
 
 /// A connection of the endpoint.
@@ -118,75 +80,85 @@ impl Holder for AdminConnection {
     }
 }
 
-/// Serves connections until the process ends.
-async fn accept_all(listener: TcpListener, admin: Arc<Admin>, hosts: Arc<HostCheck>) {
-    let places = Places::new(MOST_CONNECTIONS);
-    loop {
-        match listener.accept().await {
-            Ok((tcp, peer)) => {
-                let (admin, hosts) = (Arc::clone(&admin), Arc::clone(&hosts));
-                let connection = Arc::new(AdminConnection::default());
-                let holder = Arc::clone(&connection) as Arc<dyn Holder>;
-                let place = places.wait(peer.ip(), &holder).await;
-                let served = Arc::clone(&connection);
-                let serving = tokio::spawn(async move {
-                    serve(tcp, &admin, &hosts, &served).await;
-                    drop(place);
-                });
-                let _ = connection.task.set(serving.abort_handle());
+impl AdminServer {
+    /// Serves these pages, requested for these hosts.
+    pub(super) fn new(admin: &Arc<Admin>, hosts: HostCheck) -> Self {
+        Self { admin: Arc::clone(admin), hosts, places: Places::new(MOST_CONNECTIONS) }
+    }
+
+    /// Serves a connection on a task of its own, once it has a place among the others.
+    pub(super) async fn serve<S>(self: &Arc<Self>, stream: S, client: IpAddr, rights: Rights)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let connection = Arc::new(AdminConnection::default());
+        let holder = Arc::clone(&connection) as Arc<dyn Holder>;
+        let place = self.places.wait(client, &holder).await;
+        let (server, served) = (Arc::clone(self), Arc::clone(&connection));
+        let serving = tokio::spawn(async move {
+            server.exchange(stream, rights, &served).await;
+            drop(place);
+        });
+        let _ = connection.task.set(serving.abort_handle());
+    }
+
+    async fn exchange<S>(&self, stream: S, rights: Rights, served: &AdminConnection)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let service = service_fn(async |request| {
+            served.answering.fetch_add(1, Ordering::Relaxed);
+            let answer = self.answer(rights, &request).await;
+            served.answering.fetch_sub(1, Ordering::Relaxed);
+            Ok::<_, Infallible>(answer)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(REQUEST_TIME)
+            .max_buf_size(MOST_HEADER)
+            .half_close(true)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
+        let ended = match timeout(CONNECTION_TIME, connection.as_mut()).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                connection.as_mut().graceful_shutdown();
+                timeout(LAST_ANSWER, connection).await.unwrap_or(Ok(()))
             }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept an admin connection");
-                sleep(Duration::from_millis(100)).await;
-            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "admin connection failed");
+        }
+    }
+
+    async fn answer(&self, rights: Rights, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let page = if let Rights::Denied(user) = rights {
+            Page::text(StatusCode::FORBIDDEN, &not_admitted(user)).into_response()
+        } else if !self.hosts.accepts(request.uri(), request.headers()) {
+            Page::text(StatusCode::MISDIRECTED_REQUEST, ANOTHER_HOST).into_response()
+        } else if request.method() == Method::POST {
+            self.act(request, rights == Rights::Act).await
+        } else {
+            self.admin.answer(request.uri()).await
+        };
+        page.map(Full::from)
+    }
+
+    /// Rejects requests with an `Origin`: web pages of other sites may make a browser send them.
+    async fn act(&self, request: &Request<Incoming>, may_act: bool) -> Response<String> {
+        if request.headers().contains_key(header::ORIGIN) {
+            return Page::text(StatusCode::FORBIDDEN, FROM_A_BROWSER).into_response();
+        }
+        match self.admin.act(request.uri(), may_act).await {
+            Some(page) => page,
+            None => self.admin.answer(request.uri()).await,
         }
     }
 }
 
-async fn serve(tcp: TcpStream, admin: &Admin, hosts: &HostCheck, served: &AdminConnection) {
-    let service = service_fn(async |request| {
-        served.answering.fetch_add(1, Ordering::Relaxed);
-        let answer = answer(admin, hosts, &request).await;
-        served.answering.fetch_sub(1, Ordering::Relaxed);
-        Ok::<_, Infallible>(answer)
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(REQUEST_TIME)
-        .max_buf_size(MOST_HEADER)
-        .half_close(true)
-        .serve_connection(TokioIo::new(tcp), service);
-    let mut connection = pin!(connection);
-    let ended = match timeout(CONNECTION_TIME, connection.as_mut()).await {
-        Ok(ended) => ended,
-        Err(_) => {
-            connection.as_mut().graceful_shutdown();
-            timeout(LAST_ANSWER, connection).await.unwrap_or(Ok(()))
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "admin connection failed");
-    }
-}
-
-async fn answer(admin: &Admin, hosts: &HostCheck, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-    let page = if !hosts.accepts(request.uri(), request.headers()) {
-        Page::text(StatusCode::MISDIRECTED_REQUEST, ANOTHER_HOST).into_response()
-    } else if request.method() == Method::POST {
-        act(admin, request).await
-    } else {
-        admin.answer(request.uri()).await
-    };
-    page.map(Full::from)
-}
-
-/// Rejects requests with an `Origin`: web pages of other sites may make a browser send them.
-async fn act(admin: &Admin, request: &Request<Incoming>) -> Response<String> {
-    if request.headers().contains_key(header::ORIGIN) {
-        return Page::text(StatusCode::FORBIDDEN, FROM_A_BROWSER).into_response();
-    }
-    match admin.act(request.uri()) {
-        Some(page) => page,
-        None => admin.answer(request.uri()).await,
-    }
+fn not_admitted(user: u32) -> String {
+    format!(
+        "the user with the id {user} is not admitted; add it to `users` of `admin.socket` in the configuration, or \
+         make it a member of the `group` there\n"
+    )
 }

@@ -8,6 +8,7 @@ use std::{
     io,
     net::SocketAddr,
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
+    path::PathBuf,
 };
 
 /// File descriptors of the sockets. Consecutive versions read each other's descriptions, so new fields are optional.
@@ -15,6 +16,7 @@ use std::{
 pub(super) struct Description {
     listeners: Vec<Listener>,
     admin: Option<(SocketAddr, RawFd)>,
+    admin_unix: Option<(PathBuf, RawFd)>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -47,6 +49,7 @@ impl Description {
         Self {
             listeners: sockets.listeners.iter().map(listener).collect(),
             admin: sockets.admin.as_ref().map(|(address, socket)| (*address, socket.as_raw_fd())),
+            admin_unix: sockets.admin_unix.as_ref().map(|(path, socket)| (path.clone(), socket.as_raw_fd())),
         }
     }
 
@@ -57,7 +60,9 @@ impl Description {
                 listener.quic.iter().flat_map(|quic| quic.sockets.iter().flat_map(|&(one, two)| [one, two]));
             listener.tcp.iter().copied().chain(quic).collect::<Vec<_>>()
         };
-        self.listeners.iter().flat_map(of_listener).chain(self.admin.map(|(_, socket)| socket)).collect()
+        let admin = self.admin.map(|(_, socket)| socket);
+        let admin = admin.into_iter().chain(self.admin_unix.as_ref().map(|(_, socket)| *socket));
+        self.listeners.iter().flat_map(of_listener).chain(admin).collect()
     }
 
     /// Takes ownership of the sockets.
@@ -93,7 +98,11 @@ impl Description {
             Some((address, socket)) => Some((address, take(socket)?.into())),
             None => None,
         };
-        Ok(Sockets { listeners, admin })
+        let admin_unix = match self.admin_unix {
+            Some((path, socket)) => Some((path, take(socket)?.into())),
+            None => None,
+        };
+        Ok(Sockets { listeners, admin, admin_unix })
     }
 }
 

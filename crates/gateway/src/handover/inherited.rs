@@ -7,15 +7,17 @@ use super::{
 };
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::{
+    fs,
     io::{self, BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, UdpSocket},
     os::{
         fd::OwnedFd,
         unix::{
-            net::{UnixDatagram, UnixStream},
+            net::{UnixDatagram, UnixListener, UnixStream},
             process::parent_id,
         },
     },
+    path::Path,
     time::Duration,
 };
 
@@ -102,6 +104,11 @@ impl Inherited {
         Ok(socket)
     }
 
+    /// Takes the Unix socket of the admin endpoint.
+    pub(crate) fn take_admin_unix(&mut self, path: &Path) -> Option<UnixListener> {
+        self.sockets.admin_unix.take_if(|(known, _)| known == path).map(|(_, socket)| socket)
+    }
+
     /// Notifies the predecessor and systemd of readiness, and closes the sockets that were not taken. Returns their
     /// addresses.
     pub(crate) fn ready(&mut self) -> Vec<SocketAddr> {
@@ -113,7 +120,12 @@ impl Inherited {
         if let Err(error) = sd_notify::notify(&[sd_notify::NotifyState::Ready]) {
             tracing::warn!(%error, "cannot notify systemd of readiness");
         }
-        let left = std::mem::take(&mut self.sockets).listeners;
+        let sockets = std::mem::take(&mut self.sockets);
+        if let Some((path, _)) = sockets.admin_unix {
+            // The configuration has another path; the predecessor, which is replaced, does not remove this one.
+            let _ = fs::remove_file(path);
+        }
+        let left = sockets.listeners;
         let is_left = |known: &ListenerSockets| !known.tcp.is_empty() || known.quic.is_some();
         left.iter().filter(|known| is_left(known)).map(|known| known.address).collect()
     }

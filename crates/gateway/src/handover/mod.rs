@@ -24,7 +24,8 @@ pub(crate) use successor::Successor;
 use crate::quic::Lineage;
 use std::{
     net::{SocketAddr, TcpListener, UdpSocket},
-    os::unix::net::UnixDatagram,
+    os::unix::net::{UnixDatagram, UnixListener},
+    path::PathBuf,
 };
 
 /// All sockets of a process.
@@ -32,6 +33,8 @@ use std::{
 pub(crate) struct Sockets {
     pub(crate) listeners: Vec<ListenerSockets>,
     pub(crate) admin: Option<(SocketAddr, TcpListener)>,
+    /// Unix socket of the admin endpoint.
+    pub(crate) admin_unix: Option<(PathBuf, UnixListener)>,
 }
 
 /// Sockets of a listener.

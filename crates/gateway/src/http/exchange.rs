@@ -15,8 +15,8 @@ use crate::{
     telemetry::{access_log, metrics},
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
 };
-use http::{HeaderValue, Method, Version, header};
-use quadrille_config::model::{LocalReplies, LogField};
+use http::{HeaderName, HeaderValue, Method, Version, header};
+use quadrille_config::model::{LocalReplies, LogField, LogFormat};
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -55,6 +55,8 @@ pub(super) struct Exchange {
     pub(super) trailers: Trailers,
     /// Time from sending the last attempt to its response header or failure.
     pub(super) upstream_took: Option<Duration>,
+    /// Time at which the last attempt was sent.
+    pub(super) upstream_began: Option<Instant>,
     line: Option<Box<Line>>,
 }
 
@@ -68,6 +70,9 @@ struct Line {
     request_id: Option<HeaderValue>,
     user: Option<Arc<str>>,
     version: Version,
+    scheme: &'static str,
+    /// The format, with the values of its request headers.
+    format: Option<(Arc<LogFormat>, Vec<Option<HeaderValue>>)>,
 }
 
 impl Exchange {
@@ -75,19 +80,27 @@ impl Exchange {
         http.connection.clock.begin_request();
         let fields = access_log::fields();
         let line = access_log::enabled().then(|| {
+            let format = access_log::format().map(|format| {
+                let value = |name: &HeaderName| request.headers.get(name).map(detached_value);
+                let values = format.headers.iter().map(value).collect();
+                (format, values)
+            });
+            let has = |field| format.is_some() || fields.has(field);
             let header = |field, name| {
-                let value = fields.has(field).then(|| request.headers.get(name)).flatten();
+                let value = has(field).then(|| request.headers.get(name)).flatten();
                 value.map(detached_value)
             };
             Box::new(Line {
                 method: request.method.clone(),
                 host: request.host().to_owned(),
                 path: request.uri.path().to_owned(),
-                query: request.uri.query().filter(|_| fields.has(LogField::Query)).map(str::to_owned),
+                query: request.uri.query().filter(|_| has(LogField::Query)).map(str::to_owned),
                 user_agent: header(LogField::UserAgent, header::USER_AGENT),
                 request_id: header(LogField::RequestId, REQUEST_ID),
                 user: None,
                 version: request.version,
+                scheme: if http.connection.tls { "https" } else { "http" },
+                format,
             })
         });
         Box::new(Self {
@@ -108,6 +121,7 @@ impl Exchange {
             fields: ResponseFields::default(),
             trailers: Trailers::default(),
             upstream_took: None,
+            upstream_began: None,
             line,
         })
     }
@@ -117,6 +131,11 @@ impl Exchange {
         if let Some(line) = &mut self.line {
             line.user = Some(name);
         }
+    }
+
+    /// Leaves the request out of the access log.
+    pub(super) fn omit_from_log(&mut self) {
+        self.line = None;
     }
 
     /// Records an error of the upstream, or of the client while its request is forwarded.
@@ -129,7 +148,7 @@ impl Exchange {
         // A client that disconnects is not an error of the gateway.
         if !matches!(error, ExchangeError::Client(_)) {
             let server = self.server.as_ref().map(|server| &server.address);
-            tracing::warn!(upstream = upstream.name(), ?server, %error, outcome);
+            upstream.warn(server, error, outcome);
         }
     }
 }
@@ -160,17 +179,16 @@ impl Drop for Exchange {
             query: line.query.as_deref(),
             user_agent: line.user_agent.as_ref().and_then(|value| value.to_str().ok()),
             request_id: line.request_id.as_ref().and_then(|value| value.to_str().ok()),
-            protocol: match line.version {
-                Version::HTTP_3 => "HTTP/3",
-                Version::HTTP_2 => "HTTP/2",
-                _ => "HTTP/1",
-            },
+            version: line.version,
+            scheme: line.scheme,
+            format: line.format.as_ref().map(|(format, headers)| (&**format, headers.as_slice())),
             status: self.status,
             bytes: self.bytes,
             took: self.began.elapsed(),
             upstream: self.upstream.as_ref().map_or("-", |(upstream, _)| upstream.name()),
             upstream_server: self.server.as_ref().map(|server| &server.address as _),
             upstream_took: self.upstream_took,
+            response_took: self.upstream_began.map(|began| began.elapsed()),
             error: self.error,
         }
         .write(&self.http.connection);

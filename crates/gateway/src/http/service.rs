@@ -18,7 +18,7 @@ use super::{
     route::router::{MatchedRoute, RouteLookup},
     trace,
 };
-use crate::{admission::TooMany, telemetry::access_denied::access_denied};
+use crate::{admission::TooMany, fraction::is_one_of, telemetry::access_denied::access_denied};
 use http::Version;
 use http_body::Body;
 use quadrille_config::model::{Action, PathMatch, Redirect, Respond, Route};
@@ -257,6 +257,9 @@ fn identify(request: &mut Request, exchange: &mut Exchange) {
 fn enter(matched: &MatchedRoute, settings: &HttpSettings, request: &mut Request, exchange: &mut Exchange) {
     if let Some(trace) = exchange.trace.take() {
         exchange.trace = trace.route(matched.route(), request);
+    }
+    if matched.route().logged_parts.is_some_and(|parts| !is_one_of(parts)) {
+        exchange.omit_from_log();
     }
     if let Some(Some(pages)) = matched.of(&settings.route_pages) {
         exchange.pages = Some(Arc::clone(pages));

@@ -1,15 +1,14 @@
 //! A running key server: start, reload of keys, policy and certificates, drain.
 //!
-//! - `in_use`: its certificate, CAs and revocation lists, with their expiry; `unix_socket`: access to its socket.
+//! - `in_use`: its certificate, CAs and revocation lists, with their expiry.
 
 mod in_use;
-mod unix_socket;
 
 use crate::{
     admin::Admin,
     handover::Inherited,
     listener::socket,
-    process::{engine, file_limits, signals::Signals, start_failure},
+    process::{engine, file_limits, signals::Signals, start_failure, unix_socket},
     reload::watch::{Contents, Watch},
     server::{deadline, expiries::Expiries},
     telemetry::{
@@ -113,11 +112,11 @@ impl Running {
             configuration: Box::new(move || show(&shown, &of.keys())),
             history: History::default(),
             ready: AtomicBool::new(true),
-            drain: None,
+            actions: None,
             pages: None,
         });
         let admin_endpoint = admin.start(model.admin.as_ref(), &mut Inherited::default())?;
-        let address = admin_endpoint.map(|endpoint| endpoint.address);
+        let address = admin_endpoint.and_then(|endpoint| endpoint.address());
         let mut files = Watch::new();
         files.follow(contents);
         let mut expiries = Expiries::default();
@@ -240,7 +239,9 @@ fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec
                 tokio::spawn(async move { report(threads.accept_tcp(socket).await) });
             }
             Listen::Unix(path) => {
-                let socket = unix_socket::bind(path, &model.unix_access, model.policy.is_some())
+                // With a policy, which lists the users that are served, members of the group may connect.
+                let mode = if model.policy.is_some() { 0o660 } else { 0o600 };
+                let socket = unix_socket::bind(path, &model.unix_access, mode)
                     .map_err(|error| vec![Diagnostic::new(place, error.problem(path))])?;
                 addresses.push(format!("unix:{}", path.display()));
                 files.push(path.clone());

@@ -140,8 +140,8 @@ async fn cannot_accept(error: &io::Error, worker: &Worker) -> bool {
     if file_limits::are_exhausted(error) {
         return false;
     }
-    if worker.descriptors.warning.is_due() {
-        tracing::warn!(%error, "cannot accept a connection");
+    if let Some(omitted) = worker.descriptors.warning.is_due() {
+        tracing::warn!(%error, omitted, "cannot accept a connection");
     }
     tokio::time::sleep(Duration::from_millis(50)).await;
     true

@@ -204,9 +204,10 @@ pub(super) async fn make_room(open: &OpenConnections, descriptors: &Descriptors)
     loop {
         let closed = open.close_oldest_idle(Instant::now(), AT_A_TIME);
         metrics::idle_connections_closed(closed);
-        if descriptors.warning.is_due() {
+        if let Some(omitted) = descriptors.warning.is_due() {
             tracing::warn!(
                 closed,
+                omitted,
                 "file descriptors nearly exhausted: accepting no connections, closing idle ones"
             );
         }

@@ -2,7 +2,7 @@
 //!
 //! - `engine`: the engine of the process.
 //! - `certificates`, `staples`: the threads for ACME and OCSP; `background`: work that yields to the event loops.
-//! - `signals`, `file_limits`, `digest`: signals, file descriptors, digests for comparison.
+//! - `signals`, `file_limits`, `digest`: signals, file descriptors, digests for comparison; `unix_socket`: Unix sockets.
 
 pub(crate) mod background;
 pub(crate) mod certificates;
@@ -11,6 +11,7 @@ pub(crate) mod engine;
 pub(crate) mod file_limits;
 pub(crate) mod signals;
 pub(crate) mod staples;
+pub(crate) mod unix_socket;
 
 use quadrille_config::{
     Diagnostic,

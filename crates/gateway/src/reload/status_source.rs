@@ -113,6 +113,7 @@ impl Served {
                 health_checks: upstream.model().health.is_some(),
                 outlier_detection: upstream.model().outlier_detection.is_some(),
                 waiting: upstream.waiting(),
+                counts: upstream.statistics(),
                 servers: servers.collect(),
             }
         });

@@ -36,6 +36,7 @@ impl Server {
         }
         // Rejects pending configurations, which will not be applied.
         self.updates = None;
+        self.reloads.close();
         self.workers.clear();
         tokio::select! {
             _ = self.running.recv() => tracing::info!("drained"),

@@ -15,7 +15,7 @@ mod replacement;
 mod successor;
 
 use crate::{
-    admin::{Admin, AdminEndpoint, DrainEndpoint},
+    admin::{Actions, Admin, AdminEndpoint, DrainEndpoint, ReloadResult},
     admission::EngineWatch,
     configuration_source::ConfigurationSource,
     handover::Inherited,
@@ -50,11 +50,12 @@ use quadrille_config::{
 use quadrille_engine::Engine;
 use std::{
     net::SocketAddr,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
     time::Instant,
 };
 use successor::Starting;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 pub use check::{Checked, check};
 
@@ -67,6 +68,8 @@ pub struct Bound {
     pub plain: Vec<SocketAddr>,
     /// Address of the admin endpoint.
     pub admin: Option<SocketAddr>,
+    /// Unix socket of the admin endpoint.
+    pub admin_socket: Option<PathBuf>,
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; SIGHUP or a changed file reloads. `on_ready` is called once all
@@ -91,7 +94,10 @@ pub fn serve(
             tokio::select! {
                 _ = signals.hangup.recv() => server.hang_up().await,
                 _ = signals.reopen.recv() => server.reopen_logs(),
-                () = server.files.changed() => server.reload("a file changed").await,
+                () = server.files.changed() => { let _ = server.reload("a file changed").await; }
+                Some(reply) = server.reloads.recv() => {
+                    let _ = reply.send(server.reload("the admin API").await);
+                }
                 () = server.certificates.installed() => server.refresh("a certificate was issued").await,
                 command = Updates::next(&mut server.updates) => match command {
                     Command::End => break,
@@ -131,6 +137,8 @@ struct Server {
     served: Arc<ArcSwap<Served>>,
     resumption: Arc<ArcSwap<ResumptionBackend>>,
     admin: Arc<Admin>,
+    /// Reloads that are requested by the admin API.
+    reloads: mpsc::Receiver<oneshot::Sender<ReloadResult>>,
     files: Watch,
     certificates: Certificates,
     staples: Staples,
@@ -184,9 +192,10 @@ impl Server {
         let (started, shown) = (quadrille_config::fixed(&model), Arc::clone(&configuration));
         let served: Arc<ArcSwap<Served>> = Arc::default();
         let (shown_served, drained) = (Arc::clone(&served), Arc::clone(&served));
-        let acts = model.admin.as_ref().is_some_and(|admin| admin.actions);
         let drain: DrainEndpoint =
             Box::new(move |upstream, server, draining| drained.load().drain(upstream, server, draining));
+        let (requested, reloads) = mpsc::channel(1);
+        let log_level = origin.log_level.clone();
         let admin = Arc::new(Admin {
             prometheus,
             engine: engine.clone(),
@@ -201,11 +210,12 @@ impl Server {
             }),
             history: history::History::default(),
             ready: AtomicBool::new(true),
-            drain: acts.then_some(drain),
+            actions: Some(Actions { drain, log_level, reloads: requested }),
             pages: origin.pages.clone(),
         });
         let admin_endpoint = admin.start(model.admin.as_ref(), &mut inherited)?;
-        let admin_address = admin_endpoint.as_ref().map(|endpoint| endpoint.address);
+        let admin_address = admin_endpoint.as_ref().and_then(AdminEndpoint::address);
+        let admin_socket = admin_endpoint.as_ref().and_then(AdminEndpoint::path).map(Path::to_owned);
         let mut server = Self {
             updates: origin.updates.take(),
             configuration_warnings: origin.warnings(),
@@ -220,6 +230,7 @@ impl Server {
             served,
             resumption,
             admin,
+            reloads,
             files: Watch::new(),
             certificates,
             staples: Staples::new(),
@@ -245,7 +256,7 @@ impl Server {
         let bound = || listeners.iter().zip(&model.listeners).filter(has_sockets);
         let plain = bound().filter(is_plain).map(|(address, _)| *address).collect();
         let listeners = bound().map(|(address, _)| *address).collect();
-        Ok((server, Bound { listeners, plain, admin: admin_address }))
+        Ok((server, Bound { listeners, plain, admin: admin_address, admin_socket }))
     }
 
     /// Executes a command of a front end.

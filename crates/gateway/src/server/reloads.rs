@@ -2,6 +2,7 @@
 
 use super::Server;
 use crate::{
+    admin::ReloadResult,
     reload::control::Applied,
     telemetry::{configuration_warnings, last_reload},
 };
@@ -9,23 +10,34 @@ use quadrille_config::{Diagnostic, model::Gateway};
 
 impl Server {
     /// Reads the configuration again and replaces the old one completely, or keeps it and logs the errors.
-    pub(super) async fn reload(&mut self, cause: &str) {
+    pub(super) async fn reload(&mut self, cause: &str) -> ReloadResult {
         if let Some(successor) = &mut self.successor {
             successor.reload = Some(cause.to_owned());
-            return tracing::info!(cause, "the reload waits for the new process that is starting");
+            let waits = "the reload waits for the new process that is starting";
+            tracing::info!(cause, "{waits}");
+            return Ok(waits.to_owned());
         }
         match self.reread().await {
             Ok(()) => {
                 last_reload::note(&[]);
                 tracing::info!(cause, "configuration reloaded");
+                self.reset_log_level();
+                Ok(self.reloaded())
             }
             Err(problems) => {
                 last_reload::note(&problems);
-                for problem in problems {
+                for problem in &problems {
                     tracing::error!(cause, %problem, "not reloaded; the old configuration stays in service");
                 }
+                Err(problems.iter().map(ToString::to_string).collect())
             }
         }
+    }
+
+    /// Returns the result of a reload that has succeeded, with the warnings.
+    fn reloaded(&self) -> String {
+        let warnings = self.configuration_warnings.iter().map(|warning| format!("\nwarning: {warning}"));
+        format!("configuration reloaded{}", warnings.collect::<String>())
     }
 
     async fn reread(&mut self) -> Result<(), Vec<Diagnostic>> {

@@ -20,6 +20,7 @@ impl Server {
         for address in self.inherited.ready() {
             tracing::warn!(%address, "systemd opened a socket at an address without a listener; closing it");
         }
+        self.admin_endpoint.iter_mut().for_each(AdminEndpoint::own);
     }
 
     /// Starts the program again, with the sockets of this process. This process is unchanged until the new one is
@@ -54,7 +55,7 @@ impl Server {
             sockets.listeners.push(listening);
             shared.push((Arc::clone(listener), ends));
         }
-        sockets.admin = self.admin_endpoint.as_ref().map(AdminEndpoint::share).transpose()?;
+        self.admin_endpoint.as_ref().map_or(Ok(()), |endpoint| endpoint.share(&mut sockets))?;
         Ok((sockets, shared))
     }
 
@@ -70,7 +71,8 @@ impl Server {
                 self.certificates.follow(&model, &self.cache.key_servers(), fleet);
                 drop((resumption, model));
                 if let Some(cause) = reload {
-                    self.reload(&cause).await;
+                    // The result is in the log.
+                    let _ = self.reload(&cause).await;
                 }
                 return false;
             }

@@ -5,9 +5,9 @@ mod trace;
 
 use crate::{
     connection::Connection,
-    telemetry::access_log,
+    telemetry::{access_log, rate_limited_log::Paced},
     traces::Tracer,
-    upstream::{Alpn, RequestOutcome, Server, ServerStream, Upstream, WeightedUpstreams},
+    upstream::{Alpn, RequestOutcome, Server, ServerAddress, ServerStream, Upstream, WeightedUpstreams},
 };
 pub(crate) use copy::{Stream, copy_both_ways};
 use std::{
@@ -34,7 +34,9 @@ pub(crate) async fn pass(
 ) {
     let mut trace = settings.tracer.as_ref().and_then(|tracer| Trace::begin(tracer, connection));
     let Some(upstream) = settings.to.pick().and_then(|weighted| weighted.upstream.as_ref()) else {
-        tracing::warn!(client = %connection.client, "the connection's upstream does not exist (yet)");
+        if let Some(omitted) = MISSING.is_due() {
+            tracing::warn!(client = %connection.client, omitted, "the connection's upstream does not exist (yet)");
+        }
         return;
     };
     if let Some(trace) = &mut trace {
@@ -51,7 +53,7 @@ pub(crate) async fn pass(
     let connected = Box::pin(connect(upstream, connection, trace.as_deref_mut())).await;
     connection.clock.end_request();
     match connected {
-        Err(error) => tracing::warn!(upstream = upstream.name(), %error, "cannot reach the upstream"),
+        Err((error, server)) => upstream.warn(server.as_ref(), &error, "cannot reach the upstream"),
         Ok((mut server, _server)) => {
             let forward = |at: tokio::time::Instant| connection.clock.forward(at.into_std());
             let copied = copy_both_ways(&mut client, &mut server, idle, forward).await;
@@ -64,11 +66,15 @@ pub(crate) async fn pass(
     }
 }
 
+/// Warning about connections without an upstream.
+static MISSING: Paced = Paced::new();
+
+/// Connects to one of the upstream's servers. An error has the last one that was tried.
 async fn connect(
     upstream: &Upstream,
     connection: &Connection,
     mut trace: Option<&mut Trace>,
-) -> io::Result<(ServerStream, Server)> {
+) -> Result<(ServerStream, Server), (io::Error, Option<ServerAddress>)> {
     let mut last = io::Error::other("no healthy endpoint");
     let mut tried = Vec::new();
     for _ in 0..=upstream.model().retries {
@@ -95,5 +101,5 @@ async fn connect(
         upstream.observe(&server, RequestOutcome::NoAnswer);
         upstream.counters.connect_failures.add();
     }
-    Err(last)
+    Err((last, tried.pop()))
 }

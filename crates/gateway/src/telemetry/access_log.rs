@@ -2,28 +2,45 @@
 //!
 //! Lines are tracing events of the target `access`; the tracing subscriber determines format and destination.
 
+pub(crate) use super::access_line::Request;
+use super::access_line::{Transfer, Values};
 use crate::connection::Connection;
-use quadrille_config::model::{LogField, LogFields};
+use arc_swap::ArcSwapOption;
+use http::Version;
+use quadrille_config::model::{AccessLog, Gateway, LogField, LogFields, LogFormat};
 use std::{
-    fmt::Display,
-    net::SocketAddr,
-    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
 static ENABLED: AtomicBool = AtomicBool::new(false);
 static FIELDS: AtomicU32 = AtomicU32::new(0);
+static FORMAT: ArcSwapOption<LogFormat> = ArcSwapOption::const_empty();
 
 /// The tracing target of access lines.
 pub const TARGET: &str = "access";
 
-pub(crate) fn enable(on: bool, fields: LogFields) {
-    FIELDS.store(fields.bits(), Ordering::Relaxed);
-    ENABLED.store(on, Ordering::Relaxed);
+/// The field of a line that has its own format: the line, complete. Such an event has no other field.
+pub const LINE: &str = "line";
+
+/// Applies the settings of this configuration.
+pub(crate) fn follow(model: &Gateway) {
+    FIELDS.store(model.access_log_fields.bits(), Ordering::Relaxed);
+    FORMAT.store(model.access_log_format.clone());
+    let is_on = model.access_log != AccessLog::Off || model.access_log_syslog.is_some();
+    ENABLED.store(is_on, Ordering::Relaxed);
 }
 
 pub(crate) fn enabled() -> bool {
     ENABLED.load(Ordering::Relaxed)
+}
+
+/// Returns the format of lines, if they have their own.
+pub(crate) fn format() -> Option<Arc<LogFormat>> {
+    FORMAT.load_full()
 }
 
 /// Returns the fields of a line.
@@ -31,31 +48,12 @@ pub(crate) fn fields() -> LogFields {
     LogFields::from_bits(FIELDS.load(Ordering::Relaxed))
 }
 
-/// A finished request.
-pub(crate) struct Request<'a> {
-    /// Address of the client, as reported by trusted proxies; port 0 if they report none.
-    pub(crate) client: SocketAddr,
-    /// Name of the authenticated user.
-    pub(crate) user: Option<&'a str>,
-    pub(crate) method: &'a str,
-    pub(crate) host: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) query: Option<&'a str>,
-    pub(crate) user_agent: Option<&'a str>,
-    pub(crate) request_id: Option<&'a str>,
-    pub(crate) protocol: &'a str,
-    /// Status code; 0 if no response was sent.
-    pub(crate) status: u16,
-    pub(crate) bytes: usize,
-    pub(crate) took: Duration,
-    pub(crate) upstream: &'a str,
-    pub(crate) upstream_server: Option<&'a dyn Display>,
-    pub(crate) upstream_took: Option<Duration>,
-    pub(crate) error: Option<&'a str>,
-}
-
 impl Request<'_> {
     pub(crate) fn write(self, connection: &Connection) {
+        if let Some((format, headers)) = self.format {
+            let line = Values::of_request(&self, headers, connection).line(format);
+            return tracing::info!(target: TARGET, line);
+        }
         let (key, only) = (connection.key, Only(fields()));
         tracing::info!(
             target: TARGET,
@@ -67,7 +65,7 @@ impl Request<'_> {
             query = self.query,
             user_agent = self.user_agent,
             request_id = self.request_id,
-            protocol = only.told(LogField::Protocol, self.protocol),
+            protocol = only.told(LogField::Protocol, protocol(self.version)),
             status = only.told(LogField::Status, self.status),
             bytes = only.told(LogField::Bytes, self.bytes),
             request_us = only.told(LogField::RequestTime, micros(self.took)),
@@ -87,10 +85,23 @@ impl Request<'_> {
     }
 }
 
+fn protocol(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_3 => "HTTP/3",
+        Version::HTTP_2 => "HTTP/2",
+        _ => "HTTP/1",
+    }
+}
+
 /// Logs a finished connection of a TCP listener.
 pub(crate) fn tcp(connection: &Connection, to_server: u64, to_client: u64, took: Duration, upstream: &str) {
     if !enabled() {
         return;
+    }
+    if let Some(format) = format() {
+        let transfer = Transfer { to_server, to_client, took, upstream };
+        let line = Values::of_transfer(&transfer, connection).line(&format);
+        return tracing::info!(target: TARGET, line);
     }
     let (key, only) = (connection.key, Only(fields()));
     tracing::info!(

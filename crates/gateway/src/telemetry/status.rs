@@ -6,7 +6,10 @@
 use super::{
     configuration_warnings,
     expiry::{Expiry, ExpiryKind},
+    labels::labels,
     last_reload,
+    statistics::UpstreamStatistics,
+    upstream_counts,
 };
 use quadrille_engine::Engine;
 use quadrille_ocsp::State;
@@ -89,6 +92,7 @@ pub(crate) struct UpstreamStatus {
     pub(crate) outlier_detection: bool,
     /// Number of requests that wait for an endpoint.
     pub(crate) waiting: usize,
+    pub(crate) counts: UpstreamStatistics,
     pub(crate) servers: Vec<ServerStatus>,
 }
 
@@ -203,7 +207,7 @@ impl StatusSnapshot {
             "Whether an operator has taken the endpoint out of service",
             server_samples(&self.upstreams, |_, server| server.draining.then_some(true)),
         );
-        text
+        text + &upstream_counts::metrics(self.upstreams.iter().map(|upstream| &upstream.counts))
     }
 
     /// Counts ordered certificates by state; empty if none is ordered.
@@ -318,7 +322,7 @@ fn certificate(status: &CertificateStatus) -> Value {
 }
 
 fn upstream(upstream: &UpstreamStatus) -> Value {
-    let UpstreamStatus { name, health_checks, outlier_detection, waiting, servers } = upstream;
+    let UpstreamStatus { name, health_checks, outlier_detection, waiting, counts, servers } = upstream;
     let servers = servers.iter().map(|server| {
         let ServerStatus { address, host, healthy, ejected, draining, priority, active } = server;
         json!({
@@ -335,6 +339,7 @@ fn upstream(upstream: &UpstreamStatus) -> Value {
         "name": name,
         "health_checks": health_checks,
         "waiting": waiting,
+        "counts": upstream_counts::page(counts),
         "servers": servers.collect::<Vec<_>>(),
     })
 }
@@ -351,13 +356,6 @@ fn server_samples(
         Some((labels, f64::from(u8::from(of(upstream, server)?))))
     };
     all.filter_map(sample).collect()
-}
-
-/// Formats labels with escaped values, as in the text format.
-fn labels(labels: &[(&str, &str)]) -> String {
-    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    let each = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
-    each.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

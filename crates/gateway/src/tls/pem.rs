@@ -1,15 +1,13 @@
 //! Certificates and private keys in PEM, from any source of the configuration.
 
-use boring::{
-    asn1::{Asn1Time, Asn1TimeRef},
-    x509::X509,
-};
+use boring::x509::X509;
 use quadrille_config::{
     Diagnostic, Problem,
     model::{Place, Source},
 };
 use quadrille_engine::Key;
 use quadrille_pem::RevocationLists;
+pub(crate) use quadrille_pem::unix_time;
 use zeroize::Zeroizing;
 
 /// Reads the entire content.
@@ -81,11 +79,4 @@ pub(crate) fn read_key(source: &Source, place: &Place) -> Result<Key, Diagnostic
         ));
     }
     Key::from_pem(&pem).map_err(|error| Diagnostic::new(place, format!("{source}: {error}")))
-}
-
-/// Returns the Unix time, or zero for an invalid date, which no certificate should have.
-pub(crate) fn unix_time(time: &Asn1TimeRef) -> i64 {
-    const DAY: i64 = 24 * 3600;
-    let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
-    since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
 }

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     host_map::lower_case,
     telemetry::{
+        server_warnings::ServerWarnings,
         statistics::{UpstreamCounters, UpstreamStatistics},
         upstream::{self as metrics, UpstreamTimes},
     },
@@ -26,6 +27,7 @@ use quadrille_config::{
 };
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
@@ -47,6 +49,7 @@ pub(crate) struct Upstream {
     transports: Box<[Option<ClientTls>]>,
     pub(crate) counters: UpstreamCounters,
     times: UpstreamTimes,
+    warnings: Arc<ServerWarnings>,
     /// Whether the last HTTP connection to an endpoint uses HTTP/2.
     pub(super) chose_http2: AtomicBool,
 }
@@ -112,6 +115,7 @@ impl Upstream {
             transports,
             counters: UpstreamCounters::default(),
             times: UpstreamTimes::default(),
+            warnings: Arc::default(),
             chose_http2: AtomicBool::new(false),
         })
     }
@@ -209,6 +213,11 @@ impl Upstream {
             let (upstream, server) = (self.name(), &server.address);
             tracing::warn!(upstream, %server, last = ?outcome, ?time, "failing endpoint ejected");
         }
+    }
+
+    /// Logs a failure of a server, or counts it if the same one was logged shortly before.
+    pub(crate) fn warn(&self, server: Option<&ServerAddress>, error: &dyn Display, kind: &'static str) {
+        self.warnings.warn(&self.name, server.map(|server| server as _), error, kind);
     }
 
     /// Returns the statistics.

@@ -1,7 +1,7 @@
 //! The top level of the configuration file.
 
 use super::{
-    acme, acme_order,
+    access_log, acme, acme_order,
     admin::{self, ADMIN},
     engine::ENGINE,
     listener,
@@ -14,13 +14,13 @@ use super::{
 };
 use crate::{
     Diagnostic, Field, Problem,
-    enums::{Word, switch, word},
+    enums::switch,
     file::{
         fields::unknown_upstream,
         schema::{Key, Preset, Section, not_shown},
         shown::{or_off, threads, time},
     },
-    model::{AccessLog, Gateway, Listener, LogField, LogFields, Place, Upstream},
+    model::{Gateway, Listener, Place, Upstream},
     values,
 };
 use serde_json::Value;
@@ -147,12 +147,12 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
         ),
         Key::new(
             "access_log",
-            "`off`, `stdout` or a path",
+            "`off`, `stdout`, a path, or mapping",
             Preset::Is("off"),
-            "Destination of the access log, with one line for each finished request. Costs the formatting \
-                    of that line.",
-            |field, gateway| gateway.access_log = access_log(field),
-            |gateway| show_access_log(&gateway.access_log),
+            "Destination of the access log, with one line for each finished request, and the format of lines. Costs the \
+                    formatting of that line.",
+            access_log::access_log,
+            access_log::show,
         ),
         Key::new(
             "access_log_fields",
@@ -164,8 +164,8 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
                     `error`, `tls_version`, `cipher`, `sni`, `resumed`, `handshake_us`, `key_wait_us`, `key_us`, \
                     `batch`; for TCP also `bytes_in` and `connection_us`. Queries may contain passwords and tokens. \
                     Fields without a value are left out.",
-            |field, gateway| gateway.access_log_fields = access_log_fields(field),
-            |gateway| show_access_log_fields(gateway.access_log_fields),
+            |field, gateway| gateway.access_log_fields = access_log::fields(field, gateway),
+            access_log::show_fields,
         ),
         Key::new(
             "request_ids",
@@ -214,10 +214,9 @@ fn refuse_unknown_upstreams(root: &Field<'_>) {
 }
 
 fn refuse_the_admin_address(root: &Field<'_>, gateway: &Gateway) {
-    let Some(admin) = &gateway.admin else { return };
-    for listener in gateway.listeners.iter().filter(|listener| collide(admin.address, listener.address)) {
-        let problem =
-            Problem::new(format!("`admin` already uses {}", admin.address), "give each its own address");
+    let Some(address) = gateway.admin.as_ref().and_then(|admin| admin.address) else { return };
+    for listener in gateway.listeners.iter().filter(|listener| collide(address, listener.address)) {
+        let problem = Problem::new(format!("`admin` already uses {address}"), "give each its own address");
         root.report(Diagnostic::new(&listener.place, problem));
     }
 }
@@ -274,43 +273,6 @@ fn upstreams(field: &Field<'_>) -> BTreeMap<String, Upstream> {
 
 fn show_upstreams(upstreams: &BTreeMap<String, Upstream>) -> Value {
     upstreams.iter().map(|(name, upstream)| (name.as_str(), UPSTREAM.show(upstream))).collect()
-}
-
-fn access_log(field: &Field<'_>) -> AccessLog {
-    match field.parse(values::access_log) {
-        Some(AccessLog::File(_)) => field.file().map_or(AccessLog::Off, AccessLog::File),
-        other => other.unwrap_or_default(),
-    }
-}
-
-fn show_access_log(access_log: &AccessLog) -> Value {
-    match access_log {
-        AccessLog::Off => "off".into(),
-        AccessLog::Stdout => "stdout".into(),
-        AccessLog::File(path) => path.display().to_string().into(),
-    }
-}
-
-fn access_log_fields(field: &Field<'_>) -> LogFields {
-    field.items().iter().fold(LogFields::NONE, |fields, item| match item.parse(log_fields) {
-        Some(more) => fields.and(more),
-        None => fields,
-    })
-}
-
-/// Reads the name of a field, or of a group of fields.
-fn log_fields(text: &str) -> Result<LogFields, Problem> {
-    match text {
-        DEFAULT_FIELDS => Ok(LogFields::default()),
-        name => Ok(LogFields::NONE.with(word(name)?)),
-    }
-}
-
-const DEFAULT_FIELDS: &str = "default";
-
-fn show_access_log_fields(fields: LogFields) -> Value {
-    let shown = LogField::WORDS.iter().filter(|(_, field)| fields.has(*field));
-    shown.map(|(name, _)| *name).collect()
 }
 
 /// Returns whether two sockets cannot both be bound. The kernel chooses port 0, and `[::]` includes IPv4.

@@ -4,6 +4,7 @@
 //! the part of the model, with defaults in place of wrong values, or `None` if there is no default. Mistakes have
 //! been noted by then, and [`parse`](super::parse) returns no model after one.
 
+mod access_log;
 mod acme;
 mod acme_order;
 mod admin;
@@ -124,8 +125,11 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &acme::EXTERNAL_ACCOUNT,
     &acme::ON_DEMAND,
     &sampling::SAMPLING,
+    &access_log::ACCESS_LOG,
+    &access_log::SYSLOG,
     &tracing::TRACING,
     &admin::ADMIN,
+    &admin::ADMIN_SOCKET,
 ];
 
 /// The sections of a key server's policy, which is a file of its own.

@@ -1,7 +1,7 @@
 //! Routes: the table of their keys, and how `/config` shows them.
 
 use super::{
-    authorization, basic_auth, compression, cors, error_pages,
+    access_log, authorization, basic_auth, compression, cors, error_pages,
     fault::{self, FAULT},
     header_changes, jwt, listener_clients, rate_limits,
     route_actions::{only_upstream, redirect, show_redirect, show_split, split},
@@ -255,6 +255,14 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
                 draft.response_headers = header_changes::header_changes_of(field, draft.path_regex());
             },
             |route| header_changes::show(&route.response_headers),
+        ),
+        Key::new(
+            "access_log",
+            "`on`, `off` or a percentage",
+            Preset::Is("on"),
+            "Whether the access log has requests of this route, or the share that it has, chosen at random.",
+            |field, draft| field.set(&mut draft.logged_parts, access_log::share),
+            |route| access_log::show_share(route.logged_parts),
         ),
         Key::new(
             "clients",

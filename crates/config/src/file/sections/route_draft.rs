@@ -48,6 +48,7 @@ pub(super) struct RouteDraft {
     pub(super) mirrors: Vec<Mirror>,
     pub(super) request_trailers: bool,
     pub(super) upgrades: Upgrades,
+    pub(super) logged_parts: Option<u32>,
 }
 
 impl RouteDraft {
@@ -84,6 +85,7 @@ impl RouteDraft {
             error_pages: Vec::new(),
             mirrors: Vec::new(),
             request_trailers: false,
+            logged_parts: None,
             upgrades: Upgrades::default(),
         }
     }
@@ -130,6 +132,7 @@ impl RouteDraft {
             authorization: std::mem::take(&mut self.authorization),
             compression,
             error_pages: std::mem::take(&mut self.error_pages),
+            logged_parts: self.logged_parts,
             ..Route::new(segments(None), Action::Respond(Respond::text("")), place)
         }
     }

@@ -195,9 +195,14 @@ const TOP_LEVEL: &[Case] = &[
         "admin: on",
         "q.yaml:2: admin: `on` is not an address of this machine; write an IP address and a port: `0.0.0.0:8443`",
     ),
+    ("admin: {adress: 9901}", "q.yaml:2: admin.adress: unknown key; did you mean `address`?"),
     (
-        "admin: {adress: 9901}",
-        "q.yaml:2: admin.adress: unknown key; did you mean `address`?\nq.yaml:2: admin: `address` is missing; add `address: ...` (address and port)",
+        "admin: {address: off}",
+        "q.yaml:2: admin.address: neither an address nor a socket is left; write `admin: off`, or add `socket`",
+    ),
+    (
+        "admin: {socket: {path: /run/a.sock, users: [root], mode: rw}}",
+        "q.yaml:2: admin.socket.users[0]: `root` is not a user id; write the number that `id -u NAME` prints\nq.yaml:2: admin.socket.mode: `rw` is not a mode; write 0660, or 0600",
     ),
     (
         "admin: '127.0.0.1:8443'",

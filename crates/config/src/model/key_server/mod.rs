@@ -8,7 +8,7 @@ pub use address::{Address, PORT};
 pub use policy::{ClientPattern, Limits, NameKind, Pattern, Policy, Rule};
 pub use protocol::Protocol;
 
-use super::{Admin, EngineSettings, Place, Source};
+use super::{Admin, EngineSettings, Place, Source, UnixAccess};
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 /// The configuration of one `quadrille keyserver` process.
@@ -35,15 +35,6 @@ pub struct KeyServer {
     pub engine: EngineSettings,
     /// Time that a drain waits for operations in flight.
     pub drain_timeout: Duration,
-}
-
-/// Access to a Unix socket: its group, and its mode.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct UnixAccess {
-    /// The group, by name or number; `None` keeps the process's own group.
-    pub group: Option<String>,
-    /// Permission bits. `None` means user and group if a policy names clients, and the user alone otherwise.
-    pub mode: Option<u32>,
 }
 
 /// An address on which the server listens.

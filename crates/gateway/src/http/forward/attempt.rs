@@ -77,6 +77,7 @@ impl Attempts<'_> {
         self.begin(&endpoint, exchange)?;
         exchange.server = Some(endpoint.clone());
         let began = Instant::now();
+        exchange.upstream_began = Some(began);
         if let Some(spans) = &mut exchange.trace {
             spans.begin_attempt();
         }

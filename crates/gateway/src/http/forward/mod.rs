@@ -207,9 +207,8 @@ impl Forwarding<'_> {
         match error {
             AttemptError::Exchange { error, .. } => exchange.fail(error, "no response"),
             AttemptError::Connect(error) => {
-                let (upstream, server) =
-                    (self.attempts.destination.upstream.name(), self.attempts.tried.last());
-                tracing::warn!(upstream, ?server, %error, "cannot reach the server");
+                let upstream = &self.attempts.destination.upstream;
+                upstream.warn(self.attempts.tried.last(), error, "cannot reach the server");
             }
             AttemptError::Overloaded => {
                 let request = self.attempts.destination.request;

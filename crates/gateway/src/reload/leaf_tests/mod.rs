@@ -16,10 +16,10 @@ use super::{
 use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
-    AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, CollectorEndpoint,
-    CollectorServers, EngineSettings, ExternalAccount, Gateway, Http3, LogFields, MemoryLimit, MemorySize,
-    MemoryStages, ProxyProtocolIn, Resolver, Resumption, Sampling, SessionCache, Source, SpanCollector,
-    TicketKeys, Tracing,
+    AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, AdminSocket, BackendChoice,
+    CollectorEndpoint, CollectorServers, EngineSettings, ExternalAccount, Gateway, Http3, LogFields,
+    LogFormat, LogLayout, MemoryLimit, MemorySize, MemoryStages, ProxyProtocolIn, Resolver, Resumption,
+    Sampling, SessionCache, Source, SpanCollector, Syslog, SyslogServer, TicketKeys, Tracing, UnixAccess,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -145,6 +145,8 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         drain_timeout,
         access_log,
         access_log_fields,
+        access_log_syslog,
+        access_log_format,
         request_ids,
         tracing,
     } = model;
@@ -166,10 +168,16 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         leaves.set("sampling.per_second", per_second, COUNT);
     }
     leaves.set("sampling", sampling, None);
-    if let Some(Admin { address, hosts, actions, place: _ }) = admin {
-        leaves.set("admin.address", address, ([127, 0, 0, 1], 1).into());
+    if let Some(Admin { address, hosts, actions, socket, place: _ }) = admin {
+        leaves.set("admin.address", address, Some(([127, 0, 0, 1], 1).into()));
         leaves.set("admin.hosts", hosts, vec!["other.example".into()]);
         leaves.flip("admin.actions", actions);
+        let (path, access) = ("admin.sock".into(), UnixAccess::default());
+        leaves.set(
+            "admin.socket",
+            socket,
+            Some(AdminSocket { path, access, users: Vec::new(), place: model::place() }),
+        );
     }
     leaves.set("admin", admin, None);
     acme_account(acme.as_mut().expect("an account"), leaves);
@@ -184,6 +192,10 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     leaves.set("drain_timeout", drain_timeout, TIME);
     leaves.set("access_log", access_log, AccessLog::Stdout);
     leaves.set("access_log_fields", access_log_fields, LogFields::NONE);
+    let syslog = Syslog { server: SyslogServer::Unix("log".into()), facility: 1, tag: "a".into() };
+    leaves.set("access_log.syslog", access_log_syslog, Some(syslog));
+    let format = LogFormat { layout: LogLayout::Json(Vec::new()), headers: Vec::new() };
+    leaves.set("access_log.format", access_log_format, Some(format.into()));
     leaves.flip("request_ids", request_ids);
     let endpoint = CollectorEndpoint { host: "127.0.0.1".into(), port: 1, tls: None };
     let servers = CollectorServers::Endpoint(Box::new(endpoint));

@@ -55,8 +55,10 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         compression,
         error_pages,
         tracing,
+        logged_parts,
         place: _,
     } = model;
+    leaves.set("route.access_log", logged_parts, Some(7));
     leaves.set("route.tracing", tracing, Some(Arc::default()));
     leaves.set("route.error_pages", error_pages, vec![super::listener::error_page()]);
     leaves.set("route.compression", compression, Some(Arc::default()));

@@ -93,6 +93,24 @@ pub(super) const GROUP: Group = Group {
             &["upstream", "server"],
             "1 for an endpoint that an operator has taken out of service",
         ),
+        counter(
+            "quadrille_upstream_requests_total",
+            &["upstream", "status"],
+            "requests by status class (`2xx`) of the response that the client received; `none` without a response",
+        ),
+        gauge(
+            "quadrille_upstream_active_requests",
+            &["upstream"],
+            "requests in progress, or open connections in `tcp` mode",
+        ),
+        counter("quadrille_upstream_retries_total", &["upstream"], "attempts after the first"),
+        counter(
+            "quadrille_upstream_connect_failures_total",
+            &["upstream"],
+            "connections to endpoints that could not be established",
+        ),
+        counter("quadrille_upstream_timeouts_total", &["upstream"], "attempts that timed out"),
+        counter("quadrille_upstream_no_server_total", &["upstream"], "requests without a healthy endpoint"),
         histogram(
             "quadrille_upstream_seconds",
             &["upstream"],

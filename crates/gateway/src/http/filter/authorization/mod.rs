@@ -81,8 +81,8 @@ impl Authorization {
     }
 
     fn warn(&self, error: &CallError) {
-        if self.warning.is_due() {
-            tracing::warn!(upstream = self.model.upstream, error = error.text(), "authorization");
+        if let Some(omitted) = self.warning.is_due() {
+            tracing::warn!(upstream = self.model.upstream, error = error.text(), omitted, "authorization");
         }
     }
 

@@ -66,10 +66,11 @@ impl RateLimitService {
         match self.send(&query, call).await {
             Ok(response) => self.apply(response, call),
             Err(error) => {
-                if self.warning.is_due() {
+                if let Some(omitted) = self.warning.is_due() {
                     tracing::warn!(
                         upstream = self.model.upstream,
                         error = error.text(),
+                        omitted,
                         "rate limit service"
                     );
                 }

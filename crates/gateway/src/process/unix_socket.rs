@@ -1,4 +1,4 @@
-//! Unix socket of a key server, and its permissions.
+//! Unix sockets of this process, and their permissions.
 
 use quadrille_config::model::{Problem, UnixAccess};
 use std::{
@@ -13,35 +13,50 @@ use std::{
 };
 
 /// Errors of [`bind`].
-pub(super) enum BindError {
+pub(crate) enum BindError {
     Socket(io::Error),
     Group(io::Error),
 }
 
-/// Binds the socket, and replaces one without a listener. Unless the settings specify otherwise, the current user may
-/// connect; with a policy, which lists the users that are served, also members of the socket's group.
-pub(super) fn bind(path: &Path, access: &UnixAccess, has_policy: bool) -> Result<UnixListener, BindError> {
-    let group = access.group.as_deref().map(group_id).transpose().map_err(BindError::Group)?;
-    let mode = access.mode.unwrap_or(if has_policy { 0o660 } else { 0o600 });
+/// Binds the socket, and replaces one without a listener. The mode is `mode` unless the settings have one.
+pub(crate) fn bind(path: &Path, access: &UnixAccess, mode: u32) -> Result<UnixListener, BindError> {
+    // An unknown group is an error before a file exists.
+    access.group.as_deref().map(group_id).transpose().map_err(BindError::Group)?;
     let socket = open(path).map_err(BindError::Socket)?;
     // The umask restricts access until here: the previous group may not connect before the group is set.
-    chown(path, None, group).map_err(BindError::Group)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(BindError::Socket)?;
+    permit(path, access, mode)?;
     Ok(socket)
 }
 
+/// Sets group and mode of a bound socket, as [`bind`] does.
+pub(crate) fn permit(path: &Path, access: &UnixAccess, mode: u32) -> Result<(), BindError> {
+    let group = access.group.as_deref().map(group_id).transpose().map_err(BindError::Group)?;
+    chown(path, None, group).map_err(BindError::Group)?;
+    let mode = access.mode.unwrap_or(mode);
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(BindError::Socket)
+}
+
 fn open(path: &Path) -> io::Result<UnixListener> {
-    if UnixStream::connect(path).is_ok() {
-        return Err(io::ErrorKind::AddrInUse.into());
-    }
-    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket()) {
-        fs::remove_file(path)?;
+    match UnixStream::connect(path) {
+        Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
+        // Its process has ended. A socket that this user may not connect to can have a listener.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_socket(path) => {
+            fs::remove_file(path)?;
+        }
+        Err(_) => {}
     }
     UnixListener::bind(path)
 }
 
+fn is_socket(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
+}
+
 /// Returns the id of a group, given by name or number.
-fn group_id(name: &str) -> io::Result<u32> {
+///
+/// # Errors
+/// If the group does not exist.
+pub(crate) fn group_id(name: &str) -> io::Result<u32> {
     if let Ok(number) = name.parse() {
         return Ok(number);
     }
@@ -67,7 +82,7 @@ fn group_id(name: &str) -> io::Result<u32> {
 
 impl BindError {
     /// Returns the problem to report when the server starts.
-    pub(super) fn problem(&self, path: &Path) -> Problem {
+    pub(crate) fn problem(&self, path: &Path) -> Problem {
         let (error, remedy) = match self {
             Self::Socket(error) => (error, socket_remedy(error)),
             Self::Group(error) => (error, "name a group of this machine that this user belongs to"),

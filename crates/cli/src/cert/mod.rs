@@ -1,16 +1,32 @@
 //! `quadrille cert`.
+//!
+//! - `list`: all certificates of a configuration.
 
-use crate::acme_flags::AcmeFlags;
+mod list;
+
+use crate::{acme_flags::AcmeFlags, schema::print};
 use clap::{Args, Subcommand, ValueEnum};
 use quadrille_acme::{Issued, Plan, Reason, Wanted, unix_now};
-use quadrille_config::{enums, model::AcmeChallenge};
+use quadrille_config::{
+    enums,
+    model::{AcmeChallenge, Gateway},
+};
 use std::{fs::File, io::ErrorKind, path::PathBuf};
 
-/// Certificates that are ordered by ACME, from a configuration file or the flags of `quadrille serve`.
+/// Certificates from a configuration file, or from the ACME flags of `quadrille serve`.
 #[derive(Subcommand)]
 pub(crate) enum Cert {
-    /// List certificates with their validity, including those not yet ordered.
-    List(Which),
+    /// List all certificates with names, issuer, key type and expiry: files, ACME, key servers and tokens.
+    ///
+    /// Reads the certificates, but neither private keys nor key servers. For ACME, the table is followed by the state of
+    /// each order. `quadrille ctl certificates` shows those that a running gateway serves.
+    List {
+        /// Print a JSON list.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        which: Which,
+    },
     /// Make the running gateway renew certificates, whether they are due or not. Without names, all.
     Renew {
         /// A name in the certificates.
@@ -53,10 +69,7 @@ pub(crate) enum Why {
 impl Cert {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
         match self {
-            Self::List(which) => {
-                explain(&which.plan()?);
-                Ok(())
-            }
+            Self::List { json, which } => which.list(json),
             Self::Renew { name, which } => {
                 let plan = which.plan()?;
                 for wanted in chosen(&plan, &name)? {
@@ -75,6 +88,31 @@ impl Cert {
 }
 
 impl Which {
+    fn list(&self, json: bool) -> Result<(), Vec<String>> {
+        let (gateway, plan) = match &self.config {
+            Some(file) => {
+                let gateway = quadrille_config::load(file)?;
+                let plan = Plan::of(&gateway);
+                (gateway, plan)
+            }
+            None => (Gateway::default(), self.flags.plan()),
+        };
+        let plan = plan.map(Plan::with_granted);
+        let listed = list::of_gateway(&gateway, plan.as_ref());
+        if json {
+            return print(&format!("{:#}\n", list::json(&listed)));
+        }
+        print(&list::table(&listed))?;
+        for problem in list::problems(&listed) {
+            eprintln!("warning: {problem}");
+        }
+        if let Some(plan) = &plan {
+            println!();
+            explain(plan);
+        }
+        Ok(())
+    }
+
     fn plan(&self) -> Result<Plan, Vec<String>> {
         let plan = match &self.config {
             Some(file) => Plan::of(&quadrille_config::load(file)?),
