@@ -9,8 +9,8 @@ use std::{
 
 /// Flushes the engine at the end of each turn of an event loop in which operations were [enqueued](Engine::enqueue),
 /// and computes this thread's own work: cheap signatures, responses to [key shares](Engine::exchange), and an RSA-2048
-/// operation that is alone while no compute thread is busy, because two changes of thread cost more. The future
-/// never completes. Spawn one on each event-loop thread; the scheduler must be first come, first served, as Tokio's
+/// or ML-DSA operation that is alone while no compute thread is busy, because two changes of thread cost more. The
+/// future never completes. Spawn one on each event-loop thread; the scheduler must be first come, first served, as Tokio's
 /// current-thread scheduler is. The first operation of a turn wakes the flusher, which then runs after all
 /// connections that were ready with that operation.
 #[must_use = "operations are flushed at the end of a turn only if this is spawned"]

@@ -154,9 +154,10 @@ impl Shared {
         let now = Instant::now();
         state.load.observe(now, process_time);
         match self.decide(state, now) {
-            Decision::Take { key_type: key_type @ KeyType::Rsa { bits: ..=2048 }, count: 1 } => {
-                Some(self.take(state, key_type, 1))
-            }
+            Decision::Take {
+                key_type: key_type @ (KeyType::Rsa { bits: ..=2048 } | KeyType::MlDsa(_)),
+                count: 1,
+            } => Some(self.take(state, key_type, 1)),
             _ => None,
         }
     }

@@ -1,7 +1,9 @@
 //! One wake-up of the engine for each turn of an event loop.
 
 use crate::support::{Gate, rsa1024, rsa2048, settings, sign, start, until_asleep};
-use quadrille_engine::{BatchFlusher, BatchReport, Observer, Scalar, Unobserved};
+use quadrille_engine::{
+    BatchFlusher, BatchReport, Key, KeyType, MlDsa, Observer, Operation, Scalar, SignatureScheme, Unobserved,
+};
 use std::{
     future::Future,
     pin::{Pin, pin},
@@ -85,14 +87,20 @@ impl Observer for ComputedBy {
 
 #[test]
 fn a_lone_operation_is_computed_by_the_event_loop_and_several_are_not() {
+    computes_lone_operations(&rsa2048(), SignatureScheme::RsaPssSha256);
+    let ml_dsa = Key::generate(KeyType::MlDsa(MlDsa::MlDsa44)).unwrap();
+    computes_lone_operations(&ml_dsa, SignatureScheme::MlDsa(MlDsa::MlDsa44));
+}
+
+fn computes_lone_operations(key: &Key, scheme: SignatureScheme) {
     let by = ComputedBy::default();
     let engine = start(settings(1, 8), Scalar, by.clone());
-    let (key, event_loop) = (rsa2048(), Arc::<EventLoop>::default());
+    let event_loop = Arc::<EventLoop>::default();
     let mut flusher = pin!(BatchFlusher::new(engine.clone()));
     end_turn(flusher.as_mut(), &event_loop);
     let turn = |operations: usize| {
         let submit = |_| {
-            let completion = engine.enqueue(&key, sign(&key)).unwrap();
+            let completion = engine.enqueue(key, Operation::sign(scheme, b"content").unwrap()).unwrap();
             BatchFlusher::schedule(&engine);
             completion
         };
