@@ -23,7 +23,9 @@ fn main() {
 /// Passes the list of functions that run under load to the linker: next to each other, they occupy fewer pages.
 fn order_functions() {
     println!("cargo::rerun-if-env-changed=QUADRILLE_FUNCTION_ORDER");
-    let Some(list) = env::var("QUADRILLE_FUNCTION_ORDER").ok().filter(|list| !list.is_empty()) else { return };
+    let Some(list) = env::var("QUADRILLE_FUNCTION_ORDER").ok().filter(|list| !list.is_empty()) else {
+        return;
+    };
     println!("cargo::rerun-if-changed={list}");
     println!("cargo::rustc-link-arg-bins=-Wl,--symbol-ordering-file={list},--no-warn-symbol-ordering");
 }

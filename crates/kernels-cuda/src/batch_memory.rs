@@ -135,7 +135,12 @@ impl BatchMemory {
     }
 
     /// Passes the outputs to their operations, with whether each is sound, and wipes the pinned memory.
-    pub(crate) fn finish<T>(&mut self, shape: Shape, ops: &mut [T], mut finish: impl FnMut(&mut T, bool, &[u32])) {
+    pub(crate) fn finish<T>(
+        &mut self,
+        shape: Shape,
+        ops: &mut [T],
+        mut finish: impl FnMut(&mut T, bool, &[u32]),
+    ) {
         let (sound, outputs) = self.inbound.words()[..shape.inbound()].split_at(shape.header());
         for ((op, &sound), output) in ops.iter_mut().zip(sound).zip(outputs.chunks_exact(shape.output)) {
             finish(op, sound == 1, output);

@@ -24,7 +24,7 @@ fn all_certificates_are_listed_and_those_that_cannot_be_read_are_named() {
     let line = |mark: &str| {
         text.lines().find(|line| line.contains(mark)).unwrap_or_else(|| panic!("{mark}: {text}"))
     };
-    for part in ["a.example, b.example", "ecdsa-p256", "29 days", one.key.to_str().expect("UTF-8")] {
+    for part in ["a.example, b.example", "ecdsa-p256", " days ", one.key.to_str().expect("UTF-8")] {
         assert!(line("127.0.0.1:0").contains(part), "{part}: {text}");
     }
     for part in ["c.example", "rsa2048", "key server unix:/run/none.sock", "127.0.0.1:7"] {
@@ -35,6 +35,8 @@ fn all_certificates_are_listed_and_those_that_cannot_be_read_are_named() {
     let all: Value = serde_json::from_str(list(&["--json"]).1.as_str()).expect("a JSON list");
     assert_eq!(all.as_array().map(Vec::len), Some(3));
     assert_eq!(all[0]["names"][1], "b.example");
-    assert_eq!((&all[0]["days_left"], &all[0]["acme"]), (&29.into(), &false.into()));
+    // The certificate is valid for 30 days from a moment ago.
+    assert!(all[0]["days_left"].as_i64().is_some_and(|days| (29..=30).contains(&days)), "{all}");
+    assert_eq!(all[0]["acme"], false);
     assert!(all[2]["problem"].as_str().is_some_and(|problem| problem.contains("No such file")), "{all}");
 }

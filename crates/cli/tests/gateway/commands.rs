@@ -65,9 +65,12 @@ fn help_has_examples() {
 
 #[test]
 fn completions_are_scripts_that_their_shell_reads() {
-    let script = succeed(quadrille("completions").arg("bash"));
+    let script = tempfile::NamedTempFile::new().expect("a file");
     let complete = "COMP_WORDS=(quadrille keys); COMP_CWORD=1; _quadrille quadrille keys quadrille; echo ${COMPREPLY[*]}";
-    let said = succeed(Command::new("bash").arg("-c").arg(format!("{script}\n{complete}")));
+    // In a file: it is longer than an argument may be.
+    let text = [&succeed(quadrille("completions").arg("bash")), complete].join("\n");
+    std::fs::write(script.path(), text).expect("the script");
+    let said = succeed(Command::new("bash").arg(script.path()));
     assert_eq!(said.trim(), "keyserver");
     for shell in ["zsh", "fish"] {
         assert!(succeed(quadrille("completions").arg(shell)).contains("keyserver"), "{shell}");

@@ -83,13 +83,13 @@ fn structure(text: &str) -> Result<Structure, SyntaxError> {
         let (first, column) = (span.start.line() - 1, span.start.col());
         let begins = matches!(event, Event::Scalar(..) | Event::Alias(_));
         let opens = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
-        if begins || opens {
-            if let Some((_, Some(is_key))) = open.last_mut() {
-                if *is_key {
-                    found.keys.insert((first, column));
-                }
-                *is_key = !*is_key;
+        if (begins || opens)
+            && let Some((_, Some(is_key))) = open.last_mut()
+        {
+            if *is_key {
+                found.keys.insert((first, column));
             }
+            *is_key = !*is_key;
         }
         match event {
             // A block of text ends within the next line, before its first word.

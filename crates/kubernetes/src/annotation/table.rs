@@ -291,11 +291,7 @@ pub(crate) const ALL: &[Entry] = &[
         "every_annotation_has_its_outcome",
     ),
     works("proxy-ssl-server-name", "the name is always sent", "tls_to_servers"),
-    differs(
-        "proxy-buffering",
-        "responses are streamed, not buffered",
-        "every_annotation_has_its_outcome",
-    ),
+    differs("proxy-buffering", "responses are streamed, not buffered", "every_annotation_has_its_outcome"),
     differs(
         "proxy-buffers-number",
         "responses are streamed, not buffered",
