@@ -1,6 +1,6 @@
 //! Local errors for gRPC clients: a gRPC status in a response without messages.
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
 /// Returns the header of an error response to a call after the elapsed time; `None` if the request is not a gRPC
-/// call. `words` is a text of the gateway; an empty one stands for the meaning of the status.
+/// call. `words` is a text of the gateway; without one, errors of the server have that of their status.
 pub(crate) fn answer(
     request: &HeaderMap,
     status: u16,
@@ -28,8 +28,10 @@ pub(crate) fn answer(
         matches!(status, 502..=504) && deadline(request).is_some_and(|deadline| elapsed >= deadline);
     let code = if is_late { DEADLINE_EXCEEDED } else { code_of(status) };
     headers.insert(STATUS, HeaderValue::from_static(code));
-    let words = if words.is_empty() { meaning_of(status) } else { words.trim_ascii_end() };
-    headers.insert(MESSAGE, HeaderValue::from_static(words));
+    let own = Some(words.trim_ascii_end()).filter(|words| !words.is_empty());
+    if let Some(words) = own.or_else(|| meaning_of(status)) {
+        headers.insert(MESSAGE, HeaderValue::from_static(words));
+    }
     Some(headers)
 }
 
@@ -61,15 +63,13 @@ fn code_of(status: u16) -> &'static str {
     }
 }
 
-/// Returns the message of an error that has no text of its own.
-fn meaning_of(status: u16) -> &'static str {
+/// Returns the message of an error of the server that has no text of its own.
+fn meaning_of(status: u16) -> Option<&'static str> {
     match status {
-        502 => "The server cannot be reached, or closed the connection.",
-        503 => "No server is available.",
-        504 => "The server did not respond in time.",
-        _ => {
-            StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("Error")
-        }
+        502 => Some("The server cannot be reached, or closed the connection."),
+        503 => Some("No server is available."),
+        504 => Some("The server did not respond in time."),
+        _ => None,
     }
 }
 
@@ -120,14 +120,14 @@ mod tests {
         }
         let messages = |status, words| {
             let answer = answer(&request(&[call]), status, words, Duration::ZERO);
-            answer.map(|headers| headers[MESSAGE].to_str().unwrap().to_owned())
+            answer.and_then(|headers| Some(headers.get(MESSAGE)?.to_str().unwrap().to_owned()))
         };
         assert_eq!(messages(403, "Words.\n").as_deref(), Some("Words."));
         assert_eq!(
             messages(502, "").as_deref(),
             Some("The server cannot be reached, or closed the connection.")
         );
-        assert_eq!(messages(403, "").as_deref(), Some("Forbidden"));
+        assert_eq!(messages(403, ""), None);
         for other in ["application/grpc-web", "application/json", "text/application/grpc"] {
             assert_eq!(told(&[("content-type", other)], 502), None, "{other}");
         }
