@@ -20,9 +20,11 @@ use tokio::sync::watch;
 /// Interval between samples.
 const SAMPLED_EVERY: Duration = Duration::from_millis(100);
 
-/// Interval between samples while less than a quarter of the limit is used: each wakes a thread, for some 0.1 ms of CPU
-/// time.
+/// Interval between samples while much of the limit is free: each wakes a thread, for some 0.1 ms of CPU time.
 const SELDOM_SAMPLED_EVERY: Duration = Duration::from_millis(500);
+
+/// Free memory that connections cannot fill between two seldom samples.
+const MUCH: usize = 1 << 30;
 
 /// Time after exchanges were ended until others may be: their memory must have been freed by then.
 const EFFECT: Duration = Duration::from_millis(200);
@@ -172,9 +174,9 @@ pub(crate) async fn monitor() {
     }
 }
 
-/// Returns the time until the next sample. Held data counts at once; the rest takes longer to grow to the limit.
+/// Returns the time until the next sample.
 fn interval(used: usize, limit: usize) -> Duration {
-    if used < limit / 4 { SELDOM_SAMPLED_EVERY } else { SAMPLED_EVERY }
+    if (limit / 2).saturating_sub(used) >= MUCH { SELDOM_SAMPLED_EVERY } else { SAMPLED_EVERY }
 }
 
 fn is_due(before: Option<Instant>, now: Instant, interval: Duration) -> bool {
@@ -250,10 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_frequent_near_the_limit() {
-        assert_eq!(interval(24, 100), SELDOM_SAMPLED_EVERY);
-        assert_eq!(interval(25, 100), SAMPLED_EVERY);
+    fn samples_are_seldom_if_a_gibibyte_is_free_below_half_of_the_limit() {
+        assert_eq!(interval(24, 2 * MUCH), SAMPLED_EVERY);
+        assert_eq!(interval(24, 2 * MUCH + 48), SELDOM_SAMPLED_EVERY);
         assert_eq!(interval(1, usize::MAX), SELDOM_SAMPLED_EVERY);
+        assert_eq!(interval(MUCH, 3 * MUCH), SAMPLED_EVERY);
     }
 
     /// Data that is held counts at once, and no longer when it is dropped.
