@@ -1,6 +1,6 @@
 //! Local errors for gRPC clients: a gRPC status in a response without messages.
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
 /// Returns the header of an error response to a call after the elapsed time; `None` if the request is not a gRPC
-/// call. `words` is a text of the gateway; without one, errors of the server have that of their status.
+/// call. `words` is a text of the gateway; without one, most errors have that of their status.
 pub(crate) fn answer(
     request: &HeaderMap,
     status: u16,
@@ -63,13 +63,15 @@ fn code_of(status: u16) -> &'static str {
     }
 }
 
-/// Returns the message of an error of the server that has no text of its own.
+/// Returns the message of an error that has no text of its own; `None` for an access step that failed, about which
+/// clients learn nothing.
 fn meaning_of(status: u16) -> Option<&'static str> {
     match status {
+        500 => None,
         502 => Some("The server cannot be reached, or closed the connection."),
         503 => Some("No server is available."),
         504 => Some("The server did not respond in time."),
-        _ => None,
+        _ => StatusCode::from_u16(status).ok()?.canonical_reason(),
     }
 }
 
@@ -127,7 +129,8 @@ mod tests {
             messages(502, "").as_deref(),
             Some("The server cannot be reached, or closed the connection.")
         );
-        assert_eq!(messages(403, ""), None);
+        assert_eq!(messages(403, "").as_deref(), Some("Forbidden"));
+        assert_eq!(messages(500, ""), None);
         for other in ["application/grpc-web", "application/json", "text/application/grpc"] {
             assert_eq!(told(&[("content-type", other)], 502), None, "{other}");
         }
