@@ -63,6 +63,9 @@ def found(path: pathlib.Path, pattern: str) -> tuple[str, ...]:
 C_SOURCES = {"boring-sys": boringssl, "aws-lc-sys": aws_lc, "libmimalloc-sys": mimalloc, "zstd-sys": zstd}
 
 NO_C_SOURCES = {
-    # Its C and assembly are maintained in the crate itself.
+    # Their C and assembly are maintained in the crates themselves.
+    "psm",
     "ring",
+    # It compiles C for Windows only.
+    "stacker",
 }
