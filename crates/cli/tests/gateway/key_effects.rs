@@ -1,8 +1,9 @@
 //! Effects of keys that no other test shows. `crates/config/src/file/tests/effects.rs` names a test for each key.
 
 use crate::support::{
-    Certificates, Configuration, EchoSite, Gateway, Nginx, TokenKey, configuration::listener_at, curl,
-    curl_status, document, eventually, jwks, listener, output, ports, seconds_from_now, throughout,
+    Certificates, Configuration, EchoSite, Gateway, Nginx, TokenKey, accept_blocking,
+    configuration::listener_at, curl, curl_status, document, eventually, jwks, listener, output, ports,
+    seconds_from_now, throughout,
 };
 use serde_json::json;
 use std::{
@@ -13,7 +14,6 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    thread,
 };
 
 /// A server that accepts connections and sends nothing.
@@ -182,16 +182,8 @@ struct Repaired(Arc<AtomicUsize>);
 
 impl Repaired {
     fn serve(&self) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
         let this = self.clone();
-        thread::spawn(move || {
-            for tcp in listener.incoming().map_while(Result::ok) {
-                let this = this.clone();
-                thread::spawn(move || this.respond(tcp));
-            }
-        });
-        address
+        accept_blocking(move |tcp| this.respond(tcp))
     }
 
     fn respond(&self, mut tcp: TcpStream) -> Option<()> {

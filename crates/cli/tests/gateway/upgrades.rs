@@ -1,28 +1,20 @@
 //! Protocols other than WebSocket that requests switch to: `kubectl exec`, `docker attach` and the like.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Uninterrupted, document,
+    Certificates, Configuration, Connector, Gateway, Uninterrupted, accept_blocking, document,
     frames::{DATA, Frames, HEADERS},
     listener, output, quadrille,
 };
 use boring::ssl::SslStream;
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
-    thread,
+    net::{SocketAddr, TcpStream},
 };
 
 /// Starts a server that switches to the offered protocol, and then returns the request, in lower case, and echoes. It
 /// responds with 200 and the request to a request without an offer.
 fn switching_server() -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let address = listener.local_addr().expect("an address");
-    thread::spawn(move || {
-        for tcp in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || serve(tcp));
-        }
-    });
-    address
+    accept_blocking(serve)
 }
 
 fn serve(tcp: TcpStream) -> Option<()> {

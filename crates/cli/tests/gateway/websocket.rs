@@ -1,29 +1,21 @@
 //! WebSocket (RFC 6455) through the gateway, over TLS.
 
-use crate::support::{Certificates, Configuration, Connector, Gateway, Nginx, document, listener};
-use std::{
-    net::{SocketAddr, TcpListener},
-    thread,
+use crate::support::{
+    Certificates, Configuration, Connector, Gateway, Nginx, accept_blocking, document, listener,
 };
+use std::net::SocketAddr;
 use tungstenite::{Message, client::IntoClientRequest};
 
 /// Echoes messages, and returns the received path in the handshake response.
 fn echo_server() -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let address = listener.local_addr().expect("an address");
-    thread::spawn(move || {
-        for tcp in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || {
-                let mut socket = tungstenite::accept(tcp).expect("a WebSocket handshake");
-                while let Ok(message) = socket.read() {
-                    if message.is_text() || message.is_binary() {
-                        socket.send(message).expect("echoing");
-                    }
-                }
-            });
+    accept_blocking(|tcp| {
+        let mut socket = tungstenite::accept(tcp).expect("a WebSocket handshake");
+        while let Ok(message) = socket.read() {
+            if message.is_text() || message.is_binary() {
+                socket.send(message).expect("echoing");
+            }
         }
-    });
-    address
+    })
 }
 
 #[test]

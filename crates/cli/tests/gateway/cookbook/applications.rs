@@ -3,11 +3,11 @@
 use super::{Recipe, response};
 use crate::{
     grpc,
-    support::{Connector, echo_server, eventually},
+    support::{Connector, accept_blocking, echo_server, eventually},
 };
 use std::{
     io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     thread,
 };
 use tungstenite::{Message, client::IntoClientRequest};
@@ -50,14 +50,7 @@ fn grafana_is_served_with_websocket() {
 
 /// Starts a server below `/grafana` that responds to requests, and echoes the messages of WebSockets.
 fn grafana() -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let address = listener.local_addr().expect("an address");
-    thread::spawn(move || {
-        for tcp in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || serve(tcp));
-        }
-    });
-    address
+    accept_blocking(serve)
 }
 
 fn serve(mut tcp: TcpStream) -> Option<()> {

@@ -8,12 +8,12 @@ mod servers;
 mod sign_in;
 mod urls;
 
+use crate::support::accept_blocking;
 use recipe::Recipe;
 use std::{
     io::{BufRead, BufReader, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::Path,
-    thread,
 };
 
 const INDEX: &str = include_str!("../../../../../docs/guide/cookbook.md");
@@ -67,15 +67,7 @@ fn every_recipe_has_a_test_and_a_place_in_the_index() {
 
 /// Starts a server that passes the head of each request to `respond`, and closes the connection after its response.
 fn server(respond: impl Fn(&str) -> String + Clone + Send + 'static) -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let address = listener.local_addr().expect("an address");
-    thread::spawn(move || {
-        for tcp in listener.incoming().map_while(Result::ok) {
-            let respond = respond.clone();
-            thread::spawn(move || respond_once(tcp, &respond));
-        }
-    });
-    address
+    accept_blocking(move |tcp| respond_once(tcp, &respond))
 }
 
 fn respond_once(mut tcp: TcpStream, respond: &impl Fn(&str) -> String) -> Option<()> {

@@ -1,12 +1,26 @@
-//! Servers that run on a thread of their own.
+//! Servers that run on threads of their own.
 
 use super::ports;
 use std::{
     future::Future,
-    net::{SocketAddr, TcpListener},
+    net::{self, SocketAddr, TcpListener},
     thread,
 };
 use tokio::net::TcpStream;
+
+/// Starts a server that serves each connection with this function, on a thread for each, until the process ends; returns
+/// its address.
+pub fn accept_blocking<R>(serve: impl Fn(net::TcpStream) -> R + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for tcp in listener.incoming().map_while(Result::ok) {
+            let serve = serve.clone();
+            thread::spawn(move || drop(serve(tcp)));
+        }
+    });
+    address
+}
 
 /// Starts a server that serves each connection with this function, until the process ends; returns its address.
 pub fn accept<F: Future<Output: Send> + Send + 'static>(

@@ -36,7 +36,7 @@ mod softhsm;
 mod token;
 mod uninterrupted;
 
-pub use accept::accept;
+pub use accept::{accept, accept_blocking};
 pub use authorization::{grpc_authorization, http_authorization};
 pub use browser::Browser;
 pub use certificates::{Certificates, Pair};
