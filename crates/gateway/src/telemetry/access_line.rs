@@ -87,24 +87,27 @@ impl<'a> Values<'a> {
     /// Returns the line, without a line break.
     pub(super) fn line(&self, format: &LogFormat) -> String {
         match &format.layout {
-            LogLayout::Text(template) => self.text(template),
+            LogLayout::Text(template) => {
+                let mut line = String::with_capacity(256);
+                self.write(&template.parts, &mut line, escape);
+                line
+            }
             LogLayout::Json(members) => self.json(members),
         }
     }
 
-    fn text(&self, template: &LogTemplate) -> String {
-        let mut line = String::with_capacity(256);
-        for part in &template.parts {
+    /// Writes a text with variables, whose values `put` writes unless they are numbers.
+    fn write(&self, parts: &[LogPart], to: &mut String, put: fn(&[u8], &mut String)) {
+        for part in parts {
             match part {
-                LogPart::Literal(text) => line.push_str(text),
+                LogPart::Literal(text) => to.push_str(text),
                 LogPart::Variable(variable) => match self.value(*variable) {
-                    Some(Value::Bytes(bytes)) => escape(&bytes, &mut line),
-                    Some(Value::Number(number)) => line.push_str(&number),
-                    None => line.push('-'),
+                    Some(Value::Bytes(bytes)) => put(&bytes, to),
+                    Some(Value::Number(number)) => to.push_str(&number),
+                    None => to.push('-'),
                 },
             }
         }
-        line
     }
 
     /// Writes a JSON object. A member with one variable alone is null without a value, and a number if its value is.
@@ -123,26 +126,15 @@ impl<'a> Values<'a> {
                     Some(Value::Bytes(bytes)) => quote(&String::from_utf8_lossy(&bytes), &mut line),
                     None => line.push_str("null"),
                 },
-                parts => quote(&self.joined(parts), &mut line),
+                parts => {
+                    let mut text = String::new();
+                    self.write(parts, &mut text, plain);
+                    quote(&text, &mut line);
+                }
             }
         }
         line.push('}');
         line
-    }
-
-    fn joined(&self, parts: &[LogPart]) -> String {
-        let mut text = String::new();
-        for part in parts {
-            match part {
-                LogPart::Literal(literal) => text.push_str(literal),
-                LogPart::Variable(variable) => match self.value(*variable) {
-                    Some(Value::Number(number)) => text.push_str(&number),
-                    Some(Value::Bytes(bytes)) => text.push_str(&String::from_utf8_lossy(&bytes)),
-                    None => text.push('-'),
-                },
-            }
-        }
-        text
     }
 
     fn value(&self, variable: LogVariable) -> Option<Value> {
@@ -274,6 +266,11 @@ fn escape(bytes: &[u8], line: &mut String) {
             _ => line.push(char::from(*byte)),
         }
     }
+}
+
+/// Appends a value as it is.
+fn plain(bytes: &[u8], text: &mut String) {
+    text.push_str(&String::from_utf8_lossy(bytes));
 }
 
 fn quote(text: &str, line: &mut String) {
