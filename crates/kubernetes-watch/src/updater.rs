@@ -30,7 +30,7 @@ pub(crate) struct Updater {
     objects: Objects,
     known: BTreeMap<(Kind, NamespacedName), Known>,
     /// Settings that do not work, as they were logged.
-    logged: BTreeSet<(String, String, String)>,
+    logged: BTreeSet<RefusedSetting>,
     control: Control,
     /// Settings that do not come from the cluster.
     base: Gateway,
@@ -215,8 +215,10 @@ impl Updater {
                 }
             }
         }
-        self.log(&report);
-        let outcome = self.outcome(&report, &served);
+        let refused = refused(&report);
+        self.log(&refused);
+        let outcome = self.outcome(&refused, &served);
+        self.logged = refused;
         self.progress.applied(Counts {
             objects: Kind::ALL.map(|kind| (kind.name(), self.count(kind))).to_vec(),
             served: served.len(),
@@ -232,21 +234,18 @@ impl Updater {
     }
 
     /// Logs the settings that do not work, each once.
-    fn log(&mut self, report: &Report) {
-        let refused = refused(report);
-        for one in refused.difference(&self.logged) {
-            let (object, setting, remedy) = one;
+    fn log(&self, refused: &BTreeSet<RefusedSetting>) {
+        for (object, setting, remedy) in refused.difference(&self.logged) {
             tracing::warn!(object, setting, remedy, "a setting does not work");
         }
-        self.logged = refused;
     }
 
-    fn outcome(&self, report: &Report, served: &[(String, String)]) -> Outcome {
-        let of_object = |(object, setting, remedy): (String, String, String)| {
+    fn outcome(&self, refused: &BTreeSet<RefusedSetting>, served: &[(String, String)]) -> Outcome {
+        let of_object = |(object, setting, remedy): &RefusedSetting| {
             let (kind, name) = object.split_once(' ')?;
             let (kind, name) = (Kind::named(kind)?, name.parse::<NamespacedName>().ok()?);
             let uid = self.known.get(&(kind, name.clone()))?.uid.clone();
-            Some(Refused { kind, name, uid, setting, remedy })
+            Some(Refused { kind, name, uid, setting: setting.clone(), remedy: remedy.clone() })
         };
         let of_ingress = |(namespace, name): &(String, String)| {
             let name = NamespacedName { namespace: namespace.clone(), name: name.clone() };
@@ -254,7 +253,7 @@ impl Updater {
             Some(Served { addresses: known.addresses.clone(), name })
         };
         Outcome {
-            refused: refused(report).into_iter().filter_map(of_object).collect(),
+            refused: refused.iter().filter_map(of_object).collect(),
             served: served.iter().filter_map(of_ingress).collect(),
             addresses: self.addresses(),
         }
@@ -270,8 +269,11 @@ impl Updater {
     }
 }
 
-/// Returns the settings that do not work: the object, the setting and the remedy.
-fn refused(report: &Report) -> BTreeSet<(String, String, String)> {
+/// A setting that does not work: the object, the setting and the remedy.
+type RefusedSetting = (String, String, String);
+
+/// Returns the settings that do not work.
+fn refused(report: &Report) -> BTreeSet<RefusedSetting> {
     let of_object = |one: &quadrille_kubernetes::ObjectReport| {
         let refused = one.entries.iter().filter(|entry| entry.state == State::Refused);
         refused
