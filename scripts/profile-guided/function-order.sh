@@ -6,6 +6,6 @@ list=$(realpath "$(dirname "$0")/functions.txt")
 probe=$(mktemp -d)
 trap 'rm -rf "$probe"' EXIT
 if echo 'fn main() {}' | rustc "-Clink-arg=-Wl,--symbol-ordering-file=$list,--no-warn-symbol-ordering" -o "$probe/program" - \
-    2>"$probe/errors"; then
+    2>/dev/null; then
     echo "$list"
 fi

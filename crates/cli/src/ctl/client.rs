@@ -116,17 +116,17 @@ impl Client {
         let failed = |error: &dyn std::fmt::Display| vec![format!("{}: {error}", self.shown())];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failed(&error))?;
+        let unreached = |error: io::Error| self.unreached(&error);
         let exchange = async {
-            match self {
+            let exchanged = match self {
                 Self::Unix(socket) => {
-                    let stream = UnixStream::connect(socket).await.map_err(|error| self.unreached(&error))?;
-                    exchange(stream, method, path).await.map_err(|error| format!("{}: {error}", self.shown()))
+                    exchange(UnixStream::connect(socket).await.map_err(unreached)?, method, path).await
                 }
                 Self::Tcp(address) => {
-                    let stream = TcpStream::connect(address).await.map_err(|error| self.unreached(&error))?;
-                    exchange(stream, method, path).await.map_err(|error| format!("{}: {error}", self.shown()))
+                    exchange(TcpStream::connect(address).await.map_err(unreached)?, method, path).await
                 }
-            }
+            };
+            exchanged.map_err(|error| format!("{}: {error}", self.shown()))
         };
         let result = runtime.block_on(async { timeout(PATIENCE, exchange).await });
         let (status, text) = match result {
