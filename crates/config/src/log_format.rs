@@ -135,7 +135,7 @@ fn variable(name: &str, headers: &mut Vec<HeaderName>) -> Result<LogVariable, Pr
         });
         return Ok(LogVariable::RequestHeader(index));
     }
-    let message = format!("there is no variable `${}`", name.escape_debug());
+    let message = format!("unknown variable `${}`", name.escape_debug());
     let remedy = match nearest(name, VARIABLES.iter().map(|(known, _)| *known)) {
         Some(near) => format!("did you mean `${near}`?"),
         None if name.starts_with("sent_http_") || name.starts_with("upstream_http_") => {
@@ -181,13 +181,13 @@ mod tests {
     #[test]
     fn mistakes_have_a_remedy() {
         for (wrong, message) in [
-            ("$remote_adr", "there is no variable `$remote_adr`; did you mean `$remote_addr`?"),
+            ("$remote_adr", "unknown variable `$remote_adr`; did you mean `$remote_addr`?"),
             ("$sent_http_x", "headers of responses are not logged"),
             ("$", "without the name of a variable"),
             ("${host", "unclosed brace"),
             ("combned", "did you mean `combined`?"),
             ("a\n$host", "several lines"),
-            ("$http_", "there is no variable `$http_`"),
+            ("$http_", "unknown variable `$http_`"),
         ] {
             let problem = text(wrong).expect_err(wrong).to_string();
             assert!(problem.contains(message), "{wrong}: {problem}");

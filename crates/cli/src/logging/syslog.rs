@@ -36,7 +36,7 @@ impl SyslogWriter {
     /// Opens a socket. The server need not exist.
     ///
     /// # Errors
-    /// If there is no socket.
+    /// If the socket cannot be created.
     pub(super) fn open(settings: &Syslog) -> io::Result<Self> {
         let transport = match &settings.server {
             SyslogServer::Udp(address) => {

@@ -196,11 +196,11 @@ fn mistakes_have_a_line_and_a_suggestion() {
     for (access_log, message) in [
         (
             "{to: stdout, format: '$remote_adr'}",
-            "access_log.format: there is no variable `$remote_adr`; did you mean `$remote_addr`?",
+            "access_log.format: unknown variable `$remote_adr`; did you mean `$remote_addr`?",
         ),
         (
             "{to: stdout, format: {a: $stauts}}",
-            "access_log.format.a: there is no variable `$stauts`; did you mean `$status`?",
+            "access_log.format.a: unknown variable `$stauts`; did you mean `$status`?",
         ),
         ("{format: combined}", "access_log: no destination; add `to: stdout`"),
         ("{to: stdout, max_size: 1MiB}", "access_log.max_size: only files are rotated"),
